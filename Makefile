@@ -1,0 +1,38 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-long lint generate clean
+
+# The RAND health insurance table (statsmodels), split among three hospitals of unequal size.
+demo: $(VENV)/demo.stamp
+	rm -rf demo-release
+	$(BIN)/privity simulate \
+	  --data "$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("statsmodels").submodule_search_locations[0])')/datasets/randhie/randhie.csv" \
+	  --schema examples/randhie.schema.json --parties 3 --split sizes:.5,.3,.2 \
+	  --algorithm dp-subn --epsilon 1.0 --out demo-release
+	@echo; head -n 6 demo-release/synthetic.csv
+
+test: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -m "not long"
+
+# Everything, the checks that take minutes too.
+test-long: $(VENV)/test.stamp
+	$(BIN)/pytest
+
+# Regenerate the committed protobuf and gRPC code from protos/.
+generate: $(VENV)/test.stamp
+	$(BIN)/python -m common.wire.generate
+
+$(VENV)/%.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[$*]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo-release

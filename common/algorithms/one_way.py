@@ -1,0 +1,27 @@
+"""The release without any structure: noisy 1-way tables only, all attributes independent.
+
+It is what every other algorithm must beat; its mean 2-way distance is a weak bar on some tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from common.algorithms.estimation import collect, one_way_marginals
+from common.algorithms.settings import SettingsReader
+from common.models.bayesian_network import BayesianNetwork, Node
+from common.protocol.session import Session
+from common.statistics import AttributeParentPair
+
+MARGINALS = "one-way marginals"
+
+
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
+    """Measure every attribute's marginal for ``epsilon`` in all."""
+    SettingsReader("one-way", settings).finish()
+    attributes = range(len(session.schema.attributes))
+    tables = await session.measure(MARGINALS, [(a,) for a in attributes], epsilon)
+    marginals = one_way_marginals(collect(tables), len(attributes), session.rows)
+    return BayesianNetwork(session.schema, [Node(AttributeParentPair(a, ()), marginals[a]) for a in attributes])

@@ -1,0 +1,66 @@
+"""Read an algorithm's settings from the plain document of a run spec; every fault at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from common.errors import Problem, ProblemsFound
+
+
+class SettingsReader:
+    """Reads key after key, notes every fault, and refuses at ``finish`` if there was one."""
+
+    def __init__(self, algorithm: str, settings: Mapping[str, Any]) -> None:
+        self._where = f"settings of {algorithm}"
+        self._settings = settings
+        self._known: list[str] = []
+        self._problems: list[Problem] = []
+
+    def _value(self, key: str) -> Any:
+        self._known.append(key)
+        return self._settings.get(key)
+
+    def _note(self, key: str, rule: str, message: str, remedy: str) -> None:
+        self._problems.append(Problem(self._where, key, rule, message, remedy))
+
+    def weight(self, key: str, default: Fraction) -> Fraction:
+        """A positive exact number given as text, such as "1/4" or "0.25"."""
+        value = self._value(key)
+        if value is None:
+            return default
+        try:
+            number = Fraction(value) if isinstance(value, str) else Fraction(0)
+        except (ValueError, ZeroDivisionError):
+            number = Fraction(0)
+        if not 0 < number <= 1000:
+            self._note(key, "weight", f"{value!r} is not a positive number as text.", 'Write for instance "1/4".')
+            return default
+        return number
+
+    def whole(self, key: str, default: int, smallest: int, largest: int) -> int:
+        value = self._value(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= largest:
+            self._note(key, "range", f"{value!r} is out of range.", f"Write a number from {smallest} to {largest}.")
+            return default
+        return value
+
+    def choice(self, key: str, default: str | None, allowed: Sequence[str]) -> str | None:
+        value = self._value(key)
+        if value is None:
+            return default
+        if value not in allowed:
+            self._note(key, "choice", f"{value!r} is unknown.", f"Write one of: {', '.join(allowed)}.")
+            return default
+        return str(value)
+
+    def finish(self) -> None:
+        """Raises ProblemsFound with everything that was wrong, unknown keys included."""
+        for key in self._settings:
+            if key not in self._known:
+                self._note(key, "unknown", "there is no such setting.", f"Known: {', '.join(self._known) or 'none'}.")
+        if self._problems:
+            raise ProblemsFound(self._problems)

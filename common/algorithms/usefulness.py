@@ -1,0 +1,32 @@
+"""theta-usefulness: how many cells a table may have before its noise drowns it.
+
+A table is theta-useful if its average count is at least theta times the scale of its noise (PrivBayes,
+section 4.5, definition 4.7, in counts). With m tables for epsilon the scale is 2m/epsilon, so the limit
+follows from public numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from common.privacy.cost import noise_scale
+
+
+def useful_cells(rows: int, tables: int, epsilon: Fraction, theta: Fraction) -> int:
+    """Most cells of a theta-useful table when ``tables`` of them share ``epsilon``; may be 0."""
+    return math.floor(rows / (theta * noise_scale(tables, epsilon)))
+
+
+def useful_degree(domain: Sequence[int], cells: int, largest: int) -> int:
+    """Largest degree k, 1 <= k <= ``largest``, whose (k+1)-way tables have on average at most ``cells``.
+
+    "On average" is the geometric mean of the domain sizes, which is exact for binary attributes.
+    A degree of 1 is always allowed: a tree of pairs beats no structure in all our measurements.
+    """
+    bits = sum(math.log2(size) for size in domain) / len(domain)
+    degree = 1
+    while degree < min(largest, len(domain) - 1) and (degree + 2) * bits <= math.log2(max(cells, 1)):
+        degree += 1
+    return degree

@@ -1,0 +1,155 @@
+"""A consortium's own certificate authority and the TLS certificates of its members (mutual TLS).
+
+A certificate names its holder as the URI ``privity:ROLE/MEMBER`` among its alternative names; that URI,
+and nothing else in the certificate, says who calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from typing import Literal, get_args
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+Role = Literal["party", "curator", "operator"]
+
+_PREFIX = "privity:"
+_MEMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_CLOCK_SKEW = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A certificate authority: its certificate for everybody, its private key for the one who issues."""
+
+    cert_pem: bytes
+    key_pem: bytes = field(repr=False)
+
+
+def make_authority(name: str, days: int = 3650) -> Authority:
+    """A new self-signed authority (EC P-256) called ``name`` (1 to 64 characters)."""
+    if not 1 <= len(name) <= 64:
+        raise ValueError("the name of an authority must have 1 to 64 characters")
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    builder = (
+        _builder(subject, subject, key.public_key(), days)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(authority=True), critical=True)
+    )
+    return Authority(_pem(builder.sign(key, hashes.SHA256())), _key_pem(key))
+
+
+def issue(
+    authority: Authority, member: str, role: Role, hosts: Sequence[str] = (), days: int = 365
+) -> tuple[bytes, bytes]:
+    """A TLS certificate for ``member`` in ``role``: (certificate PEM, private key PEM).
+
+    Parties and operators only dial out, so theirs is a client certificate; the curator's is a server
+    certificate, valid for ``hosts`` (DNS names and IP addresses).
+
+    Raises:
+        ValueError: a name that does not fit a URI, an unknown role, a curator without hosts, hosts for
+            one who serves nobody, or a certificate and key that are no authority.
+    """
+    if not _MEMBER.fullmatch(member):
+        raise ValueError("a member's name must be 1 to 63 letters, digits, '.', '_' or '-'")
+    if role not in get_args(Role):
+        raise ValueError("the role must be party, curator or operator")
+    if (role == "curator") != bool(hosts):
+        raise ValueError("the curator's certificate, and no other, names the hosts under which it is reached")
+    try:
+        issuer = x509.load_pem_x509_certificate(authority.cert_pem)
+        issuer_key = serialization.load_pem_private_key(authority.key_pem, password=None)
+    except (ValueError, TypeError):
+        raise ValueError("the authority's certificate and key must be unencrypted PEM") from None
+    if not isinstance(issuer_key, ec.EllipticCurvePrivateKey) or issuer_key.public_key() != issuer.public_key():
+        raise ValueError("the authority's key does not belong to its certificate")
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(f"{_PREFIX}{role}/{member}")]
+    names += [_host(host) for host in hosts]
+    purpose = ExtendedKeyUsageOID.SERVER_AUTH if role == "curator" else ExtendedKeyUsageOID.CLIENT_AUTH
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
+    builder = (
+        _builder(subject, issuer.subject, key.public_key(), days)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(authority=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+    )
+    return _pem(builder.sign(issuer_key, hashes.SHA256())), _key_pem(key)
+
+
+def identity_from_san(values: Iterable[bytes | str]) -> tuple[Role, str]:
+    """(role, member) from a peer's alternative names, as gRPC's ``x509_subject_alternative_name`` gives them.
+
+    Raises:
+        ValueError: none or more than one of them names a member, or it is malformed.
+    """
+    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
+    found = [text for text in texts if text.lower().startswith(_PREFIX)]
+    if len(found) != 1:
+        raise ValueError("a certificate must name exactly one member as privity:ROLE/MEMBER")
+    role_text, _, member = found[0][len(_PREFIX) :].partition("/")
+    role = next((known for known in get_args(Role) if known == role_text), None)
+    if role is None or not _MEMBER.fullmatch(member) or not found[0].startswith(_PREFIX):
+        raise ValueError("a certificate must name its member as privity:ROLE/MEMBER with a known role")
+    return role, member
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey, days: int
+) -> x509.CertificateBuilder:
+    if days < 1:
+        raise ValueError("a certificate must be valid for at least one day")
+    start = datetime.now(UTC) - _CLOCK_SKEW
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + _CLOCK_SKEW + timedelta(days=days))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+    )
+
+
+def _usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

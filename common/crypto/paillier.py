@@ -1,0 +1,226 @@
+"""Paillier encryption of integers: a thin typed layer over `phe` (key generation, CRT decryption).
+
+Plaintexts are residues modulo n; a signed integer v with -n/2 < v stands for v mod n. Only raw integers
+are used: a `phe` EncryptedNumber of a float would carry its exponent in clear.
+
+Whoever holds the secret key can compute the randomness of any ciphertext it decrypts. So every
+ciphertext made here has fresh randomness of the operating system, and a product of ciphertexts must go
+through `rerandomise` before the key holder sees it.
+
+Security is computational (decisional composite residuosity; 3072 bits: about 128-bit security) and not
+post-quantum. Source: Paillier, "Public-Key Cryptosystems Based on Composite Degree Residuosity Classes"
+(1999).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import gmpy2
+from phe import paillier as phe_paillier
+
+SMALLEST_BITS = 2048
+"""Smallest modulus outside tests."""
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """The modulus n. Below 2048 bits it is refused unless ``allow_small`` (tests only) is given."""
+
+    n: int
+    allow_small: bool = field(default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.n < 15 or self.n % 2 == 0:
+            raise ValueError("a Paillier modulus must be a product of two odd primes")
+        if self.bits < SMALLEST_BITS and not self.allow_small:
+            raise ValueError(f"a Paillier modulus must have at least {SMALLEST_BITS} bits")
+
+    @property
+    def bits(self) -> int:
+        """Bit length of n."""
+        return self.n.bit_length()
+
+    @property
+    def square(self) -> int:
+        """n^2, the modulus of ciphertexts."""
+        return self.n * self.n
+
+    @property
+    def ciphertext_bytes(self) -> int:
+        """Width of one ciphertext on the wire, in bytes."""
+        return (2 * self.bits + 7) // 8
+
+    @property
+    def key_id(self) -> str:
+        """SHA-256 (hex) of n as big-endian bytes."""
+        return hashlib.sha256(self.n.to_bytes((self.bits + 7) // 8, "big")).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"PublicKey(bits={self.bits}, key_id={self.key_id[:12]})"
+
+
+class SecretKey:
+    """The two primes of a public key; ``public`` is that key. Its text form shows no secret."""
+
+    def __init__(self, public: PublicKey, p: int, q: int) -> None:
+        """Raises ValueError unless p and q are two different primes of equal length with p q = n."""
+        if p * q != public.n or p == q or p.bit_length() != q.bit_length():
+            raise ValueError("the secret key does not belong to its public key")
+        if not (gmpy2.is_prime(p) and gmpy2.is_prime(q)):
+            raise ValueError("the secret key does not belong to its public key")
+        self.public = public
+        self._phe = phe_paillier.PaillierPrivateKey(phe_paillier.PaillierPublicKey(public.n), p, q)
+
+    def __repr__(self) -> str:
+        return f"SecretKey(for key_id={self.public.key_id[:12]})"
+
+
+def generate_keypair(bits: int = 3072, *, allow_small: bool = False) -> tuple[PublicKey, SecretKey]:
+    """A fresh key pair; ``bits`` must be even and at least 2048 (tests only: less, with allow_small)."""
+    if bits % 2 or bits < 64:
+        raise ValueError("the number of bits of a Paillier modulus must be even and at least 64")
+    if bits < SMALLEST_BITS and not allow_small:
+        raise ValueError(f"a Paillier modulus must have at least {SMALLEST_BITS} bits")
+    made_public, made_secret = phe_paillier.generate_paillier_keypair(n_length=bits)
+    public = PublicKey(int(made_public.n), allow_small)
+    return public, SecretKey(public, int(made_secret.p), int(made_secret.q))
+
+
+def encrypt(public: PublicKey, values: Sequence[int]) -> list[int]:
+    """Each value under fresh randomness of the operating system.
+
+    Raises:
+        ValueError: a value outside -n/2 .. n-1.
+    """
+    return _encrypt_with(public, values, _random_units(public, len(values)))
+
+
+def multiply(public: PublicKey, lists: Sequence[Sequence[int]]) -> list[int]:
+    """Ciphertexts of the sums: the element-wise product of lists of equal length, modulo n^2.
+
+    The product alone does not hide its parts from the key holder: `rerandomise` it before it leaves.
+
+    Raises:
+        ValueError: no list, lists of different lengths, or an invalid ciphertext.
+    """
+    if not lists or any(len(part) != len(lists[0]) for part in lists):
+        raise ValueError("there must be at least one list of ciphertexts, all of the same length")
+    for part in lists:
+        check_ciphertexts(public, part)
+    square = gmpy2.mpz(public.square)
+    product = [gmpy2.mpz(c) for c in lists[0]]
+    for part in lists[1:]:
+        product = [a * b % square for a, b in zip(product, part, strict=True)]
+    return [int(c) for c in product]
+
+
+def rerandomise(public: PublicKey, ciphertexts: Sequence[int]) -> list[int]:
+    """The same plaintexts under fresh, independent randomness.
+
+    Raises:
+        ValueError: an invalid ciphertext.
+    """
+    check_ciphertexts(public, ciphertexts)
+    square = gmpy2.mpz(public.square)
+    fresh = _powers(public, _random_units(public, len(ciphertexts)))
+    return [int(c * f % square) for c, f in zip(ciphertexts, fresh, strict=True)]
+
+
+def decrypt(secret: SecretKey, ciphertexts: Sequence[int]) -> list[int]:
+    """The plaintexts as residues 0 .. n-1.
+
+    Raises:
+        ValueError: an invalid ciphertext.
+    """
+    check_ciphertexts(secret.public, ciphertexts)
+    return [int(secret._phe.raw_decrypt(c)) for c in ciphertexts]
+
+
+def check_ciphertexts(public: PublicKey, ciphertexts: Sequence[int]) -> None:
+    """Raises ValueError unless every ciphertext c has 0 < c < n^2 and gcd(c, n) = 1."""
+    square = public.square
+    product = gmpy2.mpz(1)
+    for c in ciphertexts:
+        if not 0 < c < square:
+            raise ValueError("a ciphertext must lie strictly between 0 and n^2")
+        product = product * c % public.n
+    # n divides out of the product exactly when one of them shares a factor with n.
+    if gmpy2.gcd(product, public.n) != 1:
+        raise ValueError("a ciphertext must have no factor in common with n")
+
+
+def ciphertexts_to_bytes(public: PublicKey, ciphertexts: Sequence[int]) -> bytes:
+    """The ciphertexts one after another, big-endian, each `PublicKey.ciphertext_bytes` wide."""
+    check_ciphertexts(public, ciphertexts)
+    return b"".join(c.to_bytes(public.ciphertext_bytes, "big") for c in ciphertexts)
+
+
+def ciphertexts_from_bytes(public: PublicKey, data: bytes) -> list[int]:
+    """The inverse of `ciphertexts_to_bytes`; every ciphertext is checked.
+
+    Raises:
+        ValueError: not a whole number of ciphertexts, or an invalid one.
+    """
+    width = public.ciphertext_bytes
+    if len(data) % width:
+        raise ValueError(f"ciphertexts must be a multiple of {width} bytes long")
+    found = [int.from_bytes(data[i : i + width], "big") for i in range(0, len(data), width)]
+    check_ciphertexts(public, found)
+    return found
+
+
+def secret_to_dict(secret: SecretKey) -> dict[str, str]:
+    """The secret key as hexadecimal texts ``p`` and ``q``, for the curator's own protected store."""
+    return {"p": f"{int(secret._phe.p):x}", "q": f"{int(secret._phe.q):x}"}
+
+
+def secret_from_dict(data: Mapping[str, str], *, allow_small: bool = False) -> SecretKey:
+    """The inverse of `secret_to_dict`; ValueError if it is not such a dictionary."""
+    try:
+        p, q = int(data["p"], 16), int(data["q"], 16)
+    except (KeyError, TypeError, ValueError):
+        raise ValueError("a stored secret key must have the hexadecimal texts p and q") from None
+    return SecretKey(PublicKey(p * q, allow_small), p, q)
+
+
+def _random_units(public: PublicKey, count: int) -> list[int]:
+    """Uniform independent units modulo n."""
+    units: list[int] = []
+    while len(units) < count:
+        r = secrets.randbelow(public.n)
+        if math.gcd(r, public.n) == 1:
+            units.append(r)
+    return units
+
+
+def _powers(public: PublicKey, units: Sequence[int]) -> list[int]:
+    """r^n mod n^2 for each r; gmpy2 lets go of the interpreter lock, so all cores work."""
+    workers = min(os.cpu_count() or 1, len(units))
+    if workers < 2:
+        return list(gmpy2.powmod_base_list(list(units), public.n, public.square))
+    with ThreadPoolExecutor(workers) as pool:
+        parts = pool.map(
+            lambda start: gmpy2.powmod_base_list(list(units[start::workers]), public.n, public.square),
+            range(workers),
+        )
+        powers = [0] * len(units)
+        for start, part in enumerate(parts):
+            powers[start::workers] = part
+    return powers
+
+
+def _encrypt_with(public: PublicKey, values: Sequence[int], units: Sequence[int]) -> list[int]:
+    """(1 + n v) r^n mod n^2 for each value v and unit r."""
+    for value in values:
+        if not (-public.n < 2 * value and value < public.n):
+            raise ValueError("a plaintext must lie between -n/2 and n - 1")
+    square = gmpy2.mpz(public.square)
+    powers = _powers(public, units)
+    return [int((1 + public.n * (v % public.n)) * power % square) for v, power in zip(values, powers, strict=True)]

@@ -1,0 +1,134 @@
+"""One catalogue of every error that a person can meet: code, gRPC status, public text, remedy.
+
+A message carries what its reader already knows (names of files, fields, parties, runs, declared
+limits), never values, counts or scores that depend on rows (privacy: errors are outputs too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """One entry of the catalogue; ``text`` and ``remedy`` are format strings over the error's fields."""
+
+    code: str
+    status: str
+    text: str
+    remedy: str
+
+
+class Catalogue(Enum):
+    """Every kind of error, by name. ``status`` is the gRPC status code it travels as."""
+
+    FILE_MISSING = ErrorKind("file-missing", "NOT_FOUND", "{file}: no such file", "Check the path, or create the file.")
+    FILE_UNREADABLE = ErrorKind(
+        "file-unreadable", "INVALID_ARGUMENT", "{file}: {reason}", "Correct the file and try again."
+    )
+    BAD_INPUT = ErrorKind("bad-input", "INVALID_ARGUMENT", "{problems}", "Correct each point and try again.")
+    BAD_OPTION = ErrorKind("bad-option", "INVALID_ARGUMENT", "{option}: {reason}", "{hint}")
+    REFUSED_BY_POLICY = ErrorKind(
+        "refused-by-policy",
+        "PERMISSION_DENIED",
+        "{party} refuses the run: {reason}",
+        "Change the run, or ask the party to change its policy.",
+    )
+    BUDGET_EXHAUSTED = ErrorKind(
+        "budget-exhausted",
+        "RESOURCE_EXHAUSTED",
+        "{party}: asked {asked}, {left} left of {total} for population {population!r}",
+        "Ask for less, or let the party decide on a larger total in its policy.",
+    )
+    STEP_CHANGED = ErrorKind(
+        "step-changed",
+        "FAILED_PRECONDITION",
+        "step {step} was answered before with other content",
+        "A step never changes; start a new run.",
+    )
+    STEP_REFUSED = ErrorKind(
+        "step-refused", "PERMISSION_DENIED", "step {step} refused: {reason}", "Start a new run with valid steps."
+    )
+    BLOB_REFUSED = ErrorKind(
+        "blob-refused",
+        "PERMISSION_DENIED",
+        "the combiner refuses the round {round}: {reason}",
+        "Find out who relayed or made the blob; nothing was opened.",
+    )
+    ROUND_REFUSED = ErrorKind(
+        "round-refused",
+        "FAILED_PRECONDITION",
+        "the round {round} is not opened: {reason}",
+        "Start a new run; nothing was opened.",
+    )
+    IDENTITY_UNKNOWN = ErrorKind(
+        "identity-unknown",
+        "PERMISSION_DENIED",
+        "the certificate names {identity!r}, which may not call this",
+        "Use the certificate of a member that the manifest lists for this role.",
+    )
+    CONNECTION_FAILED = ErrorKind("connection-failed", "UNAVAILABLE", "no connection to {address}: {reason}", "{hint}")
+    RUN_UNKNOWN = ErrorKind("run-unknown", "NOT_FOUND", "no run {run}", "List the runs of this curator.")
+    RUN_FAILED = ErrorKind("run-failed", "ABORTED", "run {run} ended {state}: {reason}", "{hint}")
+    NO_PROGRESS = ErrorKind(
+        "no-progress",
+        "DEADLINE_EXCEEDED",
+        "no answer from {party} for {seconds} s in {phase}",
+        "See whether that party's node runs and can reach the curator.",
+    )
+    DOMAIN_TOO_LARGE = ErrorKind(
+        "domain-too-large",
+        "INVALID_ARGUMENT",
+        "the table over {attributes} has {cells} cells, more than {limit}",
+        "Declare coarser bins or leave attributes out.",
+    )
+    FORMAT_VERSION = ErrorKind(
+        "format-version",
+        "INVALID_ARGUMENT",
+        "{file}: format_version {found} is not {expected}",
+        "Use a file of this version, or the release of Privity that wrote it.",
+    )
+    TAMPERED = ErrorKind(
+        "tampered",
+        "DATA_LOSS",
+        "{what}: {reason}",
+        "Do not use it; get the original from the one who made it.",
+    )
+
+
+class PrivityError(Exception):
+    """An error of the catalogue, ready to be shown: ``code``, ``status``, message and remedy."""
+
+    def __init__(self, kind: Catalogue, **fields: object) -> None:
+        self.kind = kind
+        self.fields = fields
+        self.code = kind.value.code
+        self.status = kind.value.status
+        self.message = kind.value.text.format(**fields)
+        self.remedy = kind.value.remedy.format(**fields)
+        super().__init__(f"{self.message}\n{self.remedy}")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault of a file that a person wrote: where it is, which rule it breaks, what to do."""
+
+    file: str
+    field: str
+    rule: str
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}: {self.field}" if self.field else self.file
+        return f"{place}: [{self.rule}] {self.message} {self.remedy}"
+
+
+class ProblemsFound(PrivityError):  # noqa: N818 - plural, and not one error
+    """All faults of a file at once."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(Catalogue.BAD_INPUT, problems="\n".join(str(p) for p in self.problems))

@@ -1,0 +1,221 @@
+"""The formats of every file that people write or that a run releases, as JSON Schemas (draft 2020-12).
+
+A format ``NAME`` is the file ``common/formats/NAME.schema.json``. JSON is read with its numbers exact:
+integers as ``int`` of any size, all others as ``decimal.Decimal``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+
+LONGEST_ECHO = 40  # characters of a value that a message repeats
+MOST_KEYS_NAMED = 10  # unknown or missing keys that one message names
+DEEPEST = 64  # levels of nesting that a document may have
+UNREAD = ("depth", "text")  # rules whose breach ends the check before the schema is applied
+
+
+@cache
+def load(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of the format ``name``; ``KeyError`` if there is no such format."""
+    file = resources.files(__name__).joinpath(f"{name}.schema.json")
+    if not file.is_file():
+        raise KeyError(f"no format is named {name!r}")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(load(name))
+
+
+def check(document: object, format_name: str, file: str) -> list[Problem]:
+    """Return every violation of the format by ``document``, in order of place; empty if there is none.
+
+    ``file`` is the name that the problems carry; their ``field`` is the path within the document, such
+    as ``fields[3].bins``.
+    """
+    unfit = _unfit_text_or_depth(document, file)
+    if unfit:
+        return unfit
+    errors = _leaves(_validator(format_name).iter_errors(document))
+    problems = {_problem(error, file): _order(error) for error in errors}  # a dict drops equal problems
+    return sorted(problems, key=lambda problem: problems[problem])
+
+
+def require(document: object, format_name: str, file: str) -> None:
+    """Raise ``ProblemsFound`` with every violation of the format, if there is any."""
+    problems = check(document, format_name, file)
+    if problems:
+        raise ProblemsFound(problems)
+
+
+def read_json(path: Path | str) -> Any:
+    """Read a JSON file with exact numbers; a key that appears twice, NaN and Infinity are errors.
+
+    Raises ``PrivityError`` (file-missing, file-unreadable).
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+    except FileNotFoundError as error:
+        raise PrivityError(Catalogue.FILE_MISSING, file=path) from error
+    except OSError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror) from error
+    except UnicodeDecodeError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason="not UTF-8 text") from error
+    except json.JSONDecodeError as error:
+        reason = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=reason) from error
+    except (ValueError, ArithmeticError) as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not JSON: {error}") from error
+    except RecursionError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason="nested too deep") from error
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """Write a path within a document as ``fields[3].taxonomy['No diploma']``."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif step.replace("_", "a").isalnum():
+            text += f".{step}" if text else step
+        else:
+            text += f"[{step!r}]"
+    return text
+
+
+def shorten(value: object) -> str:
+    """Write a value for a message, cut to ``LONGEST_ECHO`` characters."""
+    text = str(value) if isinstance(value, Decimal) else repr(value)
+    return text if len(text) <= LONGEST_ECHO else text[: LONGEST_ECHO - 3] + "..."
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is not a number of JSON")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        raise ValueError(f"the key {shorten(twice[0])} appears twice in one object")
+    return members
+
+
+def _unfit_text_or_depth(document: object, file: str) -> list[Problem]:
+    """Find what neither the validator nor canonical JSON can carry: deep nesting and lone surrogates."""
+    problems = []
+    pending: list[tuple[object, tuple[str | int, ...]]] = [(document, ())]
+    while pending:
+        value, path = pending.pop()
+        if len(path) > DEEPEST:
+            message, remedy = f"nested deeper than {DEEPEST} levels.", "Use fewer levels."
+            return [Problem(file, path_text(path[:3]), "depth", message, remedy)]
+        if isinstance(value, dict):
+            pending += [(member, (*path, str(key))) for key, member in value.items()]
+            pending += [(key, path) for key in value]
+        elif isinstance(value, list):
+            pending += [(member, (*path, place)) for place, member in enumerate(value)]
+        elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            message, remedy = "a text holds half of a surrogate pair.", "Write it as Unicode text."
+            problems.append(Problem(file, path_text(path).encode(errors="replace").decode(), "text", message, remedy))
+    return problems
+
+
+def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
+    """Walk to the innermost errors: those of the branch of an ``anyOf`` or ``oneOf`` that fits best."""
+    for error in errors:
+        if not error.context:
+            yield error
+            continue
+        branches: dict[object, list[ValidationError]] = {}
+        for inner in error.context:
+            branches.setdefault(inner.schema_path[0], []).append(inner)
+        # A branch that fails deeper in the document was nearer to what the writer meant.
+        yield from _leaves(max(branches.values(), key=lambda branch: max(len(e.path) for e in branch)))
+
+
+def _order(error: ValidationError) -> tuple[tuple[int, int, str], ...]:
+    """Sort key of an error's place: array positions by number, keys by name."""
+    return tuple((0, step, "") if isinstance(step, int) else (1, 0, step) for step in error.absolute_path)
+
+
+def _problem(error: ValidationError, file: str) -> Problem:
+    message, remedy = _describe(error)
+    rule = str(error.validator)
+    return Problem(file, path_text(error.absolute_path), rule, message, remedy)
+
+
+def _names(keys: Iterable[object]) -> str:
+    shown = [shorten(key) for key in keys]
+    more = len(shown) - MOST_KEYS_NAMED
+    return ", ".join(shown[:MOST_KEYS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _describe(error: ValidationError) -> tuple[str, str]:
+    """Return (message, remedy) of one violation, in plain words and without echoing large values."""
+    limit: Any = error.validator_value
+    found: Any = error.instance
+    match error.validator:
+        case "additionalProperties" if isinstance(found, dict) and limit is False:
+            known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
+            unknown = [key for key in found if key not in known]
+            word = "key" if len(unknown) == 1 else "keys"
+            return f"unknown {word} {_names(unknown)}.", f"Known keys: {', '.join(sorted(known))}."
+        case "required":
+            lacking = next(key for key in limit if key not in found and repr(key) in error.message)
+            return f"the key {lacking!r} is missing.", f"Add {lacking!r}."
+        case "type":
+            expected = " or ".join([limit] if isinstance(limit, str) else limit)
+            return f"expected {expected}, found {_json_type(found)}.", f"Write a value of type {expected}."
+        case "enum":
+            return f"{shorten(found)} is not one of the values allowed.", f"Write one of: {_names(limit)}."
+        case "const":
+            return f"{shorten(found)} is not {shorten(limit)}.", f"Write {shorten(limit)}."
+        case "minimum":
+            return f"{shorten(found)} is less than {limit}.", f"Write {limit} or more."
+        case "exclusiveMinimum":
+            return f"{shorten(found)} is not more than {limit}.", f"Write more than {limit}."
+        case "maximum":
+            return f"{shorten(found)} is more than {limit}.", f"Write {limit} or less."
+        case "exclusiveMaximum":
+            return f"{shorten(found)} is not less than {limit}.", f"Write less than {limit}."
+        case "minItems" | "minProperties":
+            return f"{len(found)} entries, fewer than {limit}.", f"Give at least {limit}."
+        case "maxItems" | "maxProperties":
+            return f"{len(found)} entries, more than {limit}.", f"Give at most {limit}."
+        case "minLength":
+            return f"{len(found)} characters, fewer than {limit}.", f"Write at least {limit} character(s)."
+        case "maxLength":
+            return f"{len(found)} characters, more than {limit}.", f"Write at most {limit} characters."
+        case "uniqueItems":
+            return "an entry appears twice.", "Keep each entry once."
+        case "pattern":
+            return f"{shorten(found)} does not have the form {limit}.", "Write it in this form."
+        case other:
+            return f"does not meet {other!r}: {shorten(limit)}.", "Correct it as the format says."
+
+
+def _json_type(value: object) -> str:
+    names = {
+        dict: "object",
+        list: "array",
+        str: "string",
+        bool: "boolean",
+        type(None): "null",
+        int: "integer",
+    }
+    return names.get(type(value), "number")

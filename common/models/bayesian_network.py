@@ -1,0 +1,121 @@
+"""A Bayesian network over coded attributes: sampled, saved and loaded as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from common.errors import Catalogue, PrivityError
+from common.formats import require
+from common.schema import Schema
+from common.statistics import AttributeParentPair
+from common.table import CodedTable, code_type
+
+FORMAT_VERSION = 1
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Node:
+    """Pr[X, Pi] as non-negative weights, X on the first axis, parents on the others."""
+
+    pair: AttributeParentPair
+    weights: np.ndarray
+
+
+class BayesianNetwork:
+    """One node for each attribute of the schema; the edges form a DAG.
+
+    Raises:
+        ValueError: an attribute without a node or with two, a wrong shape, or a cycle.
+    """
+
+    def __init__(self, schema: Schema, nodes: Sequence[Node]) -> None:
+        by_attribute = {node.pair.attribute: node for node in nodes}
+        if sorted(by_attribute) != list(range(len(schema.attributes))) or len(by_attribute) != len(nodes):
+            raise ValueError("a network needs exactly one node for each attribute")
+        graph: nx.DiGraph = nx.DiGraph()
+        graph.add_nodes_from(by_attribute)
+        for node in nodes:
+            if node.weights.shape != tuple(schema.domain[a] for a in node.pair.marginal):
+                raise ValueError("a node's table does not have the shape of its attributes' domains")
+            if not (np.isfinite(node.weights).all() and (node.weights >= 0).all()):
+                raise ValueError("a node's table has a negative or infinite weight")
+            graph.add_edges_from((parent, node.pair.attribute) for parent in node.pair.parents)
+        if not nx.is_directed_acyclic_graph(graph):
+            raise ValueError("the network has a cycle")
+        self.schema = schema
+        self.nodes = tuple(by_attribute[a] for a in nx.lexicographical_topological_sort(graph))
+
+    @property
+    def parents(self) -> dict[int, tuple[int, ...]]:
+        return {node.pair.attribute: node.pair.parents for node in self.nodes}
+
+    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
+        """Independent rows of the network's joint distribution, by ancestral sampling."""
+        columns = [np.zeros(rows, dtype=np.int64) for _ in self.schema.attributes]
+        for node in self.nodes:
+            cumulative = _conditional(node.weights).cumsum(axis=0)
+            # Rounding must not leave a gap below 1 that no category fills.
+            cumulative[-1] = 1.0
+            shape = node.weights.shape[1:]
+            for start in range(0, rows, _ROWS_AT_ONCE):
+                block = slice(start, min(start + _ROWS_AT_ONCE, rows))
+                size = block.stop - start
+                given = np.zeros(size, dtype=np.int64)
+                for parent, width in zip(node.pair.parents, shape, strict=True):
+                    given = given * width + columns[parent][block]
+                columns[node.pair.attribute][block] = (generator.random(size) >= cumulative[:, given]).sum(axis=0)
+        return CodedTable(
+            self.schema,
+            tuple(c.astype(code_type(a.size)) for c, a in zip(columns, self.schema.attributes, strict=True)),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        names = self.schema.names
+        return {
+            "format_version": FORMAT_VERSION,
+            "kind": "bayesian-network",
+            "schema_digest": self.schema.digest,
+            "nodes": [
+                {
+                    "attribute": names[node.pair.attribute],
+                    "parents": [names[p] for p in node.pair.parents],
+                    "weights": node.weights.tolist(),
+                }
+                for node in self.nodes
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any], schema: Schema, file: str) -> BayesianNetwork:
+        """Read ``model.json``; raises PrivityError if it does not fit its format or the schema."""
+        require(document, "model", file)
+        if document["schema_digest"] != schema.digest:
+            raise PrivityError(Catalogue.TAMPERED, what=file, reason="the model belongs to another schema")
+        try:
+            nodes = [
+                Node(
+                    AttributeParentPair(schema.index(n["attribute"]), tuple(schema.index(p) for p in n["parents"])),
+                    np.asarray(n["weights"], dtype=np.float64),
+                )
+                for n in document["nodes"]
+            ]
+            return cls(schema, nodes)
+        except (KeyError, ValueError) as error:
+            raise PrivityError(Catalogue.TAMPERED, what=file, reason=str(error)) from error
+
+
+def _conditional(weights: np.ndarray) -> np.ndarray:
+    """Pr[X | Pi] as a matrix (domain of X, cells of Pi); where Pi was never seen, Pr[X]."""
+    joint = weights.reshape(weights.shape[0], -1)
+    overall = joint.sum(axis=1, keepdims=True)
+    if overall.sum() <= 0:
+        overall = np.ones_like(overall)
+    sums = joint.sum(axis=0, keepdims=True)
+    unseen = sums <= 0
+    return np.where(unseen, overall / overall.sum(), joint / np.where(unseen, 1.0, sums))

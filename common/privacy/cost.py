@@ -1,0 +1,41 @@
+"""What a step costs: pure functions of the step, computed by the curator and again by each party.
+
+Neighbouring tables differ in one replaced row, the row counts are public, and one person has one row.
+A replaced row moves two cells of every contingency table by one each, so m tables have the L1
+sensitivity 2m; independent discrete Laplace noise of scale b on every cell is (2m/b)-differentially
+private (Dwork, McSherry, Nissim, Smith 2006; discrete law: Ghosh, Roughgarden, Sundararajan 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+CELLS_MOVED_BY_ONE_ROW = 2
+
+
+def noise_scale(tables: int, epsilon: Fraction) -> Fraction:
+    """Scale b of the noise on every cell when ``tables`` contingency tables are released for epsilon."""
+    return Fraction(CELLS_MOVED_BY_ONE_ROW * tables) / epsilon
+
+
+def draw_epsilon(epsilon: Fraction, quota: int) -> Fraction:
+    """Epsilon of each of a party's ``quota`` draws, when the whole series costs it ``epsilon``."""
+    return epsilon / quota
+
+
+def quotas(draws: int, rows: Sequence[int], *, balanced: bool = False) -> tuple[int, ...]:
+    """Number of draws for each party: in proportion to the public row counts, or as equal as can be.
+
+    Largest remainders, ties to the earlier party; the sum is ``draws``. A party may get none, and is
+    then charged nothing. Every party's own total is the series' epsilon: its draws share it out, and
+    its rows enter no other party's draw (parallel composition over disjoint rows).
+    """
+    weights = [1] * len(rows) if balanced else list(rows)
+    total = sum(weights)
+    shares = [Fraction(draws * weight, total) for weight in weights]
+    counts = [int(share) for share in shares]
+    by_remainder = sorted(range(len(rows)), key=lambda k: (counts[k] - shares[k], k))
+    for k in by_remainder[: draws - sum(counts)]:
+        counts[k] += 1
+    return tuple(counts)

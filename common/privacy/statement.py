@@ -1,0 +1,110 @@
+"""The privacy statement of a release: who is protected against whom, with which epsilon, by what."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from common.protocol.record import RunRecord
+
+FORMAT_VERSION = 1
+
+SIMULATION = "simulation: one machine saw all rows"
+
+
+def privacy_statement(
+    *, run: str, parties: dict[str, int], tolerate: int, key_bits: int | None, record: RunRecord, simulation: bool
+) -> dict[str, Any]:
+    """The content of ``privacy.json``.
+
+    Args:
+        parties: public row count of each party.
+        key_bits: bits of the Paillier modulus; None in single-party mode.
+        record: what was charged to whom.
+    """
+    observers = ["public", "curator"] if key_bits else ["public"]
+    statements = [_against(name, "pure", key_bits, name != "public") for name in observers]
+    if key_bits:
+        statements += [_against(f"party {name}", "pure", key_bits, True) for name in parties]
+        statements.append(_against(f"any coalition of up to {tolerate} parties", "pure", key_bits, True))
+    totals = {name: record.epsilon(name) for name in parties}
+    largest = max(totals.values())
+    mechanisms = list(dict.fromkeys(cost.mechanism for cost in record.costs))
+    by_phase = [_phase(record, phase) for phase in dict.fromkeys(cost.phase for cost in record.costs)]
+    statement: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "run": run,
+        "relation": "replace one row",
+        "rows_per_person": 1,
+        "parties": [
+            {
+                "name": name,
+                "rows": rows,
+                "epsilon": str(totals[name]),
+                "epsilon_by_phase": {phase: str(eps) for phase, eps in record.phases(name).items()},
+            }
+            for name, rows in parties.items()
+        ],
+        "K": len(parties),
+        "t": tolerate,
+        "observers": [
+            {
+                **observer,
+                "epsilon": str(largest),
+                "delta": "0",
+                "epsilon_by_phase": {phase["phase"]: phase["epsilon"] for phase in by_phase},
+                "mechanisms": mechanisms,
+            }
+            for observer in statements
+        ],
+        "mechanisms": mechanisms,
+        "phases": by_phase,
+        "simulation": simulation,
+    }
+    statement["in_words"] = _in_words(statement, largest, key_bits)
+    return statement
+
+
+def _against(observer: str, kind: str, key_bits: int | None, computational: bool) -> dict[str, Any]:
+    assumption = "none"
+    if computational:
+        assumption = (
+            f"computational: Paillier with a {key_bits}-bit modulus, HPKE and Ed25519 hold;"
+            " parties and curator follow the protocol; the curator colludes with nobody"
+        )
+    return {"observer": observer, "guarantee": kind, "assumption": assumption}
+
+
+def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
+    costs = [cost for cost in record.costs if cost.phase == phase]
+    return {
+        "phase": phase,
+        "mechanisms": list(dict.fromkeys(cost.mechanism for cost in costs)),
+        "epsilon": str(sum((cost.epsilon for cost in costs), Fraction(0))),
+        "paid_by": sorted({payer for cost in costs for payer in cost.payers}),
+    }
+
+
+def _in_words(statement: dict[str, Any], largest: Fraction, key_bits: int | None) -> list[str]:
+    k, t = statement["K"], statement["t"]
+    words = [
+        f"Anyone who sees this release learns almost the same about a person whether that person's row was"
+        f" used as it is or replaced by another: no outcome becomes more than e^{largest} times as likely"
+        f" (pure differential privacy, epsilon = {largest}, delta = 0).",
+        "One person is taken to have one row, at one party. A person with m rows has m times the loss.",
+        "The number of rows of each party is public and not protected.",
+    ]
+    if key_bits:
+        words += [
+            f"The same holds against the curator, against each of the {k} parties, and against any {t} of them"
+            f" together, who know their own share of the noise: the shares of any {k - t} parties alone make"
+            " up the whole noise that is claimed.",
+            "Against the curator and the parties the guarantee rests on cryptography that is believed hard to"
+            " break today (it is not secure against a quantum computer), on parties and curator keeping to the"
+            " protocol, and on the curator colluding with nobody.",
+            "It does not cover a party that lies about its rows, and it does not hide a party's rows from"
+            " the party itself.",
+        ]
+    if statement["simulation"]:
+        words.append(f"This was a {SIMULATION}.")
+    return words

@@ -1,0 +1,174 @@
+"""What a run is: the spec that is asked for, each party's enrolment, and the plan that binds all.
+
+The curator sends the spec; each party answers with its enrolment, signed under the manifest's key;
+the plan holds the spec, every enrolment and the run's Paillier key. Its digest goes into every sealed
+blob, so parties that were told different things cannot add up to an opened sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from common.canonical import b64, canonical_bytes, digest, unb64
+from common.crypto.identity import Identity, sign, verify
+from common.errors import Catalogue, PrivityError
+from common.protocol.manifest import Manifest
+
+FORMAT_VERSION = 1
+_ENROLLED_AS = "privity enrolment"
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A run as the operator asked for it.
+
+    Attributes:
+        run: name of the run, unique at the curator.
+        algorithm: name in the registry of ``common.algorithms``.
+        settings: plain document of the algorithm's own settings, fractions as text.
+        epsilon: what the run costs each party at most, exact.
+        tolerate: t, how many parties may pool what they know.
+        members: names of the parties in their order, K >= 2.
+        manifest_digest: the consortium this run belongs to.
+    """
+
+    run: str
+    algorithm: str
+    settings: dict[str, Any]
+    epsilon: Fraction
+    tolerate: int
+    members: tuple[str, ...]
+    manifest_digest: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format_version": FORMAT_VERSION,
+            "run": self.run,
+            "algorithm": self.algorithm,
+            "settings": self.settings,
+            "epsilon": str(self.epsilon),
+            "tolerate": self.tolerate,
+            "members": list(self.members),
+            "manifest_digest": self.manifest_digest,
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> RunSpec:
+        return cls(
+            run=content["run"],
+            algorithm=content["algorithm"],
+            settings=content["settings"],
+            epsilon=Fraction(content["epsilon"]),
+            tolerate=content["tolerate"],
+            members=tuple(content["members"]),
+            manifest_digest=content["manifest_digest"],
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.to_dict())
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """A party's signed word that it takes part in this very run, with its public row count n_k."""
+
+    party: str
+    spec_digest: str
+    rows: int
+    signature: bytes
+
+    @staticmethod
+    def _content(party: str, spec_digest: str, rows: int) -> bytes:
+        return canonical_bytes({"party": party, "spec_digest": spec_digest, "rows": rows})
+
+    @classmethod
+    def signed(cls, party: str, spec: RunSpec, rows: int, identity: Identity) -> Enrolment:
+        signature = sign(identity.signing, _ENROLLED_AS, cls._content(party, spec.digest, rows))
+        return cls(party, spec.digest, rows, signature)
+
+    def check(self, spec: RunSpec, manifest: Manifest) -> None:
+        """Refuse an enrolment in another run, with no rows, or not signed by the party itself."""
+        fits = self.spec_digest == spec.digest and self.rows >= 1
+        try:
+            if not fits:
+                raise ValueError("content")
+            verify(
+                manifest.keys_of(self.party).signing_key,
+                _ENROLLED_AS,
+                self._content(self.party, self.spec_digest, self.rows),
+                self.signature,
+            )
+        except ValueError as error:
+            raise PrivityError(
+                Catalogue.STEP_REFUSED, step="plan", reason=f"the enrolment of {self.party} does not hold"
+            ) from error
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "party": self.party,
+            "spec_digest": self.spec_digest,
+            "rows": self.rows,
+            "signature": b64(self.signature),
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Enrolment:
+        return cls(content["party"], content["spec_digest"], content["rows"], unb64(content["signature"]))
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """The spec, everybody's enrolment in the order of the members, and the run's Paillier modulus."""
+
+    spec: RunSpec
+    enrolments: tuple[Enrolment, ...]
+    modulus: int
+
+    def check(self, manifest: Manifest) -> None:
+        """What each party verifies for itself before it takes part."""
+        if tuple(e.party for e in self.enrolments) != self.spec.members or len(set(self.spec.members)) != self.parties:
+            raise PrivityError(
+                Catalogue.STEP_REFUSED, step="plan", reason="the enrolments are not exactly the run's members"
+            )
+        for enrolment in self.enrolments:
+            enrolment.check(self.spec, manifest)
+
+    @property
+    def parties(self) -> int:
+        return len(self.spec.members)
+
+    @property
+    def rows(self) -> int:
+        return sum(e.rows for e in self.enrolments)
+
+    def rows_of(self, party: str) -> int:
+        return next(e.rows for e in self.enrolments if e.party == party)
+
+    @property
+    def noise_quota(self) -> int:
+        """q = K - t: shares of any q parties sum to one whole discrete Laplace variable."""
+        return self.parties - self.spec.tolerate
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format_version": FORMAT_VERSION,
+            "spec": self.spec.to_dict(),
+            "enrolments": [e.to_dict() for e in self.enrolments],
+            "modulus": format(self.modulus, "x"),
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> RunPlan:
+        return cls(
+            spec=RunSpec.from_dict(content["spec"]),
+            enrolments=tuple(Enrolment.from_dict(e) for e in content["enrolments"]),
+            modulus=int(content["modulus"], 16),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.to_dict())

@@ -1,0 +1,80 @@
+"""Session: the only door through which an algorithm touches data.
+
+An algorithm is an async function of a session and its settings, and deterministic given what it
+awaits. It sees statistics; it never sees rows, parties' vectors, sockets or keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from common.schema import Schema
+from common.statistics import AttributeParentPair, Marginal, NoisyTable
+
+
+class Selection(Protocol):
+    """A series of exponential-mechanism draws, paid for as a whole."""
+
+    async def draw(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
+        """One draw among the candidates by the score R, on the rows of the party whose turn it is.
+
+        The candidates may depend on earlier outputs only. Drawing more often than declared is an error.
+        """
+        ...
+
+
+class Session(Protocol):
+    """What an algorithm may ask of the data, over one party or many."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def rows(self) -> int:
+        """Public number of rows of all parties together."""
+        ...
+
+    @property
+    def party_rows(self) -> tuple[int, ...]:
+        """Public row counts n_k, in the order of the parties."""
+        ...
+
+    @property
+    def noise_variables(self) -> Fraction:
+        """K/(K-t): how many discrete Laplace variables the noise of an opened cell amounts to."""
+        ...
+
+    async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
+        """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all."""
+        ...
+
+    def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> Selection:
+        """Declare ``draws`` draws once; they cost every party that makes some ``epsilon`` in all.
+
+        Each draw happens at one party: quotas in proportion to the public row counts, or balanced.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run is doing, in public quantities only.
+
+    Attributes:
+        phase: name of the phase.
+        done, parties: parties that have answered the current step, of how many.
+        cells: cells opened so far; ciphertexts: ciphertexts sent so far by all parties.
+        bytes: bytes exchanged with parties so far.
+        epsilon: charged so far to the party that paid most.
+    """
+
+    phase: str
+    done: int
+    parties: int
+    cells: int
+    ciphertexts: int
+    bytes: int
+    epsilon: Fraction

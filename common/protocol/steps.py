@@ -1,0 +1,242 @@
+"""Typed requests to a party. Each declares what it costs; each has an identity and a digest.
+
+A step is the only thing that reaches a party's rows. Its cost is a pure function of the step and of
+the public plan. Its key names the question; its digest names the content; a key is answered once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from common.canonical import digest
+from common.crypto.sealing import SealedBlob
+from common.privacy.cost import noise_scale
+from common.protocol.plan import RunPlan, RunSpec
+from common.statistics import AttributeParentPair, Marginal
+
+FREE = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Enrol:
+    """Ask a party to take part in a run, before anything is counted."""
+
+    spec: RunSpec
+
+    key = "enrol"
+    cost = FREE
+
+    @property
+    def run(self) -> str:
+        return self.spec.run
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": "enrol", "spec": self.spec.to_dict()}
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Give a party the complete plan, to be verified and kept."""
+
+    plan: RunPlan
+
+    key = "begin"
+    cost = FREE
+
+    @property
+    def run(self) -> str:
+        return self.plan.spec.run
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": "begin", "plan": self.plan.to_dict()}
+
+
+@dataclass(frozen=True)
+class Round:
+    """One secure sum over all members of the plan: which tables, at which price.
+
+    The digest leaves the attempt out: attempts are re-encryptions of the same stored vectors.
+    """
+
+    run: str
+    phase: str
+    round: str
+    tables: tuple[Marginal, ...]
+    epsilon: Fraction
+
+    @property
+    def scale(self) -> Fraction:
+        """b of the noise on every cell of the opened sum."""
+        return noise_scale(len(self.tables), self.epsilon)
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "phase": self.phase,
+            "round": self.round,
+            "tables": [list(t) for t in self.tables],
+            "epsilon": str(self.epsilon),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.content())
+
+
+@dataclass(frozen=True)
+class Contribute:
+    """Count the round's tables, add this party's noise share, seal the encryption to the combiner."""
+
+    round: Round
+    attempt: int
+    combiner: str
+
+    @property
+    def run(self) -> str:
+        return self.round.run
+
+    @property
+    def key(self) -> str:
+        return f"contribute/{self.round.round}/{self.attempt}"
+
+    @property
+    def cost(self) -> Fraction:
+        return self.round.epsilon
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "kind": "contribute",
+            "round": self.round.content(),
+            "attempt": self.attempt,
+            "combiner": self.combiner,
+        }
+
+
+@dataclass(frozen=True)
+class Combine:
+    """Open every member's sealed ciphertexts, multiply, re-randomise, return the product only."""
+
+    round: Round
+    attempt: int
+    combiner: str
+    blobs: tuple[tuple[str, SealedBlob], ...]
+
+    cost = FREE
+
+    @property
+    def run(self) -> str:
+        return self.round.run
+
+    @property
+    def key(self) -> str:
+        return f"combine/{self.round.round}/{self.attempt}"
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "kind": "combine",
+            "round": self.round.content(),
+            "attempt": self.attempt,
+            "combiner": self.combiner,
+            "blobs": [
+                [sender, hashlib.sha256(blob.signature + blob.ciphertext).hexdigest()] for sender, blob in self.blobs
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Select:
+    """Draw one candidate with the exponential mechanism on the party's own rows."""
+
+    run: str
+    phase: str
+    draw: str
+    candidates: tuple[AttributeParentPair, ...]
+    epsilon: Fraction
+
+    @property
+    def key(self) -> str:
+        return f"select/{self.draw}"
+
+    @property
+    def cost(self) -> Fraction:
+        return self.epsilon
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "kind": "select",
+            "run": self.run,
+            "phase": self.phase,
+            "draw": self.draw,
+            "candidates": [[c.attribute, list(c.parents)] for c in self.candidates],
+            "epsilon": str(self.epsilon),
+        }
+
+
+@dataclass(frozen=True)
+class Close:
+    """The run is over: stored vectors and replies are erased, the charges stay."""
+
+    run: str
+    state: str
+
+    key = "close"
+    cost = FREE
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": "close", "run": self.run, "state": self.state}
+
+
+Step = Enrol | Begin | Contribute | Combine | Select | Close
+
+
+def step_digest(step: Step) -> str:
+    return digest(step.content())
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """Reply to Contribute: sealed to the combiner, unreadable for the curator that relays it."""
+
+    blob: SealedBlob
+
+
+@dataclass(frozen=True)
+class Product:
+    """Reply to Combine: the re-randomised product ciphertexts, which hold the noisy sum only."""
+
+    ciphertexts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Reply to Select: index into the step's candidates; an outcome of the exponential mechanism."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """Reply to Enrol: the party's signed enrolment as a plain document (``Enrolment.to_dict``)."""
+
+    enrolment: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    """Reply to Begin and Close."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A party's word that it will not answer, in the words of the error catalogue."""
+
+    code: str
+    message: str
+    remedy: str
+
+
+Reply = Enrolled | Done | Contribution | Product | Choice | Refusal

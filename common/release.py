@@ -1,0 +1,92 @@
+"""What a run publishes: a folder of files, written as a whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from common.formats import require
+from common.models.bayesian_network import BayesianNetwork
+from common.protocol.record import RunRecord
+from common.schema import Schema
+from common.table import decode, write_csv
+
+FORMAT_VERSION = 1
+RELEASE_FILES = ("synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json")
+
+
+def marginals_document(record: RunRecord, schema: Schema) -> dict[str, Any]:
+    """Every noisy table that the run opened, exactly as it was opened, with the scale of its noise."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "schema_digest": schema.digest,
+        "tables": [
+            {
+                "phase": phase,
+                "attributes": [schema.names[a] for a in table.attributes],
+                "shape": list(table.counts.shape),
+                "scale": str(table.scale),
+                "variance": table.variance,
+                "rows": table.rows,
+                "counts": table.counts.ravel().tolist(),
+            }
+            for phase, table in record.measured
+        ],
+    }
+
+
+def synthesise(model: BayesianNetwork, rows: int, seed: int) -> pd.DataFrame:
+    """Sample rows from the model and decode them to real values.
+
+    ``seed`` decides the sampling only: the model is released, so sampling needs no secret randomness.
+    """
+    generator = np.random.default_rng(seed)
+    return decode(model.sample(rows, generator), generator)
+
+
+def write_release(
+    folder: Path,
+    *,
+    synthetic: pd.DataFrame,
+    model: BayesianNetwork,
+    record: RunRecord,
+    privacy: dict[str, Any],
+    run: dict[str, Any],
+) -> None:
+    """Write every file of a release; the folder appears when all are there.
+
+    Args:
+        run: the content of ``run.json`` but for the files' digests, which are added here.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        write_csv(synthetic, scratch / "synthetic.csv")
+        documents = {
+            "model": model.to_dict(),
+            "marginals": marginals_document(record, model.schema),
+            "privacy": privacy,
+        }
+        for name, document in documents.items():
+            _write_json(scratch / f"{name}.json", name, document)
+        files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(scratch.iterdir())}
+        _write_json(scratch / "run.json", "run", {**run, "files": files})
+        # mkdtemp makes the folder private; a release is public.
+        scratch.chmod(0o755)
+        scratch.rename(folder)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def _write_json(path: Path, format_name: str, document: dict[str, Any]) -> None:
+    require(document, format_name, path.name)
+    indent = None if format_name in ("model", "marginals") else 2
+    path.write_text(json.dumps(document, indent=indent, ensure_ascii=False) + "\n", encoding="utf-8")

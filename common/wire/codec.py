@@ -1,0 +1,161 @@
+"""Steps and replies to and from protobuf bytes. The only place that maps the one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from google.protobuf.message import DecodeError
+
+from common.canonical import canonical_bytes, parse
+from common.crypto.sealing import SealedBlob
+from common.protocol import steps
+from common.protocol.plan import RunPlan, RunSpec
+from common.statistics import AttributeParentPair, Marginal
+from common.wire.v1 import privity_pb2 as pb
+
+CHUNK_BYTES = 1 << 20
+
+
+class MalformedMessageError(ValueError):
+    """Bytes that are no message of this protocol."""
+
+
+def chunks(data: bytes) -> Iterator[pb.Chunk]:
+    """Cut a message into chunks of at most 1 MiB; an empty message is one empty chunk."""
+    for start in range(0, max(len(data), 1), CHUNK_BYTES):
+        yield pb.Chunk(data=data[start : start + CHUNK_BYTES])
+
+
+def encode_step(step: steps.Step) -> bytes:
+    message = pb.Step(run=step.run)
+    match step:
+        case steps.Enrol():
+            message.enrol.spec = canonical_bytes(step.spec.to_dict())
+        case steps.Begin():
+            message.begin.plan = canonical_bytes(step.plan.to_dict())
+        case steps.Contribute():
+            message.contribute.CopyFrom(
+                pb.Contribute(round=_round(step.round), attempt=step.attempt, combiner=step.combiner)
+            )
+        case steps.Combine():
+            blobs = [_blob(sender, blob) for sender, blob in step.blobs]
+            message.combine.CopyFrom(
+                pb.Combine(round=_round(step.round), attempt=step.attempt, combiner=step.combiner, blobs=blobs)
+            )
+        case steps.Select():
+            pairs = [pb.AttributeParentPair(attribute=c.attribute, parents=c.parents) for c in step.candidates]
+            message.select.CopyFrom(
+                pb.Select(phase=step.phase, draw=step.draw, candidates=pairs, epsilon=str(step.epsilon))
+            )
+        case steps.Close():
+            message.close.state = step.state
+    return message.SerializeToString(deterministic=True)
+
+
+def decode_step(data: bytes) -> steps.Step:
+    """Raises MalformedMessageError for anything that is not a step."""
+    try:
+        message = pb.Step.FromString(data)
+        match message.WhichOneof("body"):
+            case "enrol":
+                step: steps.Step = steps.Enrol(RunSpec.from_dict(parse(message.enrol.spec)))
+            case "begin":
+                step = steps.Begin(RunPlan.from_dict(parse(message.begin.plan)))
+            case "contribute":
+                body = message.contribute
+                step = steps.Contribute(_to_round(message.run, body.round), body.attempt, body.combiner)
+            case "combine":
+                c = message.combine
+                blobs = tuple((b.sender, SealedBlob(b.ciphertext, b.signature)) for b in c.blobs)
+                step = steps.Combine(_to_round(message.run, c.round), c.attempt, c.combiner, blobs)
+            case "select":
+                s = message.select
+                pairs = tuple(AttributeParentPair(p.attribute, tuple(p.parents)) for p in s.candidates)
+                step = steps.Select(message.run, s.phase, s.draw, pairs, _positive(s.epsilon))
+            case "close":
+                step = steps.Close(message.run, message.close.state)
+            case _:
+                raise ValueError("a step without a body")
+    except (DecodeError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+        raise MalformedMessageError("not a step of this protocol") from error
+    if step.run != message.run:
+        raise MalformedMessageError("the step names two runs")
+    return step
+
+
+def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
+    message = pb.Reply(run=run, key=key)
+    match reply:
+        case steps.Enrolled():
+            message.enrolled.enrolment = canonical_bytes(reply.enrolment)
+        case steps.Done():
+            message.done.SetInParent()
+        case steps.Contribution():
+            message.contribution.CopyFrom(_blob("", reply.blob))
+        case steps.Product():
+            numbers = [c.to_bytes((c.bit_length() + 7) // 8 or 1, "big") for c in reply.ciphertexts]
+            message.product.CopyFrom(pb.Product(ciphertexts=numbers))
+        case steps.Choice():
+            message.choice.CopyFrom(pb.Choice(index=reply.index))
+        case steps.Refusal():
+            message.refusal.CopyFrom(pb.Refusal(code=reply.code, message=reply.message, remedy=reply.remedy))
+    return message.SerializeToString(deterministic=True)
+
+
+def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
+    """(run, step key, reply); raises MalformedMessageError for anything that is not a reply."""
+    try:
+        message = pb.Reply.FromString(data)
+        reply: steps.Reply
+        match message.WhichOneof("body"):
+            case "enrolled":
+                reply = steps.Enrolled(parse(message.enrolled.enrolment))
+            case "done":
+                reply = steps.Done()
+            case "contribution":
+                blob = message.contribution
+                reply = steps.Contribution(SealedBlob(blob.ciphertext, blob.signature))
+            case "product":
+                reply = steps.Product(tuple(int.from_bytes(c, "big") for c in message.product.ciphertexts))
+            case "choice":
+                reply = steps.Choice(message.choice.index)
+            case "refusal":
+                r = message.refusal
+                reply = steps.Refusal(r.code, r.message, r.remedy)
+            case _:
+                raise ValueError("a reply without a body")
+    except (DecodeError, ValueError, TypeError) as error:
+        raise MalformedMessageError("not a reply of this protocol") from error
+    return message.run, message.key, reply
+
+
+def join(parts: Iterable[bytes], limit: int) -> bytes:
+    """Join chunks; refuse a message above ``limit`` bytes before it fills the memory."""
+    joined = bytearray()
+    for part in parts:
+        joined += part
+        if len(joined) > limit:
+            raise MalformedMessageError(f"a message of more than {limit} bytes")
+    return bytes(joined)
+
+
+def _round(round_: steps.Round) -> pb.Round:
+    tables = [pb.Attributes(index=t) for t in round_.tables]
+    return pb.Round(phase=round_.phase, round=round_.round, tables=tables, epsilon=str(round_.epsilon))
+
+
+def _to_round(run: str, message: pb.Round) -> steps.Round:
+    tables: tuple[Marginal, ...] = tuple(tuple(t.index) for t in message.tables)
+    return steps.Round(run, message.phase, message.round, tables, _positive(message.epsilon))
+
+
+def _blob(sender: str, blob: SealedBlob) -> pb.Blob:
+    return pb.Blob(sender=sender, ciphertext=blob.ciphertext, signature=blob.signature)
+
+
+def _positive(text: str) -> Fraction:
+    value = Fraction(text)
+    if value <= 0:
+        raise ValueError("an epsilon that is not positive")
+    return value

@@ -1,0 +1,235 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Chunk(_message.Message):
+    __slots__ = ("data",)
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
+
+class NextStepRequest(_message.Message):
+    __slots__ = ("wait_seconds",)
+    WAIT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    wait_seconds: int
+    def __init__(self, wait_seconds: _Optional[int] = ...) -> None: ...
+
+class AliveRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Receipt(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Step(_message.Message):
+    __slots__ = ("run", "enrol", "begin", "contribute", "combine", "select", "close")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    ENROL_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTE_FIELD_NUMBER: _ClassVar[int]
+    COMBINE_FIELD_NUMBER: _ClassVar[int]
+    SELECT_FIELD_NUMBER: _ClassVar[int]
+    CLOSE_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    enrol: Enrol
+    begin: Begin
+    contribute: Contribute
+    combine: Combine
+    select: Select
+    close: Close
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., combine: _Optional[_Union[Combine, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ...) -> None: ...
+
+class Enrol(_message.Message):
+    __slots__ = ("spec",)
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    spec: bytes
+    def __init__(self, spec: _Optional[bytes] = ...) -> None: ...
+
+class Begin(_message.Message):
+    __slots__ = ("plan",)
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
+
+class Round(_message.Message):
+    __slots__ = ("phase", "round", "tables", "epsilon")
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    TABLES_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    phase: str
+    round: str
+    tables: _containers.RepeatedCompositeFieldContainer[Attributes]
+    epsilon: str
+    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ...) -> None: ...
+
+class Attributes(_message.Message):
+    __slots__ = ("index",)
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    index: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, index: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Contribute(_message.Message):
+    __slots__ = ("round", "attempt", "combiner")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    COMBINER_FIELD_NUMBER: _ClassVar[int]
+    round: Round
+    attempt: int
+    combiner: str
+    def __init__(self, round: _Optional[_Union[Round, _Mapping]] = ..., attempt: _Optional[int] = ..., combiner: _Optional[str] = ...) -> None: ...
+
+class Combine(_message.Message):
+    __slots__ = ("round", "attempt", "combiner", "blobs")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    COMBINER_FIELD_NUMBER: _ClassVar[int]
+    BLOBS_FIELD_NUMBER: _ClassVar[int]
+    round: Round
+    attempt: int
+    combiner: str
+    blobs: _containers.RepeatedCompositeFieldContainer[Blob]
+    def __init__(self, round: _Optional[_Union[Round, _Mapping]] = ..., attempt: _Optional[int] = ..., combiner: _Optional[str] = ..., blobs: _Optional[_Iterable[_Union[Blob, _Mapping]]] = ...) -> None: ...
+
+class Blob(_message.Message):
+    __slots__ = ("sender", "ciphertext", "signature")
+    SENDER_FIELD_NUMBER: _ClassVar[int]
+    CIPHERTEXT_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    sender: str
+    ciphertext: bytes
+    signature: bytes
+    def __init__(self, sender: _Optional[str] = ..., ciphertext: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class AttributeParentPair(_message.Message):
+    __slots__ = ("attribute", "parents")
+    ATTRIBUTE_FIELD_NUMBER: _ClassVar[int]
+    PARENTS_FIELD_NUMBER: _ClassVar[int]
+    attribute: int
+    parents: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, attribute: _Optional[int] = ..., parents: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Select(_message.Message):
+    __slots__ = ("phase", "draw", "candidates", "epsilon")
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    DRAW_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    phase: str
+    draw: str
+    candidates: _containers.RepeatedCompositeFieldContainer[AttributeParentPair]
+    epsilon: str
+    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[AttributeParentPair, _Mapping]]] = ..., epsilon: _Optional[str] = ...) -> None: ...
+
+class Close(_message.Message):
+    __slots__ = ("state",)
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    state: str
+    def __init__(self, state: _Optional[str] = ...) -> None: ...
+
+class Reply(_message.Message):
+    __slots__ = ("run", "key", "enrolled", "done", "contribution", "product", "choice", "refusal")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    ENROLLED_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTION_FIELD_NUMBER: _ClassVar[int]
+    PRODUCT_FIELD_NUMBER: _ClassVar[int]
+    CHOICE_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    key: str
+    enrolled: Enrolled
+    done: Done
+    contribution: Blob
+    product: Product
+    choice: Choice
+    refusal: Refusal
+    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., contribution: _Optional[_Union[Blob, _Mapping]] = ..., product: _Optional[_Union[Product, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
+
+class Enrolled(_message.Message):
+    __slots__ = ("enrolment",)
+    ENROLMENT_FIELD_NUMBER: _ClassVar[int]
+    enrolment: bytes
+    def __init__(self, enrolment: _Optional[bytes] = ...) -> None: ...
+
+class Done(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Product(_message.Message):
+    __slots__ = ("ciphertexts",)
+    CIPHERTEXTS_FIELD_NUMBER: _ClassVar[int]
+    ciphertexts: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, ciphertexts: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Choice(_message.Message):
+    __slots__ = ("index",)
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    def __init__(self, index: _Optional[int] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("code", "message", "remedy")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REMEDY_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    message: str
+    remedy: str
+    def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
+
+class SubmitRequest(_message.Message):
+    __slots__ = ("token", "request")
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    token: str
+    request: bytes
+    def __init__(self, token: _Optional[str] = ..., request: _Optional[bytes] = ...) -> None: ...
+
+class SubmitReply(_message.Message):
+    __slots__ = ("run",)
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    def __init__(self, run: _Optional[str] = ...) -> None: ...
+
+class RunName(_message.Message):
+    __slots__ = ("run",)
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    def __init__(self, run: _Optional[str] = ...) -> None: ...
+
+class RunEvent(_message.Message):
+    __slots__ = ("state", "reason", "phase", "done", "parties", "cells", "ciphertexts", "bytes", "epsilon")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    PARTIES_FIELD_NUMBER: _ClassVar[int]
+    CELLS_FIELD_NUMBER: _ClassVar[int]
+    CIPHERTEXTS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    state: str
+    reason: str
+    phase: str
+    done: int
+    parties: int
+    cells: int
+    ciphertexts: int
+    bytes: int
+    epsilon: str
+    def __init__(self, state: _Optional[str] = ..., reason: _Optional[str] = ..., phase: _Optional[str] = ..., done: _Optional[int] = ..., parties: _Optional[int] = ..., cells: _Optional[int] = ..., ciphertexts: _Optional[int] = ..., bytes: _Optional[int] = ..., epsilon: _Optional[str] = ...) -> None: ...
+
+class FileChunk(_message.Message):
+    __slots__ = ("name", "data")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    data: bytes
+    def __init__(self, name: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...

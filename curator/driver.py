@@ -1,0 +1,181 @@
+"""One run from request to release: enrol, begin, learn, synthesise, close.
+
+Everything that decides the run's course is in the journal first: the Paillier key, the enrolments,
+every opened sum, the seed of the sampling. Driving a run again after a crash gives the same release.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from common.algorithms import LEARNERS
+from common.crypto import paillier
+from common.errors import Catalogue, PrivityError
+from common.journal import Journal
+from common.privacy.statement import privacy_statement
+from common.protocol.manifest import Manifest
+from common.protocol.plan import Enrolment, RunPlan, RunSpec
+from common.protocol.steps import Begin, Close, Enrol, Enrolled
+from common.release import FORMAT_VERSION, synthesise, write_release
+from common.schema import Schema
+from curator.meter import Meter
+from curator.session import Ask, NetworkSession
+
+SYNTHESIS = "synthesis"
+CLOSE_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the operator asked for; see common/formats/run_request.schema.json."""
+
+    algorithm: str
+    settings: dict[str, Any]
+    epsilon: Fraction
+    tolerate: int
+    key_bits: int
+    rows: int | None
+
+    def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
+        return RunSpec(run, self.algorithm, self.settings, self.epsilon, self.tolerate, tuple(members), manifest.digest)
+
+    def check(self, members: int) -> None:
+        """Refuse what cannot run, before any party is asked."""
+        rules = [
+            (self.algorithm in LEARNERS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(LEARNERS)),
+            (members >= 2, "parties", "a run over the network needs two parties or more", "use single-party mode"),
+            (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
+             f"1 to {members - 1}"),
+        ]  # fmt: skip
+        for holds, option, reason, possible in rules:
+            if not holds:
+                raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
+
+
+class RunDriver:
+    """Drives one run; ``release`` is the folder that it writes at the end."""
+
+    def __init__(
+        self,
+        run: str,
+        request: RunRequest,
+        manifest: Manifest,
+        schema: Schema,
+        journal: Journal,
+        ask: Ask,
+        meter: Meter,
+        *,
+        small_keys: bool = False,
+    ) -> None:
+        self.run = run
+        self.meter = meter
+        self._request = request
+        self._manifest = manifest
+        self._schema = schema
+        self._journal = journal
+        self._ask = ask
+        self._small_keys = small_keys
+
+    async def drive(self, release: Path) -> None:
+        """Write the release, or raise what ended the run; ``close`` tells the parties of the end."""
+        members = tuple(self._manifest.members)
+        self._request.check(len(members))
+        spec = self._request.spec(self.run, members, self._manifest)
+        secret = await self._paillier_key()
+        self.meter.enter("enrolment")
+        plan = await self._plan(spec, secret)
+        session = NetworkSession(plan, self._manifest, self._schema, secret, self._journal, self._ask, self.meter)
+        model = await LEARNERS[spec.algorithm](session, spec.epsilon, spec.settings)
+        for member in members:
+            if session.record.epsilon(member) > spec.epsilon:
+                raise AssertionError("an algorithm spent more than the run's epsilon")
+        self.meter.enter(SYNTHESIS)
+        rows = self._request.rows or plan.rows
+        privacy = privacy_statement(
+            run=self.run,
+            parties={e.party: e.rows for e in plan.enrolments},
+            tolerate=spec.tolerate,
+            key_bits=plan.modulus.bit_length(),
+            record=session.record,
+            simulation=self._manifest.simulation,
+        )
+        seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
+        synthetic = await asyncio.to_thread(synthesise, model, rows, seed)
+        self.meter.finish()
+        write_release(
+            release,
+            synthetic=synthetic,
+            model=model,
+            record=session.record,
+            privacy=privacy,
+            run=self._run_document(spec, plan, rows),
+        )
+
+    def _remember(self, name: str, fresh: bytes) -> bytes:
+        """What the journal holds under this name for the run; ``fresh`` if nothing was there yet."""
+        return self._journal.record(f"{self.run}/{name}", name, fresh)
+
+    async def _paillier_key(self) -> paillier.SecretKey:
+        stored = self._journal.recall(f"{self.run}/secret", "secret")
+        if stored is None:
+            self.meter.enter("key generation")
+            bits = self._request.key_bits
+            _, secret = await asyncio.to_thread(paillier.generate_keypair, bits, allow_small=self._small_keys)
+            stored = self._remember("secret", json.dumps(paillier.secret_to_dict(secret)).encode())
+        return paillier.secret_from_dict(json.loads(stored), allow_small=self._small_keys)
+
+    async def _plan(self, spec: RunSpec, secret: paillier.SecretKey) -> RunPlan:
+        """Ask every party in, then give every party the same plan."""
+        self.meter.expect(2 * len(spec.members))
+
+        async def enrol(member: str) -> Enrolment:
+            reply = await self._ask(member, Enrol(spec), "enrolment")
+            if not isinstance(reply, Enrolled):
+                raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason=f"{member} gave no enrolment")
+            enrolment = Enrolment.from_dict(reply.enrolment)
+            enrolment.check(spec, self._manifest)
+            self.meter.answered()
+            return enrolment
+
+        async def begin(member: str, plan: RunPlan) -> None:
+            await self._ask(member, Begin(plan), "enrolment")
+            self.meter.answered()
+
+        enrolments = await asyncio.gather(*(enrol(m) for m in spec.members))
+        plan = RunPlan(spec, tuple(enrolments), secret.public.n)
+        plan.check(self._manifest)
+        await asyncio.gather(*(begin(m, plan) for m in spec.members))
+        return plan
+
+    def _run_document(self, spec: RunSpec, plan: RunPlan, rows: int) -> dict[str, Any]:
+        return {
+            "format_version": FORMAT_VERSION,
+            "run": self.run,
+            "algorithm": spec.algorithm,
+            "settings": spec.settings,
+            "epsilon": str(spec.epsilon),
+            "tolerate": spec.tolerate,
+            "key_bits": plan.modulus.bit_length(),
+            "rows": rows,
+            "schema_digest": self._schema.digest,
+            "plan_digest": plan.digest,
+            "bytes": self.meter.bytes,
+            "ciphertexts": self.meter.ciphertexts,
+            "seconds": {phase: round(value, 3) for phase, value in self.meter.seconds.items()},
+        }
+
+    async def close(self, state: str) -> None:
+        """Tell the parties that the run is over, as far as they can be reached; drop the secret key."""
+        members = self._manifest.members
+        await asyncio.gather(
+            *(asyncio.wait_for(self._ask(m, Close(self.run, state), "close"), CLOSE_SECONDS) for m in members),
+            return_exceptions=True,
+        )
+        self._journal.erase(f"{self.run}/")

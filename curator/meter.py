@@ -1,0 +1,80 @@
+"""What a run has moved so far, by phase and party, in public quantities: the stuff of progress.
+
+Times are of whole phases, of all parties together; none is of one party's work.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from fractions import Fraction
+
+from common.protocol.record import RunRecord
+from common.protocol.session import Progress
+
+
+class Meter:
+    """Counts bytes, cells and ciphertexts, and tells a listener at every change."""
+
+    def __init__(self, listener: Callable[[Progress], None] = lambda _progress: None) -> None:
+        self.bytes: dict[str, dict[str, int]] = {}
+        self.seconds: dict[str, float] = {}
+        self.ciphertexts: dict[str, int] = {}
+        self._listener = listener
+        self._phase = "start"
+        self._entered = time.monotonic()
+        self._done = self._parties = self._cells = 0
+        self._epsilon = Fraction(0)
+
+    def enter(self, phase: str) -> None:
+        """A phase begins, or goes on; the one before it is timed."""
+        self._stop_clock()
+        self._phase, self._done = phase, 0
+        self._tell()
+
+    def _stop_clock(self) -> None:
+        now = time.monotonic()
+        self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + now - self._entered
+        self._entered = now
+
+    def finish(self) -> None:
+        self._stop_clock()
+        self._tell()
+
+    def expect(self, replies: int) -> None:
+        self._done, self._parties = 0, replies
+        self._tell()
+
+    def answered(self) -> None:
+        self._done += 1
+        self._tell()
+
+    def traffic(self, party: str, count: int) -> None:
+        """Bytes of one message between curator and party, either way."""
+        phase = self.bytes.setdefault(self._phase, {})
+        phase[party] = phase.get(party, 0) + count
+
+    def sent(self, ciphertexts: int) -> None:
+        self.ciphertexts[self._phase] = self.ciphertexts.get(self._phase, 0) + ciphertexts
+        self._tell()
+
+    def charged(self, record: RunRecord, cells: int = 0) -> None:
+        """Something was charged, and perhaps cells were opened for it."""
+        self._cells += cells
+        payers = {payer for cost in record.costs for payer in cost.payers}
+        self._epsilon = max((record.epsilon(payer) for payer in payers), default=Fraction(0))
+        self._tell()
+
+    def _tell(self) -> None:
+        total = sum(sum(parties.values()) for parties in self.bytes.values())
+        self._listener(
+            Progress(
+                phase=self._phase,
+                done=self._done,
+                parties=self._parties,
+                cells=self._cells,
+                ciphertexts=sum(self.ciphertexts.values()),
+                bytes=total,
+                epsilon=self._epsilon,
+            )
+        )

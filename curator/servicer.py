@@ -1,0 +1,150 @@
+"""gRPC services of the curator: status codes and identities here, everything else behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+
+import grpc
+import grpc.aio
+
+from common.crypto.certificates import identity_from_san
+from common.errors import Catalogue, PrivityError
+from common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
+from common.wire.v1 import privity_pb2 as pb
+from common.wire.v1 import privity_pb2_grpc as rpc
+from curator.desk import Desk
+from curator.runs import Run, Runs
+
+LARGEST_MESSAGE = 1 << 30
+LONGEST_WAIT_SECONDS = 60
+
+
+async def abort(context: grpc.aio.ServicerContext, error: PrivityError) -> None:
+    """End the call with the error's status; the text is from the catalogue."""
+    await context.abort(getattr(grpc.StatusCode, error.status), f"{error.message}\n{error.remedy}")
+
+
+def caller(context: grpc.aio.ServicerContext, role: str, members: Iterable[str] | None = None) -> str:
+    """Name of the caller as its certificate says; another role, or no member, is refused."""
+    names = context.auth_context().get("x509_subject_alternative_name", [])
+    try:
+        found, name = identity_from_san(names)
+    except ValueError:
+        raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity="nobody") from None
+    if found != role or (members is not None and name not in members):
+        raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity=f"{found} {name}")
+    return name
+
+
+class PartyLinkServicer(rpc.PartyLinkServicer):
+    """What parties dial in to."""
+
+    def __init__(self, desk: Desk, members: Iterable[str]) -> None:
+        self._desk = desk
+        self._members = frozenset(members)
+
+    async def NextStep(  # noqa: N802 - the service's own name
+        self, request: pb.NextStepRequest, context: grpc.aio.ServicerContext
+    ) -> AsyncIterator[pb.Chunk]:
+        try:
+            party = caller(context, "party", self._members)
+        except PrivityError as error:
+            await abort(context, error)
+            return
+        message = await self._desk.next_step(party, min(request.wait_seconds, LONGEST_WAIT_SECONDS))
+        if message is not None:
+            for chunk in chunks(message):
+                yield chunk
+
+    async def SendReply(  # noqa: N802
+        self, request_iterator: AsyncIterator[pb.Chunk], context: grpc.aio.ServicerContext
+    ) -> pb.Receipt:
+        try:
+            party = caller(context, "party", self._members)
+            message = bytearray()
+            async for chunk in request_iterator:
+                message += chunk.data
+                self._desk.alive(party)
+                if len(message) > LARGEST_MESSAGE:
+                    raise MalformedMessageError("too large")
+            self._desk.deliver(party, bytes(message))
+        except PrivityError as error:
+            await abort(context, error)
+        except MalformedMessageError:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a reply of this protocol")
+        return pb.Receipt()
+
+    async def Alive(  # noqa: N802
+        self, request: pb.AliveRequest, context: grpc.aio.ServicerContext
+    ) -> pb.Receipt:
+        try:
+            self._desk.alive(caller(context, "party", self._members))
+        except PrivityError as error:
+            await abort(context, error)
+        return pb.Receipt()
+
+
+class OperatorServicer(rpc.OperatorServicer):
+    """What the operator's commands dial in to."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    async def Submit(  # noqa: N802
+        self, request: pb.SubmitRequest, context: grpc.aio.ServicerContext
+    ) -> pb.SubmitReply:
+        try:
+            caller(context, "operator")
+            return pb.SubmitReply(run=self._runs.submit(request.token, request.request))
+        except PrivityError as error:
+            await abort(context, error)
+            raise
+
+    async def Watch(  # noqa: N802
+        self, request: pb.RunName, context: grpc.aio.ServicerContext
+    ) -> AsyncIterator[pb.RunEvent]:
+        try:
+            caller(context, "operator")
+            async for run in self._runs.watch(request.run):
+                yield _event(run)
+        except PrivityError as error:
+            await abort(context, error)
+
+    async def Fetch(  # noqa: N802
+        self, request: pb.RunName, context: grpc.aio.ServicerContext
+    ) -> AsyncIterator[pb.FileChunk]:
+        try:
+            caller(context, "operator")
+            for path in self._runs.release_files(request.run):
+                name = path.name
+                with path.open("rb") as file:
+                    while (data := file.read(CHUNK_BYTES)) or name:
+                        yield pb.FileChunk(name=name, data=data)
+                        name = ""
+        except PrivityError as error:
+            await abort(context, error)
+
+    async def Stop(  # noqa: N802
+        self, request: pb.RunName, context: grpc.aio.ServicerContext
+    ) -> pb.Receipt:
+        try:
+            caller(context, "operator")
+            self._runs.stop(request.run)
+        except PrivityError as error:
+            await abort(context, error)
+        return pb.Receipt()
+
+
+def _event(run: Run) -> pb.RunEvent:
+    p = run.progress
+    return pb.RunEvent(
+        state=run.state,
+        reason=run.reason,
+        phase=p.phase,
+        done=p.done,
+        parties=p.parties,
+        cells=p.cells,
+        ciphertexts=p.ciphertexts,
+        bytes=p.bytes,
+        epsilon=str(p.epsilon),
+    )

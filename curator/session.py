@@ -1,0 +1,175 @@
+"""NetworkSession: the door to the data of K parties, through sealed secure sums and party-side draws.
+
+Durable by replay: every opened sum and every choice is in the journal before the algorithm sees it.
+After a crash the algorithm runs again from the top, and what was awaited before answers from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from common.canonical import canonical_bytes, parse
+from common.crypto.paillier import SecretKey
+from common.crypto.sealing import SealedBlob
+from common.errors import Catalogue, PrivityError
+from common.journal import Journal
+from common.privacy.cost import quotas
+from common.privacy.noise import share_variance
+from common.protocol.draws import DrawSeries
+from common.protocol.limits import check_tables
+from common.protocol.manifest import Manifest
+from common.protocol.plan import RunPlan
+from common.protocol.record import NOISY_MAX, SHARED_LAPLACE, Cost, RunRecord
+from common.protocol.secure_sum import RoundContext, open_sum, split_tables
+from common.protocol.steps import (
+    Choice,
+    Combine,
+    Contribute,
+    Contribution,
+    Product,
+    Reply,
+    Round,
+    Select,
+    Step,
+    step_digest,
+)
+from common.schema import Schema
+from common.statistics import Marginal, NoisyTable
+from curator.meter import Meter
+
+Ask = Callable[[str, Step, str], Awaitable[Reply]]
+Kind = TypeVar("Kind", Contribution, Product, Choice)
+
+
+class NetworkSession:
+    """K parties over the network; a Session of ``common.protocol.session``.
+
+    Args:
+        ask: sends a step to a party and waits for the reply: (party, step, phase).
+        secret: the run's Paillier secret key; only products of whole rounds are decrypted with it.
+    """
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        manifest: Manifest,
+        schema: Schema,
+        secret: SecretKey,
+        journal: Journal,
+        ask: Ask,
+        meter: Meter,
+    ) -> None:
+        self.plan = plan
+        self.schema = schema
+        self.rows = plan.rows
+        self.party_rows = tuple(e.rows for e in plan.enrolments)
+        self.noise_variables = Fraction(plan.parties, plan.noise_quota)
+        self.record = RunRecord()
+        self._manifest = manifest
+        self._secret = secret
+        self._journal = journal
+        self._ask_party = ask
+        self._meter = meter
+        self._steps = 0
+        self._rounds = 0
+
+    @property
+    def _members(self) -> tuple[str, ...]:
+        return self.plan.spec.members
+
+    def _next_name(self, phase: str) -> str:
+        self._steps += 1
+        return f"{self._steps}-{phase}"
+
+    async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
+        check_tables(tables, self.schema.names, self.schema.domain)
+        round_ = Round(self.plan.spec.run, phase, self._next_name(phase), tuple(tables), epsilon)
+        self._rounds += 1
+        self._meter.enter(phase)
+        vector = await self._opened(round_)
+        variance = self.plan.parties * share_variance(round_.scale, self.plan.noise_quota)
+        opened = [
+            NoisyTable(table, counts, round_.scale, variance, self.rows)
+            for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
+        ]
+        self.record.add_cost(Cost(phase, SHARED_LAPLACE, epsilon, self._members))
+        self.record.add_tables(phase, opened)
+        self._meter.charged(self.record, vector.size)
+        return opened
+
+    def combiner(self, attempt: int) -> str:
+        """Combiner of the current round: members take turns; the curator's own member never does."""
+        allowed = [m for m in self._members if m != self._manifest.curator_member]
+        return allowed[(self._rounds + attempt) % len(allowed)]
+
+    async def _opened(self, round_: Round) -> np.ndarray:
+        """The round's opened vector, int64 of shape (cells,): from the journal, or from the parties."""
+        run, name = self.plan.spec.run, round_.round
+        stored = self._journal.recall(f"{run}/opened/{name}", round_.digest)
+        if stored is None:
+            context, product = await self._product(round_)
+            # Only one product of a round is ever decrypted: the first one that is in the journal.
+            hexadecimal = canonical_bytes([format(c, "x") for c in product])
+            first = self._journal.record(f"{run}/product/{name}", round_.digest, hexadecimal)
+            ciphertexts = [int(c, 16) for c in parse(first)]
+            vector = await asyncio.to_thread(open_sum, ciphertexts, context, self._secret)
+            stored = self._journal.record(f"{run}/opened/{name}", round_.digest, vector.astype("<i8").tobytes())
+        return np.frombuffer(stored, dtype="<i8").astype(np.int64)
+
+    async def _product(self, round_: Round) -> tuple[RoundContext, Sequence[int]]:
+        """The product of all members' ciphertexts; another combiner is tried if one falls silent."""
+        attempts = 2 if len([m for m in self._members if m != self._manifest.curator_member]) > 1 else 1
+        for attempt in range(1, attempts + 1):
+            combiner = self.combiner(attempt)
+            context = RoundContext(self.plan, self._manifest, round_, attempt, combiner, self.schema)
+            self._meter.expect(len(self._members) + 1)
+            blobs = await asyncio.gather(
+                *(self._contribution(member, Contribute(round_, attempt, combiner)) for member in self._members)
+            )
+            self._meter.sent(context.layout.plaintexts * (len(self._members) + 1))
+            combine = Combine(round_, attempt, combiner, tuple(zip(self._members, blobs, strict=True)))
+            try:
+                product = await self._ask(combiner, combine, round_.phase, Product)
+            except PrivityError as error:
+                if error.code != Catalogue.NO_PROGRESS.value.code or attempt == attempts:
+                    raise
+                continue
+            return context, product.ciphertexts
+        raise AssertionError("every attempt returns or raises")
+
+    async def _contribution(self, member: str, step: Contribute) -> SealedBlob:
+        return (await self._ask(member, step, step.round.phase, Contribution)).blob
+
+    async def _ask(self, party: str, step: Step, phase: str, kind: type[Kind]) -> Kind:
+        reply = await self._ask_party(party, step, phase)
+        if not isinstance(reply, kind):
+            raise PrivityError(
+                Catalogue.STEP_REFUSED, step=step.key, reason=f"{party} answered with another kind of reply"
+            )
+        self._meter.answered()
+        return reply
+
+    def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> DrawSeries:
+        counts = quotas(draws, self.party_rows, balanced=balanced)
+        payers = tuple(m for m, count in zip(self._members, counts, strict=True) if count)
+        self._meter.enter(phase)
+        self._meter.expect(draws)
+        self.record.add_cost(Cost(phase, NOISY_MAX, epsilon, payers))
+        self._meter.charged(self.record)
+        run, name = self.plan.spec.run, self._next_name(phase)
+        return DrawSeries(run, phase, name, draws, epsilon, self.party_rows, balanced, self._choose)
+
+    async def _choose(self, party: int, step: Select) -> int:
+        key, digest = f"{step.run}/chosen/{step.draw}", step_digest(step)
+        stored = self._journal.recall(key, digest)
+        if stored is None:
+            reply = await self._ask(self._members[party], step, step.phase, Choice)
+            if not 0 <= reply.index < len(step.candidates):
+                raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the choice is none of the candidates")
+            stored = self._journal.record(key, digest, str(reply.index).encode())
+        return int(stored)

@@ -1,0 +1,50 @@
+"""The command ``privity``: every subcommand, and one way to show an error."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import typer
+
+from common.errors import PrivityError
+from curator.cli import curator_app
+from deploy.evaluate_command import evaluate
+from deploy.schema_commands import schema_app
+from deploy.simulate_command import simulate_command
+from party.cli import party_app
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Publish one synthetic table of several owners' joint data, under differential privacy.",
+)
+app.command("simulate")(simulate_command)
+app.command("evaluate")(evaluate)
+app.add_typer(schema_app, name="schema")
+app.add_typer(party_app, name="party")
+app.add_typer(curator_app, name="curator")
+
+
+def main() -> None:
+    """Run the command; a known error is told in plain words with exit code 1, never as a traceback."""
+    # A polite kill unwinds like Ctrl-C, so that children are stopped and scratch folders removed.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app()
+    except PrivityError as error:
+        print(f"error [{error.code}]: {error.message}\n{error.remedy}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted: everything was stopped, nothing was released", file=sys.stderr)
+        sys.exit(130)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

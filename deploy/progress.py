@@ -1,0 +1,58 @@
+"""Live progress of a run in the terminal: one line a phase."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from common.wire.v1.privity_pb2 import RunEvent
+
+
+class ProgressView:
+    """Shows every phase with its answers, cells, bytes and epsilon so far; plain lines if not a terminal."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._phases: dict[str, RunEvent] = {}
+        self._live = Live(console=console, refresh_per_second=8, transient=False)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def update(self, event: RunEvent) -> None:
+        """Take in one event of the run."""
+        new = event.phase not in self._phases
+        self._phases[event.phase] = event
+        if self._console.is_terminal:
+            self._live.update(self._table())
+        elif new:
+            self._console.print(f"{event.phase}: epsilon spent {_epsilon(event)}, {event.bytes:,} bytes so far")
+
+    def _table(self) -> Table:
+        table = Table(title=self._title, title_justify="left")
+        for heading in ("phase", "answers", "cells opened", "ciphertexts", "bytes", "epsilon spent"):
+            table.add_column(heading, justify="left" if heading == "phase" else "right")
+        for phase, event in self._phases.items():
+            answers = f"{event.done}/{event.parties}" if event.parties else ""
+            table.add_row(
+                phase, answers, f"{event.cells:,}", f"{event.ciphertexts:,}", f"{event.bytes:,}", _epsilon(event)
+            )
+        return table
+
+
+def _epsilon(event: RunEvent) -> str:
+    return f"{float(Fraction(event.epsilon or '0')):.4g}"

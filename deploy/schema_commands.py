@@ -1,0 +1,67 @@
+"""``privity schema``: check a descriptor, and a table against it; draft a descriptor from a table."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from common.drafting import LEAK_WARNING, draft_schema
+from common.errors import Catalogue, PrivityError, ProblemsFound
+from common.schema import load_schema
+from common.table import read_table
+
+schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)
+
+
+@schema_app.command("check")
+def check(
+    descriptor: Annotated[Path, typer.Argument(help="The Table Schema descriptor (JSON).")],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="A CSV file to check against it; nothing leaves this machine."),
+    ] = None,
+) -> None:
+    """Report every error of a descriptor, and of a table against it, at once."""
+    try:
+        schema = load_schema(descriptor)
+        rows = None if data is None else read_table(data, schema).rows
+    except ProblemsFound as error:
+        for problem in error.problems:
+            typer.echo(str(problem))
+        typer.echo(f"{len(error.problems)} error(s).")
+        raise typer.Exit(1) from error
+    cells = sum(schema.domain)
+    typer.echo(f"{descriptor}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
+    typer.echo(f"SHA-256 {schema.digest}")
+    if data is not None:
+        typer.echo(f"{data}: {rows} rows, all in the domain.")
+
+
+@schema_app.command("draft")
+def draft(
+    file: Annotated[Path, typer.Argument(help="The CSV file (.csv or .csv.gz) to read.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Where to write it; standard output if absent.")] = None,
+) -> None:
+    """Draft a descriptor from a table's own rows, to be reviewed by a person."""
+    text = json.dumps(draft_schema(file), indent=2, ensure_ascii=False)
+    typer.echo(f"Warning: {LEAK_WARNING}", err=True)
+    if out is None:
+        typer.echo(text)
+    else:
+        write_text(text + "\n", out)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text file whole or not at all; raise ``PrivityError`` if the place cannot be written."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror or error) from error
+    finally:
+        temporary.unlink(missing_ok=True)

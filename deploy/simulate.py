@@ -1,0 +1,170 @@
+"""``privity simulate``: a curator and K parties as processes on one machine, over real TLS and gRPC."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.algorithms import LEARNERS
+from common.errors import Catalogue, PrivityError
+from common.schema import load_schema
+from common.table import encode, read_rows
+from common.wire.v1.privity_pb2 import RunEvent
+from deploy.operator_client import OperatorClient
+from deploy.processes import ProcessGroup
+from deploy.provisioning import HOST, Limits, point_to, provision
+from deploy.splitting import split_rows
+
+START_SECONDS = 60
+POLL_SECONDS = 0.05
+CHECK_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What to simulate; see ``privity simulate --help``."""
+
+    data: Path
+    schema: Path
+    parties: int
+    algorithm: str
+    settings: dict[str, Any]
+    epsilon: Fraction
+    out: Path
+    split: str
+    rows: int | None
+    key_bits: int
+    tolerate: int
+    patience: float
+    seed: int | None
+
+
+def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
+    """Run it; the release folder ``task.out`` appears whole at the end, or not at all.
+
+    ``seed`` decides only which rows go to which party. All noise is the operating system's.
+    """
+    _check(task)
+    schema = load_schema(task.schema)
+    frame = read_rows(task.data)
+    # Every fault of the table is told here, where its owner reads it, before any process starts.
+    encode(frame, schema, str(task.data))
+    generator = np.random.default_rng(task.seed)
+    if task.rows is not None:
+        if task.rows > len(frame):
+            raise _bad("rows", f"the table has {len(frame)} rows", "Ask for fewer.")
+        frame = frame.iloc[np.sort(generator.permutation(len(frame))[: task.rows])]
+    parts = split_rows(frame, task.parties, task.split, generator)
+    with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
+        frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
+        limits = Limits(task.epsilon, task.tolerate, task.key_bits)
+        consortium = provision(
+            Path(scratch) / "consortium", frames, schema, task.schema, limits, patience=task.patience
+        )
+        with ProcessGroup(Path(scratch) / "logs") as group:
+            port_file = consortium.curator / "port"
+            config = consortium.curator / "curator.toml"
+            group.start("curator", ["curator", "serve", "--config", str(config), "--port-file", str(port_file)])
+            port = _wait_for_port(port_file, group)
+            point_to(consortium, port)
+            for name in consortium.members:
+                group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
+            client = OperatorClient(consortium.operator, f"{HOST}:{port}")
+            run = client.submit(_request(task))
+            _follow(client, run, group, on_event)
+            fetched = Path(tempfile.mkdtemp(prefix=f".{task.out.name}-", dir=_parent(task.out)))
+            try:
+                client.fetch(run, fetched)
+                fetched.chmod(0o755)
+                fetched.rename(task.out)
+            except BaseException:
+                shutil.rmtree(fetched, ignore_errors=True)
+                raise
+    return task.out
+
+
+def _check(task: Simulation) -> None:
+    if task.algorithm not in LEARNERS:
+        raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join(LEARNERS)}.")
+    if task.parties < 2:
+        raise _bad("parties", "a simulation needs at least 2 parties", "One owner alone needs no secure sum.")
+    if not 1 <= task.tolerate < task.parties:
+        raise _bad("tolerate", f"{task.tolerate} of {task.parties} parties", f"Use 1 to {task.parties - 1}.")
+    if task.rows is not None and task.rows < 1:
+        raise _bad("rows", f"{task.rows} is not a number of rows", "Use 1 or more.")
+    if task.out.exists():
+        raise _bad("out", f"{task.out} exists already", "Name a folder that does not exist; nothing is overwritten.")
+
+
+def _bad(option: str, reason: str, hint: str) -> PrivityError:
+    return PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+
+
+def _parent(folder: Path) -> Path:
+    parent = folder.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    return parent
+
+
+def _request(task: Simulation) -> dict[str, Any]:
+    return {
+        "format_version": 1,
+        "algorithm": task.algorithm,
+        "settings": task.settings,
+        "epsilon": str(task.epsilon),
+        "tolerate": task.tolerate,
+        "key_bits": task.key_bits,
+    }
+
+
+def _wait_for_port(port_file: Path, group: ProcessGroup) -> int:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        group.check()
+        if port_file.exists():
+            return int(port_file.read_text(encoding="ascii"))
+        time.sleep(POLL_SECONDS)
+    raise PrivityError(
+        Catalogue.CONNECTION_FAILED, address=HOST, reason=f"no curator after {START_SECONDS} s",
+        hint="The machine may be overloaded; try again.",
+    )  # fmt: skip
+
+
+def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Callable[[RunEvent], None]) -> None:
+    """Pass on events until the run has ended; a dead process ends it at once."""
+    events: queue.Queue[RunEvent | PrivityError] = queue.Queue()
+
+    def listen() -> None:
+        try:
+            for event in client.watch(run):
+                events.put(event)
+        except PrivityError as error:
+            events.put(error)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        group.check()
+        try:
+            event = events.get(timeout=CHECK_SECONDS)
+        except queue.Empty:
+            continue
+        if isinstance(event, PrivityError):
+            group.check()
+            raise event
+        on_event(event)
+        if event.state == "COMPLETED":
+            return
+        if event.state in ("FAILED", "STOPPED"):
+            raise PrivityError(
+                Catalogue.RUN_FAILED, run=run, state=event.state, reason=event.reason, hint="Nothing was released."
+            )

@@ -1,0 +1,68 @@
+"""The command line of ``privity simulate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from common.errors import Catalogue, PrivityError
+from common.privacy.budget import parse_epsilon
+from common.privacy.statement import SIMULATION
+from deploy.progress import ProgressView
+from deploy.simulate import Simulation, simulate
+
+
+def simulate_command(
+    data: Annotated[Path, typer.Option(help="the joint table: CSV, or CSV in gzip")],
+    schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
+    epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")],
+    out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
+    parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
+    algorithm: Annotated[str, typer.Option(help="dp-subn or one-way")] = "dp-subn",
+    settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    split: Annotated[str, typer.Option(help="random, by:ATTRIBUTE or sizes:.7,.2,.1")] = "random",
+    rows: Annotated[int | None, typer.Option(help="use this many rows, drawn at random")] = None,
+    key_bits: Annotated[int, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits")] = 3072,
+    tolerate: Annotated[int, typer.Option(help="t, how many parties may pool what they know")] = 1,
+    patience: Annotated[float, typer.Option(help="seconds of a party's silence after which the run fails")] = 60.0,
+    seed: Annotated[int | None, typer.Option(help="of the split among parties only; noise has no seed")] = None,
+) -> None:
+    """Run a curator and K parties as processes on this machine, and write one synthetic table."""
+    try:
+        parsed = json.loads(settings)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="settings", reason="not a JSON object",
+            hint="Write for instance '{\"largest_degree\": 2}'.",
+        )  # fmt: skip
+    if key_bits not in (2048, 3072, 4096):
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="key-bits", reason=f"{key_bits} is not offered", hint="Use 2048, 3072 or 4096."
+        )
+    task = Simulation(
+        data=data,
+        schema=schema,
+        parties=parties,
+        algorithm=algorithm,
+        settings=parsed,
+        epsilon=parse_epsilon(epsilon),
+        out=out,
+        split=split,
+        rows=rows,
+        key_bits=key_bits,
+        tolerate=tolerate,
+        patience=patience,
+        seed=seed,
+    )
+    console = Console(stderr=True)
+    with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
+        folder = simulate(task, view.update)
+    print(f"Release written to {folder}. This was a {SIMULATION}.")
+    for path in sorted(folder.iterdir()):
+        print(f"  {path.name:16} {path.stat().st_size:>12,} bytes")

@@ -1,0 +1,117 @@
+"""The party's outbound loop: dial the curator, take a step, answer it, again.
+
+Nothing ever dials in. Each exchange is one call that can be repeated: the curator gives the same step
+until its reply is in, and the engine gives the same reply to the same step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+import grpc
+import grpc.aio
+
+from common.errors import Catalogue, PrivityError
+from common.wire.codec import MalformedMessageError, chunks, decode_step
+from common.wire.v1 import privity_pb2 as pb
+from common.wire.v1 import privity_pb2_grpc as rpc
+from party.config import PartyConfig
+from party.engine import PartyEngine
+
+WAIT_SECONDS = 20
+ALIVE_SECONDS = 5.0
+RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+# Codes that another try will not change: this party is not known, or speaks another protocol.
+FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED)
+
+_log = logging.getLogger("privity.party")
+
+
+class Agent:
+    """Serves one party until it is cancelled."""
+
+    def __init__(self, config: PartyConfig, engine: PartyEngine) -> None:
+        self._config = config
+        self._engine = engine
+
+    def _channel(self) -> grpc.aio.Channel:
+        config = self._config
+        credentials = grpc.ssl_channel_credentials(
+            root_certificates=config.authority.read_bytes(),
+            private_key=config.key.read_bytes(),
+            certificate_chain=config.certificate.read_bytes(),
+        )
+        options = [("grpc.ssl_target_name_override", config.curator_name)] if config.curator_name else []
+        return grpc.aio.secure_channel(config.curator, credentials, options=options)
+
+    async def serve(self) -> None:
+        """Answer steps for ever; a lost connection is tried again, an identity refused is fatal.
+
+        Raises:
+            PrivityError: the curator does not accept this party.
+        """
+        async with self._channel() as channel:
+            link = rpc.PartyLinkStub(channel)
+            failures = 0
+            while True:
+                try:
+                    await self._exchange(link)
+                    failures = 0
+                except grpc.aio.AioRpcError as error:
+                    if error.code() in FATAL:
+                        raise self._failed(error) from None
+                    if failures == 0:
+                        _log.warning("no connection to the curator: %s", error.code().name)
+                    await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
+                    failures += 1
+
+    def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
+        return PrivityError(
+            Catalogue.CONNECTION_FAILED,
+            address=self._config.curator,
+            reason=error.details() or error.code().name,
+            hint="Check this party's name and certificate against the manifest.",
+        )
+
+    async def _exchange(self, link: rpc.PartyLinkStub) -> None:
+        message = bytearray()
+        async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS)):
+            message += chunk.data
+        if not message:
+            return
+        try:
+            step = decode_step(bytes(message))
+        except MalformedMessageError:
+            # No reply could name the step; the curator sees it unanswered.
+            _log.error("the curator sent bytes that are no step of this protocol")
+            await asyncio.sleep(RETRY_SECONDS[-1])
+            return
+        _log.info("run %s: %s", step.run, step.key)
+        async with _signs_of_life(link):
+            reply = await asyncio.to_thread(self._engine.handle, step)
+        await link.SendReply(_stream(reply))
+
+
+@contextlib.asynccontextmanager
+async def _signs_of_life(link: rpc.PartyLinkStub) -> AsyncIterator[None]:
+    """Tell the curator every few seconds that work goes on, so that only silence counts as death."""
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(ALIVE_SECONDS)
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await link.Alive(pb.AliveRequest())
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _stream(message: bytes) -> AsyncIterator[pb.Chunk]:
+    for chunk in chunks(message):
+        yield chunk

@@ -1,0 +1,80 @@
+"""party.toml: where this node finds its rows, keys and policy, and whom it dials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.crypto.identity import Identity
+from common.errors import Catalogue, PrivityError
+from common.journal import Journal
+from common.privacy.ledger import Ledger
+from common.protocol.manifest import read_manifest
+from common.schema import load_schema
+from common.table import read_table
+from common.toml_file import read_toml
+from party.engine import PartyEngine
+from party.policy import load_policy
+from party.releases import ChargedReleases
+
+
+@dataclass(frozen=True)
+class PartyConfig:
+    """Paths are relative to the file that names them.
+
+    Attributes:
+        name: this party's name in the manifest.
+        curator: address to dial, ``host:port``.
+        curator_name: host name that the curator's certificate must show, if it is not the one dialled.
+        state: folder of ledger and journal; it must outlive restarts.
+    """
+
+    name: str
+    curator: str
+    curator_name: str | None
+    data: Path
+    schema: Path
+    policy: Path
+    manifest: Path
+    organiser_key: Path
+    keys: Path
+    certificate: Path
+    key: Path
+    authority: Path
+    state: Path
+
+
+def load_config(path: Path) -> PartyConfig:
+    """Read party.toml; every fault at once."""
+    document = read_toml(path, "party")
+    base = path.parent
+    return PartyConfig(
+        name=document["name"],
+        curator=document["curator"],
+        curator_name=document.get("curator_name"),
+        data=base / document["data"],
+        schema=base / document["schema"],
+        policy=base / document["policy"],
+        manifest=base / document["manifest"],
+        organiser_key=base / document["organiser_key"],
+        keys=base / document["keys"],
+        certificate=base / document["certificate"],
+        key=base / document["key"],
+        authority=base / document["authority"],
+        state=base / document["state"],
+    )
+
+
+def load_engine(config: PartyConfig) -> PartyEngine:
+    """Everything this party needs to answer steps, read and checked; a broken policy means refusal."""
+    policy = load_policy(config.policy)
+    manifest = read_manifest(config.manifest, config.organiser_key)
+    identity = Identity.load(config.keys)
+    if manifest.keys_of(config.name) != identity.public():
+        reason = f"they are not the keys that the manifest lists for {config.name}"
+        raise PrivityError(Catalogue.TAMPERED, what=config.keys, reason=reason)
+    table = read_table(config.data, load_schema(config.schema))
+    config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    journal = Journal(config.state / "journal.sqlite")
+    ledger = Ledger(config.state / "ledger.sqlite")
+    return PartyEngine(ChargedReleases(config.name, table, journal, ledger), policy, identity, manifest)

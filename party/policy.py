@@ -1,0 +1,84 @@
+"""The data owner's policy: what this party agrees to. Mandatory; absent or broken means refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from common.privacy.budget import parse_epsilon
+from common.privacy.ledger import Allowance
+from common.protocol.plan import RunSpec
+from common.toml_file import read_toml
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Limits on what any run may do with this party's rows.
+
+    Attributes:
+        population: the people whose rows these are; the ledger is kept under this name.
+        total_epsilon: what all runs together may cost these people, ever.
+        epsilon_per_run: what one run may cost them.
+        algorithms: names of the algorithms that may run.
+        minimum_parties: a run over fewer parties is refused.
+        minimum_tolerate: a run that tolerates fewer colluding parties is refused; at least 1.
+        minimum_key_bits: a run under a shorter Paillier modulus is refused.
+    """
+
+    population: str
+    total_epsilon: Fraction
+    epsilon_per_run: Fraction
+    algorithms: tuple[str, ...]
+    minimum_parties: int
+    minimum_tolerate: int
+    minimum_key_bits: int
+
+    def check_run(self, spec: RunSpec, party: str) -> None:
+        """Refuse a run that this policy does not allow, naming the first rule that it breaks."""
+        rules = [
+            (spec.algorithm in self.algorithms, f"algorithm {spec.algorithm!r} is not among those allowed"),
+            (spec.epsilon <= self.epsilon_per_run, f"epsilon {spec.epsilon} is above {self.epsilon_per_run} a run"),
+            (len(spec.members) >= self.minimum_parties, f"fewer than {self.minimum_parties} parties"),
+            (spec.tolerate >= self.minimum_tolerate, f"tolerates fewer than {self.minimum_tolerate} colluding parties"),
+            (spec.tolerate < len(spec.members), "tolerates as many colluding parties as there are"),
+            (party in spec.members, f"{party} is not a member of the run"),
+        ]
+        for holds, reason in rules:
+            if not holds:
+                raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
+
+    def check_key(self, bits: int, party: str) -> None:
+        """Refuse a run whose Paillier modulus is shorter than allowed."""
+        if bits < self.minimum_key_bits:
+            reason = f"a {bits}-bit Paillier modulus is shorter than {self.minimum_key_bits} bits"
+            raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
+
+    def allowance(self, spec: RunSpec) -> Allowance:
+        """What the ledger may be charged for this run: what it declared, within what is allowed."""
+        return Allowance(self.population, self.total_epsilon, min(spec.epsilon, self.epsilon_per_run))
+
+
+def load_policy(path: Path) -> Policy:
+    """Read policy.toml; raises PrivityError or ProblemsFound, and then the party must refuse all runs."""
+    document = read_toml(path, "policy")
+    problems, epsilons = [], {}
+    for key in ("total_epsilon", "epsilon_per_run"):
+        try:
+            epsilons[key] = parse_epsilon(document[key], key)
+        except PrivityError as error:
+            problems.append(Problem(str(path), key, "epsilon", error.message + ".", error.remedy))
+    if problems:
+        raise ProblemsFound(problems)
+    return Policy(
+        population=document["population"],
+        total_epsilon=epsilons["total_epsilon"],
+        epsilon_per_run=epsilons["epsilon_per_run"],
+        algorithms=tuple(document["algorithms"]),
+        minimum_parties=document["minimum_parties"],
+        minimum_tolerate=document["minimum_tolerate"],
+        minimum_key_bits=document["minimum_key_bits"],
+    )

@@ -1,0 +1,153 @@
+"""A recorder of everything that the curator's process receives, and an attacker with the run's key.
+
+Real gRPC over real TLS. The attacker slides over every byte string that came in, takes each window as a
+Paillier ciphertext, decrypts it, and looks for a plaintext that one party encrypted. A build with sealing
+switched off must be caught by the same attacker: that shows that it can catch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import grpc.aio
+import pytest
+
+from common.canonical import parse
+from common.crypto import paillier
+from common.protocol import secure_sum
+from common.protocol.plan import RunPlan
+from tests.harness.consortium import KEY_BITS, make_consortium
+from tests.harness.network import NetworkConsortium
+
+
+class Wiretap(grpc.aio.ServerInterceptor):
+    """Keeps every request message that reaches the curator's server, as bytes."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+
+    async def intercept_service(self, continuation, details):
+        handler = await continuation(details)
+        inner = handler.request_deserializer
+
+        def keep(data: bytes):
+            self.messages.append(data)
+            return inner(data)
+
+        return handler._replace(request_deserializer=keep)
+
+
+class Plaintexts:
+    """What parties encrypt: notes every plaintext on its way into the encryption."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.masked: list[list[int]] = []
+        self.products: list[list[int]] = []
+        encrypt, rerandomise = paillier.encrypt, paillier.rerandomise
+
+        def noting_encrypt(public, values):
+            self.masked.append(list(values))
+            return encrypt(public, values)
+
+        def noting_rerandomise(public, ciphertexts):
+            product = rerandomise(public, ciphertexts)
+            self.products.append(product)
+            return product
+
+        monkeypatch.setattr(paillier, "encrypt", noting_encrypt)
+        monkeypatch.setattr(paillier, "rerandomise", noting_rerandomise)
+
+
+def windows(messages: list[bytes], width: int) -> Iterator[int]:
+    """Every ``width`` bytes of the conversation as a number; replies in chunks are joined first."""
+    for message in [*messages, b"".join(messages)]:
+        for start in range(len(message) - width + 1):
+            yield int.from_bytes(message[start : start + width], "big")
+
+
+def decrypted_plaintexts(messages: list[bytes], secret: paillier.SecretKey, wanted: set[int]) -> set[int]:
+    """Those of the wanted plaintexts that come out of some window under the run's key."""
+    public = secret.public
+    found = set()
+    for number in windows(messages, public.ciphertext_bytes):
+        # High bytes of a valid ciphertext are not all zero; a cheap filter for the many windows that are none.
+        if not 0 < number < public.square:
+            continue
+        try:
+            (value,) = paillier.decrypt(secret, [number])
+        except ValueError:
+            continue
+        if value in wanted:
+            found.add(value)
+    return found
+
+
+async def one_round(folder: Path, wiretap: Wiretap) -> paillier.SecretKey:
+    consortium = make_consortium(domain=(2, 2), rows=20, key_bits=KEY_BITS)
+    async with NetworkConsortium(folder, consortium, interceptors=(wiretap,)) as network:
+        plan: RunPlan = await network.begin()
+        session = network.session(plan)
+        await session.measure("test", [(0, 1)], Fraction(1))
+    return consortium.secret
+
+
+def run_attack(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[int], set[int], list[bytes]]:
+    """(plaintexts of single parties that the attacker found, opened ones that it found, messages)."""
+    wiretap, plaintexts = Wiretap(), Plaintexts(monkeypatch)
+    secret = asyncio.run(one_round(folder, wiretap))
+    assert len(plaintexts.masked) == 3, "each party encrypts once"
+    of_parties = {value for values in plaintexts.masked for value in values}
+    (product,) = plaintexts.products
+    opened = set(paillier.decrypt(secret, product))
+    found = decrypted_plaintexts(wiretap.messages, secret, of_parties | opened)
+    return found & of_parties, found & opened, wiretap.messages
+
+
+def test_nothing_of_one_party_can_be_decrypted(tmp_path, monkeypatch) -> None:
+    of_parties, opened, messages = run_attack(tmp_path, monkeypatch)
+    assert opened, "the attacker does not even find the product that the curator is meant to open"
+    assert len(messages) > 3
+    assert of_parties == set()
+
+
+def test_without_sealing_the_attacker_finds_the_parties(tmp_path, monkeypatch) -> None:
+    """The mutated build: payloads travel signed but in the clear."""
+    seal, opened = secure_sum.sealing.seal, secure_sum.sealing.open_sealed
+
+    def no_seal(payload, recipient, context, signer):
+        blob = seal(b"", recipient, context, signer)
+        return type(blob)(payload, blob.signature)
+
+    monkeypatch.setattr(secure_sum.sealing, "seal", no_seal)
+    monkeypatch.setattr(secure_sum.sealing, "open_sealed", lambda blob, *_rest: blob.ciphertext)
+    of_parties, _, _ = run_attack(tmp_path, monkeypatch)
+    assert opened
+    assert of_parties, "the recorder cannot catch a leak"
+
+
+def test_without_sealing_and_masks_one_partys_counts_come_out(tmp_path, monkeypatch) -> None:
+    """What both layers protect: with neither, the curator reads a party's own noisy counts."""
+    monkeypatch.setattr(secure_sum.sealing, "open_sealed", lambda blob, *_rest: blob.ciphertext)
+    monkeypatch.setattr(
+        secure_sum.sealing, "seal", lambda payload, *_rest: secure_sum.sealing.SealedBlob(payload, bytes(64))
+    )
+    monkeypatch.setattr(secure_sum.masks, "zero_sum_masks", lambda _k, _o, _m, count, _n: [0] * count)
+    of_parties, _, _ = run_attack(tmp_path, monkeypatch)
+    assert len(of_parties) >= 2
+
+
+def test_the_journal_of_the_curator_holds_products_only(tmp_path) -> None:
+    """What the curator keeps of a round is its one product and the opened sum."""
+    consortium = make_consortium(folder=tmp_path)
+    plan = consortium.begin()
+    asyncio.run(consortium.session(plan).measure("test", [(0, 1)], Fraction(1)))
+    kinds = {key.split("/")[1] for key in consortium.journal.keys("run-1/")}
+    assert kinds == {"product", "opened"}
+    (key,) = consortium.journal.keys("run-1/product/")
+    (digest,) = consortium.journal._db.execute("SELECT digest FROM entries WHERE key = ?", (key,)).fetchone()
+    stored = consortium.journal.recall(key, digest)
+    assert stored is not None
+    assert len(parse(stored)) == 1

@@ -1,0 +1,102 @@
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from common import formats
+from common.errors import PrivityError, ProblemsFound
+
+
+@pytest.mark.parametrize("name", ["table_schema", "evaluation"])
+def test_committed_formats_are_valid_json_schemas(name):
+    Draft202012Validator.check_schema(formats.load(name))
+
+
+def test_unknown_format():
+    with pytest.raises(KeyError, match="nothing"):
+        formats.load("nothing")
+
+
+def test_every_violation_is_reported_at_once_with_its_place():
+    document = {
+        "colour": 1,
+        "format_version": 2,
+        "fields": [
+            {"name": "", "type": "text"},
+            {"type": "string", "categories": []},
+            {"name": "a", "type": "integer", "bins": 0, "edges": [1], "constraints": {"minimum": "x", "max": 3}},
+            {"name": "b", "type": "string", "missingValues": ["", ""], "taxonomy": {"A": {"B": 7}}},
+        ],
+    }
+    found = {(problem.field, problem.rule) for problem in formats.check(document, "table_schema", "s.json")}
+    assert found == {
+        ("", "additionalProperties"),
+        ("format_version", "const"),
+        ("fields[0].name", "minLength"),
+        ("fields[0].type", "enum"),
+        ("fields[1]", "required"),
+        ("fields[1].categories", "minItems"),
+        ("fields[2].bins", "minimum"),
+        ("fields[2].edges", "minItems"),
+        ("fields[2].constraints", "additionalProperties"),
+        ("fields[2].constraints.minimum", "type"),
+        ("fields[3].missingValues", "uniqueItems"),
+        ("fields[3].taxonomy.A.B", "type"),
+    }
+
+
+def test_messages_name_what_was_found_and_what_to_do():
+    problems = formats.check({"fields": [{"type": "string", "x" * 500: 1}]}, "table_schema", "s.json")
+    unknown, missing = sorted(problems, key=lambda problem: problem.rule)
+    assert missing.message == "the key 'name' is missing."
+    assert len(unknown.message) < 100
+    assert "categories" in unknown.remedy
+    assert str(missing).startswith("s.json: fields[0]: [required]")
+
+
+def test_require_raises_all_problems():
+    with pytest.raises(ProblemsFound) as caught:
+        formats.require({"fields": 3, "name": 3}, "table_schema", "s.json")
+    assert [problem.field for problem in caught.value.problems] == ["fields", "name"]
+
+
+def test_deep_nesting_and_lone_surrogates_are_reported_not_raised():
+    deep: dict = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert [problem.rule for problem in formats.check({"fields": deep}, "table_schema", "s")] == ["depth"]
+    assert [problem.rule for problem in formats.check({"name": "\ud800"}, "table_schema", "s")] == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('{"a": 1, "a": 2}', "twice"),
+        ('{"a": NaN}', "NaN"),
+        ('{"a": }', "line 1"),
+        ("[" * 100_000, "deep"),
+        ("1" * 5000, "JSON"),
+    ],
+)
+def test_json_that_is_not_plain_is_unreadable(tmp_path, text, word):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(PrivityError, match=word) as caught:
+        formats.read_json(path)
+    assert caught.value.code == "file-unreadable"
+
+
+def test_json_numbers_are_exact(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"a": 0.1000000000000000055, "b": 123456789012345678901234567890}')
+    assert json.dumps({key: str(value) for key, value in formats.read_json(path).items()}) == (
+        '{"a": "0.1000000000000000055", "b": "123456789012345678901234567890"}'
+    )
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(PrivityError, match="no such file"):
+        formats.read_json(tmp_path / "none.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PrivityError, match="UTF-8"):
+        formats.read_json(tmp_path / "bytes.json")
