@@ -9,10 +9,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from fractions import Fraction
 from typing import Any
 
 import rfc8785
+
+DEEPEST = 64  # levels of nesting of a document that is taken from elsewhere
+_FRACTION = re.compile(r"[1-9][0-9]{0,299}(/[1-9][0-9]{0,299})?")  # bounded: reading it costs next to nothing
 
 
 def canonical_bytes(document: Any) -> bytes:
@@ -27,10 +31,24 @@ def digest(document: Any) -> str:
 
 def parse(data: bytes) -> Any:
     """The document behind canonical bytes; anything that is not exactly canonical is a ValueError."""
-    document = json.loads(data)
+    try:
+        document = json.loads(data)
+    except RecursionError:
+        raise ValueError("the document is nested too deep") from None
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [member for value in level for member in _members(value)]
+    if level:
+        raise ValueError("the document is nested too deep")
     if canonical_bytes(document) != data:
         raise ValueError("the document is not in canonical form")
     return document
+
+
+def _members(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def b64(data: bytes) -> str:
@@ -44,3 +62,10 @@ def unb64(text: str) -> bytes:
 def fraction_text(value: Fraction) -> str:
     """An exact number as text: ``"1/3"``, ``"2"``."""
     return str(value)
+
+
+def positive_fraction(text: str) -> Fraction:
+    """The inverse of ``fraction_text`` for positive numbers; any other spelling is a ValueError."""
+    if not _FRACTION.fullmatch(text) or fraction_text(value := Fraction(text)) != text:
+        raise ValueError("not a positive number in lowest terms")
+    return value

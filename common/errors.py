@@ -48,6 +48,12 @@ class Catalogue(Enum):
         "step {step} was answered before with other content",
         "A step never changes; start a new run.",
     )
+    STEP_ANSWERED = ErrorKind(
+        "step-answered",
+        "DATA_LOSS",
+        "step {step} of {run} was answered before, and the journal no longer has that answer",
+        "The journal was lost or set back to an older copy. Start a new run; nothing was sent.",
+    )
     STEP_REFUSED = ErrorKind(
         "step-refused", "PERMISSION_DENIED", "step {step} refused: {reason}", "Start a new run with valid steps."
     )

@@ -7,30 +7,49 @@ Entries are synced to disk before ``record`` returns.
 
 from __future__ import annotations
 
-import secrets
+import logging
+import os
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 from common.errors import Catalogue, PrivityError
 
 MEMORY = ":memory:"
 
+_log = logging.getLogger("privity.journal")
+BUSY_SECONDS = 10.0  # how long to wait for another process that is writing
+
 
 def connect(path: Path | str) -> sqlite3.Connection:
     """A synced SQLite connection that several threads may share under a lock of their owner."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode=WAL")
+    if path != MEMORY:
+        # Before SQLite makes it with the process's own mask; -wal and -shm take over the file's mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        Path(path).chmod(0o600)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    _write_ahead(connection)
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA secure_delete=ON")
     return connection
 
 
-class Journal:
-    """Entries ``key -> (digest, payload)``; written once, read for ever, or erased as a whole run.
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Turn to WAL. SQLite itself does not wait when several processes do so to a new file at once."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.005)
 
-    ``identity`` is random, made with the file: a new file never passes for the lost one.
-    """
+
+class Journal:
+    """Entries ``key -> (digest, payload)``; written once, read for ever, or erased as a whole run."""
 
     def __init__(self, path: Path | str = MEMORY) -> None:
         self._lock = threading.Lock()
@@ -40,7 +59,6 @@ class Journal:
             " position INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL,"
             " digest TEXT NOT NULL, payload BLOB NOT NULL)"
         )
-        self.identity = self.record("journal", "identity", secrets.token_hex(16).encode()).decode()
 
     def recall(self, key: str, digest: str) -> bytes | None:
         """The stored payload, None if there is none; another digest under this key is refused."""
@@ -69,11 +87,17 @@ class Journal:
         return [key for (key,) in rows if key.startswith(prefix)]
 
     def erase(self, prefix: str) -> None:
-        """Forget the entries below ``prefix``; their pages are overwritten (``secure_delete``)."""
+        """Forget the entries below ``prefix``; their pages are overwritten (``secure_delete``).
+
+        While another process reads the file, its write-ahead log keeps old pages: that is logged, and the
+        next erasure or the last closing of the file mends it.
+        """
         keys = [(key,) for key in self.keys(prefix)]
         with self._lock:
             self._db.executemany("DELETE FROM entries WHERE key = ?", keys)
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (busy, _, _) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            _log.warning("another process reads the journal: erased entries stay in its write-ahead log for now")
 
     def close(self) -> None:
         with self._lock:

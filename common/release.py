@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from common.formats import require
+from common.errors import Catalogue, PrivityError
+from common.formats import read_json, require
 from common.models.bayesian_network import BayesianNetwork
-from common.protocol.record import RunRecord
+from common.privacy.record import RunRecord
 from common.schema import Schema
 from common.table import decode, write_csv
 
@@ -84,6 +85,34 @@ def write_release(
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a release stands there already: it appears whole, so a folder is one or is damaged.
+
+    Raises:
+        PrivityError: there is a folder, but not a whole release.
+    """
+    if not folder.exists():
+        return False
+    verify_release(folder)
+    return True
+
+
+def verify_release(folder: Path) -> None:
+    """Check that every file of a release is there and is the one that ``run.json`` names.
+
+    Raises:
+        PrivityError: file-missing, or tampered with the name of the file.
+    """
+    document = read_json(folder / "run.json")
+    require(document, "run", str(folder / "run.json"))
+    for name, digest in document["files"].items():
+        path = folder / Path(name).name
+        if not path.is_file():
+            raise PrivityError(Catalogue.FILE_MISSING, file=path)
+        if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            raise PrivityError(Catalogue.TAMPERED, what=path, reason="it is not the file that run.json names")
 
 
 def _write_json(path: Path, format_name: str, document: dict[str, Any]) -> None:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.errors import Catalogue, PrivityError
-from common.formats import require
+from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from common.formats import check
 
 
-def read_toml(path: Path, format_name: str) -> dict[str, Any]:
+def read_toml(
+    path: Path, format_name: str, also: Callable[[dict[str, Any]], list[Problem]] = lambda _document: []
+) -> dict[str, Any]:
     """The document of a TOML file.
 
+    Args:
+        also: finds the faults that the format does not; it must bear documents that do not fit the format.
     Raises:
         PrivityError: file-missing or file-unreadable.
         ProblemsFound: everything in which it does not fit ``common/formats/FORMAT_NAME.schema.json``.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not TOML: {error}") from None
-    require(document, format_name, str(path))
+    problems = [*check(document, format_name, str(path)), *also(document)]
+    if problems:
+        raise ProblemsFound(problems)
     return document

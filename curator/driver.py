@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from common.algorithms import LEARNERS
+from common.algorithms import ALGORITHMS
 from common.crypto import paillier
 from common.errors import Catalogue, PrivityError
 from common.journal import Journal
@@ -23,7 +23,7 @@ from common.privacy.statement import privacy_statement
 from common.protocol.manifest import Manifest
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Close, Enrol, Enrolled
-from common.release import FORMAT_VERSION, synthesise, write_release
+from common.release import FORMAT_VERSION, is_release, synthesise, write_release
 from common.schema import Schema
 from curator.meter import Meter
 from curator.session import Ask, NetworkSession
@@ -46,10 +46,10 @@ class RunRequest:
     def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
         return RunSpec(run, self.algorithm, self.settings, self.epsilon, self.tolerate, tuple(members), manifest.digest)
 
-    def check(self, members: int) -> None:
+    def check(self, members: int, schema: Schema) -> None:
         """Refuse what cannot run, before any party is asked."""
         rules = [
-            (self.algorithm in LEARNERS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(LEARNERS)),
+            (self.algorithm in ALGORITHMS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(ALGORITHMS)),
             (members >= 2, "parties", "a run over the network needs two parties or more", "use single-party mode"),
             (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
              f"1 to {members - 1}"),
@@ -57,6 +57,7 @@ class RunRequest:
         for holds, option, reason, possible in rules:
             if not holds:
                 raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
+        ALGORITHMS[self.algorithm].check(self.settings, schema.names)
 
 
 class RunDriver:
@@ -85,14 +86,17 @@ class RunDriver:
 
     async def drive(self, release: Path) -> None:
         """Write the release, or raise what ended the run; ``close`` tells the parties of the end."""
+        if is_release(release):
+            # An earlier process wrote it and died before it could say so.
+            return
         members = tuple(self._manifest.members)
-        self._request.check(len(members))
+        self._request.check(len(members), self._schema)
         spec = self._request.spec(self.run, members, self._manifest)
         secret = await self._paillier_key()
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
         session = NetworkSession(plan, self._manifest, self._schema, secret, self._journal, self._ask, self.meter)
-        model = await LEARNERS[spec.algorithm](session, spec.epsilon, spec.settings)
+        model = await ALGORITHMS[spec.algorithm].learn(session, spec.epsilon, spec.settings)
         for member in members:
             if session.record.epsilon(member) > spec.epsilon:
                 raise AssertionError("an algorithm spent more than the run's epsilon")
@@ -155,6 +159,8 @@ class RunDriver:
         return plan
 
     def _run_document(self, spec: RunSpec, plan: RunPlan, rows: int) -> dict[str, Any]:
+        # How long counting takes may depend on rows; a real release tells whole seconds only.
+        digits = 3 if self._manifest.simulation else None
         return {
             "format_version": FORMAT_VERSION,
             "run": self.run,
@@ -168,7 +174,7 @@ class RunDriver:
             "plan_digest": plan.digest,
             "bytes": self.meter.bytes,
             "ciphertexts": self.meter.ciphertexts,
-            "seconds": {phase: round(value, 3) for phase, value in self.meter.seconds.items()},
+            "seconds": {phase: round(value, digits) for phase, value in self.meter.seconds.items()},
         }
 
     async def close(self, state: str) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 
-from common.protocol.record import RunRecord
+from common.privacy.record import RunRecord
 from common.protocol.session import Progress
 
 

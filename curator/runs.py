@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import secrets
+import traceback
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -88,24 +89,22 @@ class Runs:
         self._load()
 
     def _load(self) -> None:
-        """Runs of an earlier process: ended ones are known, unfinished ones are driven again."""
+        """Runs of an earlier process: closed ones are known, all others are driven to their end again."""
         for key in self._journal.keys("token/"):
             stored = self._journal.recall(key, "request")
             assert stored is not None
             submitted = json.loads(stored)
             run = Run(submitted["run"], parse_request(submitted["request"].encode()))
             self._runs[run.name] = run
-            ended = self._journal.recall(f"ended/{run.name}", "ended")
-            if ended is None:
+            if self._journal.recall(f"closed/{run.name}", "closed") is None:
                 self._queue.put_nowait(run)
             else:
-                end = json.loads(ended)
-                run.update(state=end["state"], reason=end["reason"])
+                run.update(**(self._end_of(run) or {}))
 
     def submit(self, token: str, request: bytes) -> str:
         """Name of the run that this token stands for; the same token again gives the same name."""
         parsed = parse_request(request)
-        parsed.check(len(self._manifest.members))
+        parsed.check(len(self._manifest.members), self._schema)
         key = f"token/{token}"
         fresh = json.dumps({"run": f"run-{secrets.token_hex(6)}", "request": request.decode()})
         known = self._journal.recall(key, "request")
@@ -151,18 +150,17 @@ class Runs:
         run = self.get(name)
         if run.state in FINAL:
             return
+        # A run that has ended already, and only tells the parties so, keeps its end.
         if self._current and self._current[0] is run:
-            self._current[1].cancel()
+            if self._end_of(run) is None:
+                self._current[1].cancel()
         else:
             self._record_end(run, STOPPED, STOPPED_BY_OPERATOR)
-            run.update(state=STOPPED, reason=STOPPED_BY_OPERATOR)
 
     async def work(self) -> None:
         """Drive queued runs one after another, for ever."""
         while True:
             run = await self._queue.get()
-            if run.state in FINAL:
-                continue
             task = asyncio.create_task(self._drive(run))
             self._current = (run, task)
             # Waiting without awaiting: the run's end, whatever it is, must not end this loop.
@@ -170,32 +168,46 @@ class Runs:
             self._current = None
 
     async def _drive(self, run: Run) -> None:
-        run.update(state=RUNNING)
+        """Bring a run to its end, put the end on disk, tell the parties, erase its secrets; in this order."""
         meter = Meter(lambda progress: run.update(progress=progress))
         self._desk.traffic = meter.traffic
         driver = RunDriver(run.name, run.request, self._manifest, self._schema, self._journal, self._desk.ask, meter)
-        try:
-            await driver.drive(self._releases / run.name)
-            state, reason = COMPLETED, ""
-        except PrivityError as error:
-            state, reason = FAILED, f"{error.message} {error.remedy}"
-        except asyncio.CancelledError:
+        end = self._end_of(run)
+        if end is None:
+            run.update(state=RUNNING)
+            state, reason = await self._learn(driver, run)
             if self._closing:
                 # The process ends, not the run: it is taken up again at the next start.
                 return
-            state, reason = STOPPED, STOPPED_BY_OPERATOR
+            end = self._record_end(run, state, reason)
+        await driver.close(end["state"])
+        self._journal.record(f"closed/{run.name}", "closed", b"")
+        run.update(**end)
+
+    async def _learn(self, driver: RunDriver, run: Run) -> tuple[str, str]:
+        """(state, reason) in which the run ended."""
+        try:
+            await driver.drive(self._releases / run.name)
+        except PrivityError as error:
+            return FAILED, f"{error.message} {error.remedy}"
+        except asyncio.CancelledError:
+            return STOPPED, STOPPED_BY_OPERATOR
         except Exception as error:
             # The class of an unforeseen error is safe to tell and to log; its text might hold anything.
-            _log.error("run %s: internal error %s", run.name, type(error).__name__)
-            state, reason = FAILED, f"internal error: {type(error).__name__}"
-        # What the run has come to is on disk before its secrets are erased.
-        self._record_end(run, state, reason)
-        await driver.close(state)
-        run.update(state=state, reason=reason)
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _log.error("run %s: %s at %s:%s", run.name, type(error).__name__, place.filename, place.lineno)
+            return FAILED, f"internal error: {type(error).__name__}"
+        return COMPLETED, ""
 
-    def _record_end(self, run: Run, state: str, reason: str) -> None:
+    def _end_of(self, run: Run) -> dict[str, str] | None:
+        stored = self._journal.recall(f"ended/{run.name}", "ended")
+        return None if stored is None else json.loads(stored)
+
+    def _record_end(self, run: Run, state: str, reason: str) -> dict[str, str]:
+        """Put the end on disk; the first one recorded stays the only one."""
         end = json.dumps({"state": state, "reason": reason}).encode()
-        self._journal.record(f"ended/{run.name}", "ended", end)
+        recorded: dict[str, str] = json.loads(self._journal.record(f"ended/{run.name}", "ended", end))
+        return recorded
 
     async def close(self) -> None:
         """Interrupt what runs, to be taken up again, and close the journal."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-from common.errors import Catalogue, PrivityError
+from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from common.protocol.manifest import Manifest, read_manifest
 from common.schema import Schema, load_schema
 from common.toml_file import read_toml
@@ -43,6 +44,10 @@ class CuratorConfig:
 def load_config(path: Path) -> CuratorConfig:
     """Read curator.toml; every fault at once."""
     document = read_toml(path, "curator")
+    patience = float(document["patience"])
+    if not math.isfinite(patience):
+        problem = Problem(str(path), "patience", "finite", "it is not a number of seconds.", "Write for instance 60.")
+        raise ProblemsFound([problem])
     base = path.parent
     return CuratorConfig(
         listen=document["listen"],
@@ -53,7 +58,7 @@ def load_config(path: Path) -> CuratorConfig:
         organiser_key=base / document["organiser_key"],
         schema=base / document["schema"],
         state=base / document["state"],
-        patience=float(document["patience"]),
+        patience=patience,
     )
 
 

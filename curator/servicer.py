@@ -9,13 +9,12 @@ import grpc.aio
 
 from common.crypto.certificates import identity_from_san
 from common.errors import Catalogue, PrivityError
-from common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
+from common.wire.codec import CHUNK_BYTES, LARGEST_MESSAGE, MalformedMessageError, chunks
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.desk import Desk
 from curator.runs import Run, Runs
 
-LARGEST_MESSAGE = 1 << 30
 LONGEST_WAIT_SECONDS = 60
 
 

@@ -20,11 +20,11 @@ from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.privacy.cost import quotas
 from common.privacy.noise import share_variance
+from common.privacy.record import NOISY_MAX, SHARED_LAPLACE, Cost, RunRecord
 from common.protocol.draws import DrawSeries
-from common.protocol.limits import check_tables
+from common.protocol.limits import check_scale, check_tables
 from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
-from common.protocol.record import NOISY_MAX, SHARED_LAPLACE, Cost, RunRecord
 from common.protocol.secure_sum import RoundContext, open_sum, split_tables
 from common.protocol.steps import (
     Choice,
@@ -89,6 +89,7 @@ class NetworkSession:
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
         check_tables(tables, self.schema.names, self.schema.domain)
         round_ = Round(self.plan.spec.run, phase, self._next_name(phase), tuple(tables), epsilon)
+        check_scale(round_.scale)
         self._rounds += 1
         self._meter.enter(phase)
         vector = await self._opened(round_)

@@ -47,7 +47,7 @@ def evaluate(
         document = {
             "format_version": FORMAT_VERSION,
             "private": False,
-            "schema_sha256": declared.digest,
+            "schema_digest": declared.digest,
             "real_rows": real_table.rows,
             "synthetic_rows": synthetic_table.rows,
             **distances,

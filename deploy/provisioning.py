@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from common.algorithms import LEARNERS
+from common.algorithms import ALGORITHMS
 from common.canonical import b64
 from common.crypto.certificates import Authority, Role, issue, make_authority
 from common.crypto.identity import Identity
@@ -100,7 +100,7 @@ def provision(
             epsilon=limits.epsilon,
             tolerate=limits.tolerate,
             key_bits=limits.key_bits,
-            algorithms=json.dumps(list(LEARNERS)),
+            algorithms=json.dumps(list(ALGORITHMS)),
         )
         (place / "policy.toml").write_text(policy, encoding="utf-8")
     return consortium

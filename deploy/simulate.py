@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import LEARNERS
+from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
+from common.release import verify_release
 from common.schema import load_schema
 from common.table import encode, read_rows
 from common.wire.v1.privity_pb2 import RunEvent
@@ -56,6 +57,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     """
     _check(task)
     schema = load_schema(task.schema)
+    ALGORITHMS[task.algorithm].check(task.settings, schema.names)
     frame = read_rows(task.data)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     encode(frame, schema, str(task.data))
@@ -85,6 +87,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             fetched = Path(tempfile.mkdtemp(prefix=f".{task.out.name}-", dir=_parent(task.out)))
             try:
                 client.fetch(run, fetched)
+                verify_release(fetched)
                 fetched.chmod(0o755)
                 fetched.rename(task.out)
             except BaseException:
@@ -94,8 +97,8 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
 
 
 def _check(task: Simulation) -> None:
-    if task.algorithm not in LEARNERS:
-        raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join(LEARNERS)}.")
+    if task.algorithm not in ALGORITHMS:
+        raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join(ALGORITHMS)}.")
     if task.parties < 2:
         raise _bad("parties", "a simulation needs at least 2 parties", "One owner alone needs no secure sum.")
     if not 1 <= task.tolerate < task.parties:

@@ -22,7 +22,7 @@ def split_rows(frame: pd.DataFrame, parties: int, how: str, generator: np.random
     Raises:
         PrivityError: an unknown rule, or a party would get no row.
     """
-    if parties > len(frame):
+    if not 1 <= parties <= len(frame):
         raise _refused("parties", f"{parties} parties cannot share {len(frame)} rows")
     shares = [Fraction(1, parties)] * parties
     order = generator.permutation(len(frame))

@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 
 from common.errors import Catalogue, PrivityError
-from common.wire.codec import MalformedMessageError, chunks, decode_step
+from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 from party.config import PartyConfig
@@ -76,19 +76,27 @@ class Agent:
             hint="Check this party's name and certificate against the manifest.",
         )
 
+    def _protocol_error(self) -> PrivityError:
+        return PrivityError(
+            Catalogue.CONNECTION_FAILED,
+            address=self._config.curator,
+            reason="it sent bytes that are no step of this protocol",
+            hint="Run the same version of Privity on both sides.",
+        )
+
     async def _exchange(self, link: rpc.PartyLinkStub) -> None:
         message = bytearray()
         async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS)):
             message += chunk.data
+            if len(message) > LARGEST_MESSAGE:
+                raise self._protocol_error()
         if not message:
             return
         try:
             step = decode_step(bytes(message))
         except MalformedMessageError:
-            # No reply could name the step; the curator sees it unanswered.
-            _log.error("the curator sent bytes that are no step of this protocol")
-            await asyncio.sleep(RETRY_SECONDS[-1])
-            return
+            # No reply could name the step, and asking again would bring the same bytes.
+            raise self._protocol_error() from None
         _log.info("run %s: %s", step.run, step.key)
         async with _signs_of_life(link):
             reply = await asyncio.to_thread(self._engine.handle, step)

@@ -7,11 +7,13 @@ the same bytes.
 
 from __future__ import annotations
 
+import logging
+import traceback
+
 from common.canonical import canonical_bytes, parse
 from common.crypto.identity import Identity
 from common.errors import Catalogue, PrivityError
 from common.protocol import secure_sum
-from common.protocol.limits import check_tables
 from common.protocol.manifest import Manifest
 from common.protocol.plan import Enrolment, RunPlan
 from common.protocol.steps import (
@@ -34,6 +36,15 @@ from common.protocol.steps import (
 from common.wire.codec import encode_reply
 from party.policy import Policy
 from party.releases import ChargedReleases
+
+LARGEST_KEY_BITS = 8192
+
+_log = logging.getLogger("privity.party")
+
+
+def _closed(run: str) -> str:
+    """Key of the mark of a closed run; no run's name can begin with this sign."""
+    return f"#closed/{run}"
 
 
 class PartyEngine:
@@ -58,33 +69,40 @@ class PartyEngine:
 
     def handle(self, step: Step) -> bytes:
         """The encoded reply to a step; a refusal is a reply too, but is not stored."""
-        key = f"{step.run}/reply/{step.key}"
-        digest = step_digest(step)
         try:
-            self._check_open(step)
-            stored = self._journal.recall(key, digest)
-            if stored is None:
-                stored = self._journal.record(key, digest, encode_reply(step.run, step.key, self._answer(step)))
-            if isinstance(step, Close):
-                self._forget(step.run)
-            return stored
+            return self._handle(step)
         except PrivityError as error:
-            return encode_reply(step.run, step.key, Refusal(error.code, error.message, error.remedy))
+            refusal = Refusal(error.code, error.message, error.remedy)
+        except Exception as error:
+            # A node outlives what nobody foresaw. The class of the error is safe to tell, its text is not.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            name = type(error).__name__
+            _log.error("run %s, %s: %s at %s:%s", step.run, step.key, name, place.filename, place.lineno)
+            refusal = Refusal("internal", f"{self.party} met an internal error ({name})", "See that party's log.")
+        return encode_reply(step.run, step.key, refusal)
 
-    def _check_open(self, step: Step) -> None:
-        closed = self._journal.recall(f"closed/{step.run}", "closed") is not None
-        if closed and not isinstance(step, Close):
+    def _handle(self, step: Step) -> bytes:
+        if isinstance(step, Close):
+            self._close(step.run)
+            return encode_reply(step.run, step.key, Done())
+        if self._journal.recall(_closed(step.run), "closed") is not None:
             raise self._refusal(step, "the run is closed")
+        key, content = f"{step.run}/reply/{step.key}", step_digest(step)
+        stored = self._journal.recall(key, content)
+        if stored is None:
+            stored = self._journal.record(key, content, encode_reply(step.run, step.key, self._answer(step)))
+        return stored
 
-    def _forget(self, run: str) -> None:
-        # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
-        self._journal.record(f"closed/{run}", "closed", b"")
-        self._releases.forget(run)
+    def _close(self, run: str) -> None:
+        if self._journal.keys(f"{run}/"):
+            # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
+            self._journal.record(_closed(run), "closed", b"")
+            self._releases.forget(run)
 
     def _refusal(self, step: Step, reason: str) -> PrivityError:
         return PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
-    def _answer(self, step: Step) -> Reply:
+    def _answer(self, step: Enrol | Begin | Contribute | Combine | Select) -> Reply:
         match step:
             case Enrol():
                 return self._enrol(step)
@@ -96,13 +114,12 @@ class PartyEngine:
                 return self._combine(step)
             case Select():
                 return self._select(step)
-            case Close():
-                return Done()
 
     def _enrol(self, step: Enrol) -> Reply:
         if step.spec.manifest_digest != self._manifest.digest:
             raise self._refusal(step, "the run belongs to another manifest")
         self._policy.check_run(step.spec, self.party)
+        self._releases.check_affordable(step.spec.epsilon, self._policy.allowance(step.spec))
         enrolment = Enrolment.signed(self.party, step.spec, self._releases.rows, self._identity)
         return Enrolled(enrolment.to_dict())
 
@@ -113,15 +130,31 @@ class PartyEngine:
         plan.check(self._manifest)
         if plan.rows_of(self.party) != self._releases.rows:
             raise self._refusal(step, "the plan states another row count for this party")
-        self._policy.check_key(plan.modulus.bit_length(), self.party)
-        self._journal.record(f"{step.run}/plan", "plan", canonical_bytes(plan.to_dict()))
+        self._check_key(step)
+        kept = canonical_bytes({"plan": plan.to_dict(), "table": self._releases.table_digest})
+        if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
+            raise self._refusal(step, "the run has begun with another plan or other rows")
         return Done()
 
+    def _check_key(self, step: Begin) -> None:
+        modulus = step.plan.modulus
+        self._policy.check_key(modulus.bit_length(), self.party)
+        if modulus % 2 == 0 or modulus.bit_length() > LARGEST_KEY_BITS:
+            raise self._refusal(step, f"the modulus must be odd and of at most {LARGEST_KEY_BITS} bits")
+
     def _plan(self, step: Step) -> RunPlan:
+        """The plan of a run that this party has begun, if everything it agreed to still holds."""
         stored = self._journal.recall(f"{step.run}/plan", "plan")
         if stored is None:
             raise self._refusal(step, "the run has not begun")
-        return RunPlan.from_dict(parse(stored))
+        kept = parse(stored)
+        if kept["table"] != self._releases.table_digest:
+            raise self._refusal(step, "the rows of this party have changed since the run began")
+        plan = RunPlan.from_dict(kept["plan"])
+        if plan.spec.manifest_digest != self._manifest.digest:
+            raise self._refusal(step, "the manifest has changed since the run began")
+        self._policy.check_run(plan.spec, self.party)
+        return plan
 
     def _context(self, step: Contribute | Combine) -> secure_sum.RoundContext:
         return secure_sum.RoundContext(
@@ -153,8 +186,4 @@ class PartyEngine:
 
     def _select(self, step: Select) -> Reply:
         plan = self._plan(step)
-        schema = self._releases.schema
-        check_tables([c.marginal for c in step.candidates], schema.names, schema.domain)
-        if not all(c.parents for c in step.candidates):
-            raise self._refusal(step, "a candidate has no parents")
         return Choice(self._releases.select(step, self._policy.allowance(plan.spec)))

@@ -11,9 +11,8 @@ from fractions import Fraction
 
 from common.privacy.ledger import Allowance
 from common.privacy.noise import share_variance
+from common.privacy.record import LAPLACE, NOISY_MAX, Cost, RunRecord
 from common.protocol.draws import DrawSeries
-from common.protocol.limits import check_tables
-from common.protocol.record import LAPLACE, NOISY_MAX, Cost, RunRecord
 from common.protocol.secure_sum import split_tables
 from common.protocol.steps import Round, Select
 from common.schema import Schema
@@ -48,7 +47,6 @@ class LocalSession:
         return f"{self._steps}-{phase}"
 
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
-        check_tables(tables, self.schema.names, self.schema.domain)
         round_ = Round(self.run, phase, self._next_name(phase), tuple(tables), epsilon)
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
         variance = share_variance(round_.scale, ALONE)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from common.errors import Catalogue, PrivityError, Problem
 from common.privacy.budget import parse_epsilon
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
@@ -64,15 +65,20 @@ class Policy:
 
 def load_policy(path: Path) -> Policy:
     """Read policy.toml; raises PrivityError or ProblemsFound, and then the party must refuse all runs."""
-    document = read_toml(path, "policy")
-    problems, epsilons = [], {}
-    for key in ("total_epsilon", "epsilon_per_run"):
-        try:
-            epsilons[key] = parse_epsilon(document[key], key)
-        except PrivityError as error:
-            problems.append(Problem(str(path), key, "epsilon", error.message + ".", error.remedy))
-    if problems:
-        raise ProblemsFound(problems)
+    epsilons: dict[str, Fraction] = {}
+
+    def bad_epsilons(document: dict[str, Any]) -> list[Problem]:
+        problems = []
+        for key in ("total_epsilon", "epsilon_per_run"):
+            text = document.get(key)
+            if isinstance(text, str) and text:  # all else is a fault of the format
+                try:
+                    epsilons[key] = parse_epsilon(text, key)
+                except PrivityError as error:
+                    problems.append(Problem(str(path), key, "epsilon", error.message + ".", error.remedy))
+        return problems
+
+    document = read_toml(path, "policy", bad_epsilons)
     return Policy(
         population=document["population"],
         total_epsilon=epsilons["total_epsilon"],

@@ -1,22 +1,30 @@
-"""Charged releases: charge, draw the noise, look at the rows, store the answer; in this order, once.
+"""Charged releases: check, charge, draw the noise, look at the rows, store the answer; in this order, once.
 
-Every noisy answer about the rows is made here, for the network and for a single party alike.
+Every noisy answer about the rows is made here, for the network and for a single party alike. The ledger
+and the journal each know that a step was answered: one of them alone, lost or set back to an older copy,
+cannot bring about a second answer under fresh noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
+from common.canonical import digest
+from common.errors import Catalogue, PrivityError
 from common.journal import Journal
+from common.privacy.cost import selection_scale
 from common.privacy.entropy import Entropy, SystemEntropy
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.privacy.noise import noise_share
 from common.privacy.selection import draw_selection_noise
-from common.protocol.limits import count_cells
+from common.protocol.limits import check_scale, check_tables, count_cells
 from common.protocol.steps import Round, Select, step_digest
+from common.statistics import AttributeParentPair
 from common.table import CodedTable
 from party import handlers
 
@@ -51,6 +59,14 @@ class ChargedReleases:
         self._table = table
         self._entropy = entropy
 
+    @cached_property
+    def table_digest(self) -> str:
+        """Digest of the coded rows. For this owner's own journal: it depends on rows and never leaves."""
+        state = hashlib.sha256(self.schema.digest.encode())
+        for column in self._table.columns:
+            state.update(column.tobytes())
+        return state.hexdigest()
+
     def noisy_vector(self, round_: Round, quota: int, allowance: Allowance) -> np.ndarray:
         """Counts of the round's tables plus this party's noise share; the same at every repetition.
 
@@ -59,32 +75,57 @@ class ChargedReleases:
         Returns:
             int64 of shape (cells,).
         """
+        check_tables(round_.tables, self.schema.names, self.schema.domain)
+        check_scale(round_.scale)
         label = f"{round_.run}/vector/{round_.round}"
-        stored = self.journal.recall(label, round_.digest)
-        if stored is None:
-            self._charge(round_.run, f"round/{round_.round}", round_.epsilon, allowance)
+
+        def answer() -> bytes:
             cells = count_cells(round_.tables, self.schema.domain)
             noise = noise_share(round_.scale, quota, cells, self._entropy(label))
-            vector = handlers.noisy_counts(round_.tables, self._table, noise)
-            stored = self.journal.record(label, round_.digest, vector.astype("<i8").tobytes())
+            return handlers.noisy_counts(round_.tables, self._table, noise).astype("<i8").tobytes()
+
+        # A share of another quota is another answer: it must not pass for this one.
+        content = digest({"round": round_.digest, "quota": quota})
+        charge = Charge(round_.run, f"round/{round_.round}", round_.epsilon)
+        stored = self._answer_once(label, content, charge, allowance, answer)
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
 
     def select(self, step: Select, allowance: Allowance) -> int:
         """Index of the chosen candidate; the same at every repetition."""
-        label, digest = f"{step.run}/choice/{step.draw}", step_digest(step)
-        stored = self.journal.recall(label, digest)
-        if stored is None:
-            self._charge(step.run, step.key, step.epsilon, allowance)
-            sensitivity = handlers.selection_sensitivity(step.candidates, self.schema.domain, self.rows)
-            noise = draw_selection_noise(len(step.candidates), sensitivity, step.epsilon, self._entropy(label))
-            index = handlers.select_pair(step.candidates, self._table, noise)
-            stored = self.journal.record(label, digest, str(index).encode())
-        return int(stored)
+        sensitivity = self._selection_sensitivity(step.candidates, step.key)
+        check_scale(selection_scale(sensitivity, step.epsilon))
+        label = f"{step.run}/choice/{step.draw}"
 
-    def _charge(self, run: str, step: str, epsilon: Fraction, allowance: Allowance) -> None:
-        charge = Charge(self.journal.identity, run, step, epsilon)
-        self.ledger.charge(charge, allowance, self.party)
+        def answer() -> bytes:
+            noise = draw_selection_noise(len(step.candidates), sensitivity, step.epsilon, self._entropy(label))
+            return str(handlers.select_pair(step.candidates, self._table, noise)).encode()
+
+        charge = Charge(step.run, step.key, step.epsilon)
+        return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
+
+    def _selection_sensitivity(self, candidates: Sequence[AttributeParentPair], step: str) -> int:
+        check_tables([c.marginal for c in candidates], self.schema.names, self.schema.domain)
+        if not all(c.parents for c in candidates):
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step, reason="a candidate has no parents")
+        return handlers.selection_sensitivity(candidates, self.schema.domain, self.rows)
+
+    def _answer_once(
+        self, label: str, content: str, charge: Charge, allowance: Allowance, answer: Callable[[], bytes]
+    ) -> bytes:
+        """The answer under this label: the stored one, or a new one that is charged first."""
+        stored = self.journal.recall(label, content)
+        if stored is None:
+            self.ledger.charge(charge, allowance, self.party)
+            stored = self.journal.record(label, content, answer())
+        # The ledger takes one answer for a charge. If the journal was lost or set back, the one that
+        # was just made is not it, and stays here.
+        self.ledger.settle(charge, allowance.population, hashlib.sha256(stored).hexdigest())
+        return stored
+
+    def check_affordable(self, epsilon: Fraction, allowance: Allowance) -> None:
+        """Refuse a run that the ledger could not pay for to its end, before anything is spent on it."""
+        self.ledger.check(epsilon, allowance, self.party)
 
     def forget(self, run: str) -> None:
-        """Erase a finished run's vectors and answers; no step of it is answered again."""
+        """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
         self.journal.erase(f"{run}/")

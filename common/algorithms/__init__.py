@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -10,10 +11,23 @@ from common.algorithms import dp_subn, one_way
 from common.models.bayesian_network import BayesianNetwork
 from common.protocol.session import Session
 
-Learner = Callable[[Session, Fraction, Mapping[str, Any]], Awaitable[BayesianNetwork]]
 
-LEARNERS: dict[str, Learner] = {
-    "dp-subn": dp_subn.learn,
-    "one-way": one_way.learn,
+@dataclass(frozen=True)
+class Algorithm:
+    """One way to learn a model.
+
+    Attributes:
+        check: reads the plain settings, given the attributes' names; raises ProblemsFound with every
+            fault, before any party is asked.
+        learn: learns a model for an epsilon in all.
+    """
+
+    check: Callable[[Mapping[str, Any], Sequence[str]], object]
+    learn: Callable[[Session, Fraction, Mapping[str, Any]], Awaitable[BayesianNetwork]]
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "dp-subn": Algorithm(dp_subn.Settings.read, dp_subn.learn),
+    "one-way": Algorithm(one_way.check, one_way.learn),
 }
 """Every algorithm that a run may name."""

@@ -27,7 +27,8 @@ from common.algorithms.search_frontier import Parents, build_frontier
 from common.algorithms.settings import SettingsReader
 from common.algorithms.usefulness import useful_cells, useful_degree
 from common.models.bayesian_network import BayesianNetwork, Node
-from common.protocol.limits import count_cells
+from common.privacy.budget import split_epsilon
+from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, count_cells
 from common.protocol.session import Session
 from common.statistics import AttributeParentPair, Marginal, NoisyTable
 
@@ -80,8 +81,7 @@ class Settings:
     def split(self, epsilon: Fraction) -> tuple[Fraction, Fraction, Fraction, Fraction]:
         """Epsilon of the four phases, exactly ``epsilon`` together."""
         weights = (self.correlations, self.initialisation, self.update, self.parameters)
-        unit = epsilon / sum(weights)
-        first, second, third, fourth = (weight * unit for weight in weights)
+        first, second, third, fourth = split_epsilon(epsilon, weights)
         return first, second, third, fourth
 
 
@@ -104,7 +104,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     largest_pair = useful_cells(session.rows, edges + attributes, for_update, chosen.frontier_theta)
     frontier = build_frontier(network, association, degree + 1, domain, largest_pair)
     opened = await session.measure(UPDATE, _frontier_tables(frontier, degree, domain), for_update)
-    network = _update_structure(frontier, degree, opened)
+    network = _update_structure(frontier, degree, domain, opened)
 
     return await _learn_parameters(session, network, opened, for_parameters)
 
@@ -124,12 +124,28 @@ async def _initialise_structure(session: Session, epsilon: Fraction, degree: int
     left = [a for a in range(len(names)) if a != first]
     series = session.selection(INITIALISATION, len(left), epsilon)
     while left:
-        parent_sets = list(combinations(sorted(network), min(degree, len(network))))
-        candidates = [AttributeParentPair(x, parents) for x in left for parents in parent_sets]
-        pair = await series.draw(candidates)
+        pair = await series.draw(_candidates(left, sorted(network), degree, session.schema.domain))
         network[pair.attribute] = pair.parents
         left.remove(pair.attribute)
     return network
+
+
+def _candidates(
+    left: Sequence[int], placed: Sequence[int], degree: int, domain: Sequence[int]
+) -> list[AttributeParentPair]:
+    """Every attribute not placed with every parent set of the degree, or of the largest one that fits.
+
+    Limits are on declared domains only: tables of at most TABLE_CELLS, ROUND_CELLS for all together.
+    """
+    for size in range(min(degree, len(placed)), 0, -1):
+        parent_sets = list(combinations(placed, size))
+        pairs = [AttributeParentPair(x, parents) for x in left for parents in parent_sets]
+        fitting = [p for p in pairs if count_cells([p.marginal], domain) <= TABLE_CELLS]
+        every = {p.attribute for p in fitting} == set(left)
+        if every and count_cells([p.marginal for p in fitting], domain) <= ROUND_CELLS:
+            return fitting
+    # Pairs of attributes have been measured before, so each of them is within the limits.
+    return [AttributeParentPair(x, (placed[0],)) for x in left]
 
 
 def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> list[Marginal]:
@@ -143,17 +159,28 @@ def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> l
         if not parents:
             continue
         together: list[Marginal] = [(attribute, *parents)]
-        apart: list[Marginal] = [(attribute, *some) for some in combinations(parents, min(degree, len(parents)))]
-        tables += together if count_cells(together, domain) <= count_cells(apart, domain) else apart
+        apart: list[Marginal] = [(attribute, *some) for some in _options(attribute, parents, degree, domain)]
+        cells = count_cells(together, domain)
+        tables += together if cells <= min(TABLE_CELLS, count_cells(apart, domain)) else apart
     return tables
 
 
-def _update_structure(frontier: Parents, degree: int, opened: Sequence[NoisyTable]) -> Parents:
+def _options(attribute: int, parents: Sequence[int], degree: int, domain: Sequence[int]) -> list[Marginal]:
+    """Parent sets that the updated network may give the attribute: of the degree, or the largest that fits."""
+    for size in range(min(degree, len(parents)), 0, -1):
+        sets = combinations(parents, size)
+        fitting = [some for some in sets if count_cells([(attribute, *some)], domain) <= TABLE_CELLS]
+        if fitting:
+            return fitting
+    return [()]
+
+
+def _update_structure(frontier: Parents, degree: int, domain: Sequence[int], opened: Sequence[NoisyTable]) -> Parents:
     """Phase 3: of each attribute's frontier parents, those that the opened tables show strongest."""
     by_marginal = {table.attributes: table for table in opened}
     network: Parents = {}
     for attribute, parents in frontier.items():
-        options = list(combinations(parents, min(degree, len(parents))))
+        options = _options(attribute, parents, degree, domain)
         if len(options) == 1:
             network[attribute] = options[0]
             continue

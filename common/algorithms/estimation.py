@@ -15,7 +15,7 @@ import numpy as np
 from common.statistics import Marginal, NoisyTable
 
 FITTING_ROUNDS = 50
-"""Rounds of iterative proportional fitting; two axes agree to rounding long before."""
+"""Most rounds of alternating projections, and rounds of iterative proportional fitting after them."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,20 @@ def one_way_marginals(estimates: Mapping[Marginal, Estimate], attributes: int, r
 def fit_table(estimate: Estimate, marginals: Sequence[np.ndarray], rows: int) -> np.ndarray:
     """A non-negative table near the estimate whose 1-way marginals are those given.
 
-    First the L2 projection onto tables with these marginals, then onto non-negative ones, then
-    iterative proportional fitting to bring the marginals back.
+    L2 projections in turn onto the tables with these marginals and onto the non-negative ones, then
+    iterative proportional fitting for what is left. (Fitting alone grows a cell that was cut to nothing
+    too slowly, and misses the marginals under much noise.)
     """
     counts = estimate.counts.copy()
     axes = range(counts.ndim)
-    for axis in axes:
-        others = tuple(a for a in axes if a != axis)
-        gap = marginals[axis] - counts.sum(axis=others)
-        counts += np.expand_dims(gap, others) * counts.shape[axis] / counts.size
-    counts = nearest_counts(counts, float(rows))
+    for _ in range(FITTING_ROUNDS):
+        for axis in axes:
+            others = tuple(a for a in axes if a != axis)
+            gap = marginals[axis] - counts.sum(axis=others)
+            counts += np.expand_dims(gap, others) * counts.shape[axis] / counts.size
+        if counts.min() >= 0:
+            break
+        np.maximum(counts, 0.0, out=counts)
     # A cell that was cut to nothing may be all that a row has: leave it a trace to grow from.
     counts += rows * 1e-12
     for _ in range(FITTING_ROUNDS):

@@ -5,7 +5,7 @@ It is what every other algorithm must beat; its mean 2-way distance is a weak ba
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,9 +18,14 @@ from common.statistics import AttributeParentPair
 MARGINALS = "one-way marginals"
 
 
+def check(settings: Mapping[str, Any], _names: Sequence[str]) -> None:
+    """There are no settings."""
+    SettingsReader("one-way", settings).finish()
+
+
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
     """Measure every attribute's marginal for ``epsilon`` in all."""
-    SettingsReader("one-way", settings).finish()
+    check(settings, session.schema.names)
     attributes = range(len(session.schema.attributes))
     tables = await session.measure(MARGINALS, [(a,) for a in attributes], epsilon)
     marginals = one_way_marginals(collect(tables), len(attributes), session.rows)

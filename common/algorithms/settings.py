@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from common.errors import Problem, ProblemsFound
+from common.privacy.budget import exact_number
 
 
 class SettingsReader:
@@ -31,7 +32,7 @@ class SettingsReader:
         if value is None:
             return default
         try:
-            number = Fraction(value) if isinstance(value, str) else Fraction(0)
+            number = exact_number(value) if isinstance(value, str) else Fraction(0)
         except (ValueError, ZeroDivisionError):
             number = Fraction(0)
         if not 0 < number <= 1000:

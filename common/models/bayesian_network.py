@@ -41,6 +41,8 @@ class BayesianNetwork:
         graph: nx.DiGraph = nx.DiGraph()
         graph.add_nodes_from(by_attribute)
         for node in nodes:
+            if len(set(node.pair.marginal)) != len(node.pair.marginal):
+                raise ValueError("a node names an attribute twice")
             if node.weights.shape != tuple(schema.domain[a] for a in node.pair.marginal):
                 raise ValueError("a node's table does not have the shape of its attributes' domains")
             if not (np.isfinite(node.weights).all() and (node.weights >= 0).all()):
@@ -106,7 +108,7 @@ class BayesianNetwork:
                 for n in document["nodes"]
             ]
             return cls(schema, nodes)
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise PrivityError(Catalogue.TAMPERED, what=file, reason=str(error)) from error
 
 

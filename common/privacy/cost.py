@@ -24,6 +24,11 @@ def draw_epsilon(epsilon: Fraction, quota: int) -> Fraction:
     return epsilon / quota
 
 
+def selection_scale(sensitivity: int, epsilon: Fraction) -> Fraction:
+    """Scale of the noise on each score of a draw, whose scores may move in opposite directions."""
+    return 2 * sensitivity / epsilon
+
+
 def quotas(draws: int, rows: Sequence[int], *, balanced: bool = False) -> tuple[int, ...]:
     """Number of draws for each party: in proportion to the public row counts, or as equal as can be.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from common.protocol.record import RunRecord
+from common.privacy.record import RunRecord
 
 FORMAT_VERSION = 1
 
@@ -22,11 +22,11 @@ def privacy_statement(
         key_bits: bits of the Paillier modulus; None in single-party mode.
         record: what was charged to whom.
     """
-    observers = ["public", "curator"] if key_bits else ["public"]
-    statements = [_against(name, "pure", key_bits, name != "public") for name in observers]
+    statements = [_against("public", key_bits, computational=False)]
     if key_bits:
-        statements += [_against(f"party {name}", "pure", key_bits, True) for name in parties]
-        statements.append(_against(f"any coalition of up to {tolerate} parties", "pure", key_bits, True))
+        coalition = "1 party" if tolerate == 1 else f"{tolerate} parties"
+        inside = ["curator", *(f"party {name}" for name in parties), f"any coalition of up to {coalition}"]
+        statements += [_against(name, key_bits, computational=True) for name in inside]
     totals = {name: record.epsilon(name) for name in parties}
     largest = max(totals.values())
     mechanisms = list(dict.fromkeys(cost.mechanism for cost in record.costs))
@@ -65,14 +65,15 @@ def privacy_statement(
     return statement
 
 
-def _against(observer: str, kind: str, key_bits: int | None, computational: bool) -> dict[str, Any]:
-    assumption = "none"
+def _against(observer: str, key_bits: int | None, *, computational: bool) -> dict[str, Any]:
+    assumption = "the parties draw their noise as agreed" if key_bits else "none"
     if computational:
         assumption = (
             f"computational: Paillier with a {key_bits}-bit modulus, HPKE and Ed25519 hold;"
             " parties and curator follow the protocol; the curator colludes with nobody"
         )
-    return {"observer": observer, "guarantee": kind, "assumption": assumption}
+    guarantee = "pure, computational" if computational else "pure"
+    return {"observer": observer, "guarantee": guarantee, "assumption": assumption}
 
 
 def _phase(record: RunRecord, phase: str) -> dict[str, Any]:

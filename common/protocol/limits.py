@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from common.errors import Catalogue, PrivityError
+from common.privacy.noise import LARGEST_SCALE, LARGEST_TERM
 from common.statistics import Marginal
 
 TABLE_CELLS = 1 << 20
@@ -13,6 +15,17 @@ TABLE_CELLS = 1 << 20
 
 ROUND_CELLS = 1 << 24
 """Most cells of one round: 128 MiB as 64-bit counts."""
+
+
+def check_scale(scale: Fraction) -> None:
+    """Refuse a noise scale that the exact integer samplers do not serve, before anything is charged.
+
+    Raises:
+        PrivityError: step-refused.
+    """
+    if scale.numerator > LARGEST_TERM or scale.denominator > LARGEST_TERM or scale > LARGEST_SCALE:
+        reason = "the noise would be too large, or epsilon has too many digits, for exact integer noise"
+        raise PrivityError(Catalogue.STEP_REFUSED, step="noise", reason=reason)
 
 
 def count_cells(tables: Sequence[Marginal], domain: Sequence[int]) -> int:

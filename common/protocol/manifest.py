@@ -70,9 +70,17 @@ def open_manifest(document: dict[str, Any], organiser: Ed25519PublicKey, file: s
         verify(organiser, _SIGNED_AS, canonical_bytes(content), unb64(document["signature"]))
     except ValueError as error:
         raise PrivityError(Catalogue.TAMPERED, what=file, reason="the organiser's signature does not fit") from error
+    try:
+        members = {m["name"]: PublicIdentity.from_dict(m["keys"]) for m in content["members"]}
+        if len(members) != len(content["members"]):
+            raise ValueError("a member is named twice")
+        if content["curator_member"] not in (None, *members):
+            raise ValueError("curator_member is not a member")
+    except ValueError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=file, reason=str(error)) from error
     return Manifest(
         consortium=content["consortium"],
-        members={m["name"]: PublicIdentity.from_dict(m["keys"]) for m in content["members"]},
+        members=members,
         schema_digest=content["schema_digest"],
         curator_member=content["curator_member"],
         simulation=content["simulation"],

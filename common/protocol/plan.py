@@ -7,18 +7,31 @@ blob, so parties that were told different things cannot add up to an opened sum.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from common.canonical import b64, canonical_bytes, digest, unb64
+from common.canonical import b64, canonical_bytes, digest, positive_fraction, unb64
 from common.crypto.identity import Identity, sign, verify
 from common.errors import Catalogue, PrivityError
 from common.protocol.manifest import Manifest
 
 FORMAT_VERSION = 1
 _ENROLLED_AS = "privity enrolment"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_MODULUS = re.compile(r"[1-9a-f][0-9a-f]{0,4095}")
+
+
+def check_run_name(run: str) -> None:
+    """ValueError unless it is a plain name: parties file what they keep of a run below ``run/``."""
+    if not _NAME.fullmatch(run):
+        raise ValueError("not a run's name")
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -57,15 +70,22 @@ class RunSpec:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> RunSpec:
-        return cls(
+        """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
+        spec = cls(
             run=content["run"],
             algorithm=content["algorithm"],
             settings=content["settings"],
-            epsilon=Fraction(content["epsilon"]),
+            epsilon=positive_fraction(content["epsilon"]),
             tolerate=content["tolerate"],
             members=tuple(content["members"]),
             manifest_digest=content["manifest_digest"],
         )
+        check_run_name(spec.run)
+        texts = [spec.algorithm, spec.manifest_digest, *spec.members]
+        fits = all(isinstance(text, str) for text in texts) and isinstance(spec.settings, dict)
+        if not fits or not _whole(spec.tolerate) or spec.to_dict() != content:
+            raise ValueError("not a run spec of this version")
+        return spec
 
     @cached_property
     def digest(self) -> str:
@@ -117,7 +137,12 @@ class Enrolment:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Enrolment:
-        return cls(content["party"], content["spec_digest"], content["rows"], unb64(content["signature"]))
+        """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
+        enrolment = cls(content["party"], content["spec_digest"], content["rows"], unb64(content["signature"]))
+        texts = isinstance(enrolment.party, str) and isinstance(enrolment.spec_digest, str)
+        if not texts or not _whole(enrolment.rows) or enrolment.to_dict() != content:
+            raise ValueError("not an enrolment")
+        return enrolment
 
 
 @dataclass(frozen=True)
@@ -163,11 +188,17 @@ class RunPlan:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> RunPlan:
-        return cls(
+        """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
+        if not _MODULUS.fullmatch(content["modulus"]):
+            raise ValueError("not a modulus in hexadecimal")
+        plan = cls(
             spec=RunSpec.from_dict(content["spec"]),
             enrolments=tuple(Enrolment.from_dict(e) for e in content["enrolments"]),
             modulus=int(content["modulus"], 16),
         )
+        if plan.to_dict() != content:
+            raise ValueError("not a run plan of this version")
+        return plan
 
     @cached_property
     def digest(self) -> str:

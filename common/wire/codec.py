@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from fractions import Fraction
+from collections.abc import Iterator
 
 from google.protobuf.message import DecodeError
 
-from common.canonical import canonical_bytes, parse
+from common.canonical import canonical_bytes, parse, positive_fraction
 from common.crypto.sealing import SealedBlob
 from common.protocol import steps
-from common.protocol.plan import RunPlan, RunSpec
+from common.protocol.plan import Enrolment, RunPlan, RunSpec, check_run_name
 from common.statistics import AttributeParentPair, Marginal
 from common.wire.v1 import privity_pb2 as pb
 
 CHUNK_BYTES = 1 << 20
+LARGEST_MESSAGE = 1 << 28
+"""Most bytes of a message: beyond it the sender is not of this protocol."""
 
 
 class MalformedMessageError(ValueError):
@@ -57,6 +58,7 @@ def decode_step(data: bytes) -> steps.Step:
     """Raises MalformedMessageError for anything that is not a step."""
     try:
         message = pb.Step.FromString(data)
+        check_run_name(message.run)
         match message.WhichOneof("body"):
             case "enrol":
                 step: steps.Step = steps.Enrol(RunSpec.from_dict(parse(message.enrol.spec)))
@@ -72,12 +74,12 @@ def decode_step(data: bytes) -> steps.Step:
             case "select":
                 s = message.select
                 pairs = tuple(AttributeParentPair(p.attribute, tuple(p.parents)) for p in s.candidates)
-                step = steps.Select(message.run, s.phase, s.draw, pairs, _positive(s.epsilon))
+                step = steps.Select(message.run, s.phase, s.draw, pairs, positive_fraction(s.epsilon))
             case "close":
                 step = steps.Close(message.run, message.close.state)
             case _:
                 raise ValueError("a step without a body")
-    except (DecodeError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+    except (DecodeError, ValueError, KeyError, TypeError) as error:
         raise MalformedMessageError("not a step of this protocol") from error
     if step.run != message.run:
         raise MalformedMessageError("the step names two runs")
@@ -110,7 +112,7 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
         reply: steps.Reply
         match message.WhichOneof("body"):
             case "enrolled":
-                reply = steps.Enrolled(parse(message.enrolled.enrolment))
+                reply = steps.Enrolled(Enrolment.from_dict(parse(message.enrolled.enrolment)).to_dict())
             case "done":
                 reply = steps.Done()
             case "contribution":
@@ -125,19 +127,9 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
                 reply = steps.Refusal(r.code, r.message, r.remedy)
             case _:
                 raise ValueError("a reply without a body")
-    except (DecodeError, ValueError, TypeError) as error:
+    except (DecodeError, ValueError, KeyError, TypeError) as error:
         raise MalformedMessageError("not a reply of this protocol") from error
     return message.run, message.key, reply
-
-
-def join(parts: Iterable[bytes], limit: int) -> bytes:
-    """Join chunks; refuse a message above ``limit`` bytes before it fills the memory."""
-    joined = bytearray()
-    for part in parts:
-        joined += part
-        if len(joined) > limit:
-            raise MalformedMessageError(f"a message of more than {limit} bytes")
-    return bytes(joined)
 
 
 def _round(round_: steps.Round) -> pb.Round:
@@ -147,15 +139,8 @@ def _round(round_: steps.Round) -> pb.Round:
 
 def _to_round(run: str, message: pb.Round) -> steps.Round:
     tables: tuple[Marginal, ...] = tuple(tuple(t.index) for t in message.tables)
-    return steps.Round(run, message.phase, message.round, tables, _positive(message.epsilon))
+    return steps.Round(run, message.phase, message.round, tables, positive_fraction(message.epsilon))
 
 
 def _blob(sender: str, blob: SealedBlob) -> pb.Blob:
     return pb.Blob(sender=sender, ciphertext=blob.ciphertext, signature=blob.signature)
-
-
-def _positive(text: str) -> Fraction:
-    value = Fraction(text)
-    if value <= 0:
-        raise ValueError("an epsilon that is not positive")
-    return value

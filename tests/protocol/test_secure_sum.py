@@ -14,6 +14,7 @@ from common.crypto import masks, paillier, sealing
 from common.crypto.identity import Identity
 from common.crypto.packing import unpack
 from common.errors import PrivityError
+from common.protocol.plan import Enrolment, RunPlan
 from common.protocol.secure_sum import mask_keys, open_sum
 from common.protocol.steps import (
     Begin,
@@ -116,12 +117,15 @@ def test_a_crash_between_charge_and_answer_leaves_it_charged_once(tmp_path, monk
     plan = consortium.begin()
     step = Contribute(round_of(plan), 1, "party-1")
 
+    class Crash(BaseException):
+        """The process is gone: nothing may catch this."""
+
     def crash(*_arguments: object) -> None:
-        raise MemoryError
+        raise Crash
 
     with monkeypatch.context() as patched:
         patched.setattr("party.handlers.noisy_counts", crash)
-        with pytest.raises(MemoryError):
+        with pytest.raises(Crash):
             consortium.tell("party-2", step)
     party = consortium.restart("party-2")
     assert party.ledger.spent("test people") == 1
@@ -305,3 +309,103 @@ def test_plans_that_lie_are_refused() -> None:
     for what, lie in liars.items():
         reply = consortium.tell("party-3", Begin(lie))
         assert isinstance(reply, Refusal), what
+
+
+class TestNothingIsAnsweredTwice:
+    """Faults that reviewers found or looked for: each must stay impossible."""
+
+    def contribute(self, consortium: TestConsortium, plan, name: str = "party-2"):
+        return consortium.tell(name, Contribute(round_of(plan), 1, "party-1"))
+
+    def test_a_run_named_like_the_closed_marks_reopens_nothing(self) -> None:
+        consortium = make_consortium()
+        plan = consortium.begin()
+        self.contribute(consortium, plan)
+        for run in ("run-1", "closed", "run"):
+            consortium.tell("party-2", Close(run, "COMPLETED"))
+        assert isinstance(consortium.tell("party-2", Enrol(plan.spec)), Refusal)
+        assert isinstance(self.contribute(consortium, plan), Refusal)
+
+    def test_a_journal_that_was_lost_or_set_back_gives_no_second_answer(self, tmp_path) -> None:
+        consortium = make_consortium(folder=tmp_path)
+        plan = consortium.begin()
+        party = consortium.parties["party-2"]
+        file = tmp_path / "party-2-journal.sqlite"
+        party.journal._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        backup = file.read_bytes()
+        assert isinstance(self.contribute(consortium, plan), Contribution)
+        party.journal.close()
+        for side in tmp_path.glob("party-2-journal.sqlite-*"):
+            side.unlink()
+        file.write_bytes(backup)
+        consortium.restart("party-2")
+        reply = self.contribute(consortium, plan)
+        assert isinstance(reply, Refusal)
+        assert reply.code == "step-answered"
+        assert consortium.parties["party-2"].ledger.spent("test people") == 1
+
+    def test_a_share_is_not_taken_for_a_share_of_another_quota(self) -> None:
+        consortium = make_consortium()
+        plan = consortium.begin()
+        self.contribute(consortium, plan)
+        party = consortium.parties["party-2"]
+        allowance = party.engine._policy.allowance(plan.spec)
+        with pytest.raises(PrivityError, match="other content"):
+            party.releases.noisy_vector(round_of(plan), 1, allowance)
+
+    def test_rows_that_change_during_a_run_are_refused(self, tmp_path) -> None:
+        consortium = make_consortium(folder=tmp_path)
+        plan = consortium.begin()
+        party = consortium.parties["party-2"]
+        changed = party.table.take(np.arange(party.table.rows)[::-1])
+        consortium.start("party-2", changed, party.identity)
+        reply = self.contribute(consortium, plan)
+        assert isinstance(reply, Refusal)
+        assert "rows of this party have changed" in reply.message
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "tables"),
+    [
+        (Fraction(1, 10**25), TABLES),
+        (Fraction(10**17 + 3, 10**18), TABLES),
+        (Fraction(1, 10**19), ((0,),)),
+        (Fraction(1), ()),
+        (Fraction(1), ((0, 0),)),
+        (Fraction(1), ((9,),)),
+    ],
+)
+def test_a_round_that_cannot_be_served_is_refused_before_it_is_charged(epsilon: Fraction, tables) -> None:
+    consortium = make_consortium()
+    plan = consortium.begin()
+    reply = consortium.tell("party-2", Contribute(round_of(plan, epsilon=epsilon, tables=tables), 1, "party-1"))
+    assert isinstance(reply, Refusal)
+    assert consortium.parties["party-2"].ledger.spent("test people") == 0
+
+
+@pytest.mark.parametrize("modulus", ["even", "too long", "too short"])
+def test_a_modulus_that_cannot_serve_is_refused_at_the_start(modulus: str) -> None:
+    consortium = make_consortium()
+    good = consortium.public.n
+    bad = {"even": good - 1, "too long": (1 << 9000) + 1, "too short": (1 << 300) + 1}[modulus]
+    fresh = consortium.spec()
+    enrolments = []
+    for name in consortium.parties:
+        reply = consortium.tell(name, Enrol(fresh))
+        enrolments.append(Enrolment.from_dict(reply.enrolment))
+    reply = consortium.tell("party-1", Begin(RunPlan(fresh, tuple(enrolments), bad)))
+    assert isinstance(reply, Refusal)
+
+
+def test_an_unforeseen_error_is_a_refusal_without_its_text(monkeypatch) -> None:
+    consortium = make_consortium()
+    plan = consortium.begin()
+
+    def broken(*_arguments: object) -> None:
+        raise ZeroDivisionError("a row's value")
+
+    monkeypatch.setattr("party.handlers.noisy_counts", broken)
+    reply = consortium.tell("party-2", Contribute(round_of(plan), 1, "party-1"))
+    assert isinstance(reply, Refusal)
+    assert "ZeroDivisionError" in reply.message
+    assert "value" not in reply.message

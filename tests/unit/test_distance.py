@@ -89,7 +89,7 @@ def test_evaluate_command(files, people):
     document = json.loads(out.read_text())
     assert formats.check(document, "evaluation", "out.json") == []
     assert (document["real_rows"], document["synthetic_rows"]) == (50, 30)
-    assert document["schema_sha256"] == people.digest
+    assert document["schema_digest"] == people.digest
     assert document["tvd3"] >= document["tvd2"] >= document["tvd1"] > 0
 
 

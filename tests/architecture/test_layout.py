@@ -1,0 +1,70 @@
+"""The shape of the repository: our own packages, small files, one place for protobuf and gRPC."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import common
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("common", "party", "curator", "deploy")
+LONGEST_FILE = 450
+
+
+def sources() -> list[Path]:
+    return [p for name in PACKAGES for p in (ROOT / name).rglob("*.py") if "wire/v1" not in p.as_posix()]
+
+
+def imported(path: Path) -> set[str]:
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules.add(node.module)
+    return modules
+
+
+def test_the_package_common_is_ours() -> None:
+    assert Path(common.__file__ or "").parent == ROOT / "common"
+
+
+def test_files_stay_small() -> None:
+    too_long = {p.name: n for p in sources() if (n := len(p.read_text().splitlines())) > LONGEST_FILE}
+    assert not too_long
+
+
+def test_only_the_edges_know_grpc_and_generated_types() -> None:
+    edges = {
+        "party/agent.py",
+        "curator/servicer.py",
+        "curator/server.py",
+        "deploy/operator_client.py",
+        "deploy/progress.py",
+        "deploy/simulate.py",
+    }
+    for path in sources():
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith("common/wire/") or name in edges:
+            continue
+        knows = {m for m in imported(path) if m.split(".")[0] in ("grpc", "google") or m.startswith("common.wire.v1")}
+        assert not knows, f"{name} imports {knows}"
+
+
+def test_rows_are_read_in_one_file_of_the_party() -> None:
+    """Only handlers count or score rows; the release layer hands them the table and nothing else does."""
+    for path in (ROOT / "party").glob("*.py"):
+        if path.name != "handlers.py":
+            assert not imported(path) & {"common.counting", "common.privacy.scores"}, path.name
+
+
+def test_private_paths_use_no_floating_point_randomness() -> None:
+    """numpy's generators sample released models and split simulations; noise has one source only."""
+    allowed = {"common/release.py", "common/models/bayesian_network.py", "common/table.py"}
+    for path in sources():
+        name = path.relative_to(ROOT).as_posix()
+        text = path.read_text(encoding="utf-8")
+        if name.startswith(("common/", "party/", "curator/")) and name not in allowed:
+            assert "np.random" not in text, name
+        assert not imported(path) & {"random", "pickle"}, name

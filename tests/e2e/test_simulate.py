@@ -1,0 +1,152 @@
+"""``privity simulate`` as a user runs it: real processes, real gRPC, real TLS, full-length keys."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+from fractions import Fraction
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from common.formats import require
+from common.models.bayesian_network import BayesianNetwork
+from common.release import RELEASE_FILES
+from common.schema import load_schema
+from common.table import read_table
+from tests.harness.command import children, privity, start, wait_until
+from tests.harness.tables import write_people
+
+ROWS = 900
+
+
+def options(folder: Path, out: Path, *more: str, gzip: bool = False) -> list[str]:
+    table, schema = write_people(folder, ROWS, gzip=gzip)
+    base = ["simulate", "--data", table, "--schema", schema, "--out", out, "--key-bits", "2048"]
+    return [str(part) for part in [*base, *more]]
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release over three parties, one of which holds 80 % of the rows."""
+    folder = tmp_path_factory.mktemp("simulation")
+    out = folder / "release"
+    done = privity(*options(folder, out, "--epsilon", "2.5", "--split", "sizes:.8,.1,.1", gzip=True))
+    assert done.returncode == 0, done.stderr
+    assert "one machine saw all rows" in done.stdout
+    for phase in ("enrolment", "correlation quantification", "structure initialisation", "parameter learning"):
+        assert phase in done.stderr
+    return out
+
+
+def test_the_release_has_every_file_in_its_format(release: Path) -> None:
+    assert sorted(path.name for path in release.iterdir()) == sorted(RELEASE_FILES)
+    for name in ("model", "marginals", "privacy", "run"):
+        require(json.loads((release / f"{name}.json").read_text()), name, name)
+
+
+def test_the_synthetic_table_fits_the_schema(release: Path) -> None:
+    schema = load_schema(release.parent / "people.schema.json")
+    table = read_table(release / "synthetic.csv", schema)
+    assert table.rows == ROWS
+    frame = pd.read_csv(release / "synthetic.csv")
+    assert list(frame.columns) == list(schema.names)
+    assert frame["age"].dtype.kind == "i", "integers stay integers"
+
+
+def test_the_model_can_be_loaded_again(release: Path) -> None:
+    schema = load_schema(release.parent / "people.schema.json")
+    model = BayesianNetwork.from_dict(json.loads((release / "model.json").read_text()), schema, "model.json")
+    assert set(model.parents) == set(range(len(schema.attributes)))
+
+
+def test_the_statement_says_who_is_protected_and_what_was_charged(release: Path) -> None:
+    privacy = json.loads((release / "privacy.json").read_text())
+    assert privacy["relation"] == "replace one row"
+    assert (privacy["K"], privacy["t"], privacy["rows_per_person"]) == (3, 1, 1)
+    assert privacy["simulation"] is True
+    assert any("one machine saw all rows" in line for line in privacy["in_words"])
+    observers = {o["observer"]: o for o in privacy["observers"]}
+    assert set(observers) == {
+        "public",
+        "curator",
+        "party party-1",
+        "party party-2",
+        "party party-3",
+        "any coalition of up to 1 party",
+    }
+    for observer in observers.values():
+        assert Fraction(observer["epsilon"]) == Fraction(5, 2)
+        assert sum(map(Fraction, observer["epsilon_by_phase"].values())) == Fraction(5, 2)
+    assert [p["rows"] for p in privacy["parties"]] == [720, 90, 90]
+    for party in privacy["parties"]:
+        assert Fraction(party["epsilon"]) <= Fraction(5, 2)
+        assert sum(map(Fraction, party["epsilon_by_phase"].values())) == Fraction(party["epsilon"])
+
+
+def test_selection_goes_to_parties_in_proportion_to_their_rows(release: Path) -> None:
+    phases = {p["phase"]: p for p in json.loads((release / "privacy.json").read_text())["phases"]}
+    # Four draws over rows 720, 90, 90: the large party makes them all but at most one.
+    assert "party-1" in phases["structure initialisation"]["paid_by"]
+    assert len(phases["structure initialisation"]["paid_by"]) < 3
+
+
+def test_the_run_counts_bytes_ciphertexts_and_digests(release: Path) -> None:
+    run = json.loads((release / "run.json").read_text())
+    for name, digest in run["files"].items():
+        assert hashlib.sha256((release / name).read_bytes()).hexdigest() == digest
+    assert set(run["files"]) == set(RELEASE_FILES) - {"run.json"}
+    for phase in ("correlation quantification", "structure update", "parameter learning"):
+        assert set(run["bytes"][phase]) == {"party-1", "party-2", "party-3"}
+        assert run["ciphertexts"][phase] > 0
+        # A ciphertext of a 2048-bit modulus is 512 bytes; each of the three parties sends its own.
+        assert sum(run["bytes"][phase].values()) > 512 * run["ciphertexts"][phase]
+    assert run["key_bits"] == 2048
+
+
+def test_the_noise_is_really_there(release: Path) -> None:
+    for table in json.loads((release / "marginals.json").read_text())["tables"]:
+        assert len(table["counts"]) == pd.Series(table["shape"]).prod()
+    totals = [sum(t["counts"]) for t in json.loads((release / "marginals.json").read_text())["tables"]]
+    assert any(total != ROWS for total in totals)
+
+
+def test_nothing_is_overwritten(release: Path, tmp_path: Path) -> None:
+    before = (release / "run.json").read_bytes()
+    done = privity(*options(tmp_path, release, "--epsilon", "1"))
+    assert done.returncode == 1
+    assert "exists already" in done.stderr
+    assert (release / "run.json").read_bytes() == before
+
+
+def test_a_party_that_dies_ends_the_run_and_leaves_nothing(tmp_path: Path) -> None:
+    process = start(*options(tmp_path, tmp_path / "release", "--epsilon", "1", "--rows", "300"))
+    wait_until(lambda: len(children(process)) == 4, "the processes start")
+    everybody = children(process)
+    victim = next(c for c in everybody if "party-2" in " ".join(c.cmdline()))
+    victim.kill()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "party-2" in err
+    assert "Traceback" not in out + err
+    assert not any(c.is_running() and c.status() != psutil.STATUS_ZOMBIE for c in everybody)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["people.csv", "people.schema.json"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_simulation_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+    process = start(*options(tmp_path, tmp_path / "release", "--epsilon", "1", "--rows", "300"))
+    wait_until(lambda: len(children(process)) == 4, "the processes start")
+    everybody = children(process)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in err
+    wait_until(
+        lambda: not any(c.is_running() and c.status() != psutil.STATUS_ZOMBIE for c in everybody),
+        "all processes end",
+    )
+    assert not (tmp_path / "release").exists()

@@ -1,0 +1,49 @@
+"""Run the command ``privity`` as a user does, and look for what it leaves behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_SECONDS = 120
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    """Start ``privity`` in the background, output captured."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "deploy.cli", *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def privity(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run ``privity`` to its end."""
+    process = start(*arguments)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The processes that it has started and that still run."""
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Poll until the condition holds; a hung condition is the test's failure."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.02)

@@ -1,0 +1,150 @@
+"""The curator's runs: submitted once, ended in a named state, closed whatever happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from common.errors import PrivityError
+from common.protocol.steps import Close
+from curator.runs import COMPLETED, FAILED, STOPPED, Runs
+from tests.harness.consortium import POPULATION, TestConsortium, make_consortium, open_policy
+from tests.harness.network import NetworkConsortium
+
+REQUEST = {"format_version": 1, "algorithm": "one-way", "epsilon": "1", "tolerate": 1, "key_bits": 2048}
+
+
+def request(**changes: object) -> bytes:
+    return json.dumps({**REQUEST, **changes}).encode()
+
+
+def consortium_for_runs(**options: object) -> TestConsortium:
+    return make_consortium(2, domain=(2, 3), rows=20, **options)
+
+
+async def end_of(runs: Runs, name: str) -> tuple[str, str]:
+    async for run in runs.watch(name):
+        state, reason = run.state, run.reason
+    return state, reason
+
+
+def test_a_run_from_submission_to_release(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            runs = network.server.runs
+            name = runs.submit("token", request())
+            assert runs.submit("token", request()) == name, "the same token names the same run"
+            with pytest.raises(PrivityError, match="another request"):
+                runs.submit("token", request(epsilon="2"))
+            assert await end_of(runs, name) == (COMPLETED, "")
+            assert {p.name for p in runs.release_files(name)} >= {"synthetic.csv", "run.json"}
+            for party in consortium.parties.values():
+                assert party.journal.keys(f"{name}/") == []
+            assert runs._journal.keys(f"{name}/") == [], "the run's secrets are erased"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"algorithm": "magic"}, "unknown"),
+        ({"tolerate": 2}, "2 colluding"),
+        ({"epsilon": "0"}, "outside"),
+        ({"epsilon": "0.33333333333333333"}, "too many digits"),
+        ({"key_bits": 512}, "key_bits"),
+        ({"settings": {"theta": "6"}}, "no such setting"),
+        ({"more": 1}, "unknown key 'more'"),
+        ({"rows": 0}, "rows"),
+    ],
+)
+def test_a_bad_request_is_refused_before_any_party_is_asked(tmp_path: Path, change: dict, said: str) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            with pytest.raises(PrivityError, match=said):
+                network.server.runs.submit("token", request(**change))
+
+    asyncio.run(scenario())
+
+
+def test_a_partys_refusal_is_the_reason_of_the_end(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs(policies={"party-2": open_policy(algorithms=("dp-subn",))})
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            runs = network.server.runs
+            state, reason = await end_of(runs, runs.submit("token", request()))
+            assert state == FAILED
+            assert "party-2 refuses" in reason
+            # The curator lives on and the next run completes.
+            other = runs.submit("another", request(algorithm="dp-subn"))
+            assert (await end_of(runs, other))[0] == COMPLETED
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_is_stopped_ends_stopped_even_if_stopped_twice(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent("party-2")
+            runs = network.server.runs
+            running, queued = runs.submit("one", request()), runs.submit("two", request())
+            await asyncio.sleep(1.0)
+            for _ in range(2):
+                runs.stop(running)
+                runs.stop(queued)
+                await asyncio.sleep(0.2)
+            network.start_agent("party-2")
+            for name in (running, queued):
+                assert (await end_of(runs, name))[0] == STOPPED
+                assert runs._journal.keys(f"{name}/") == []
+            for party in consortium.parties.values():
+                assert party.ledger.spent(POPULATION) <= 1
+
+    asyncio.run(scenario())
+
+
+def test_a_curator_that_stops_takes_its_run_up_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs(folder=tmp_path)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent("party-2")
+            name = network.server.runs.submit("token", request())
+            await asyncio.sleep(1.0)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            runs = network.server.runs
+            assert (await end_of(runs, name))[0] == COMPLETED
+        for party in consortium.parties.values():
+            assert party.ledger.spent(POPULATION) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_curator_that_dies_before_telling_the_parties_tells_them_at_its_next_start(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs(folder=tmp_path)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            runs = network.server.runs
+            desk, ask = network.server.desk, network.server.desk.ask
+
+            async def dead_before_close(party, step, phase):
+                if isinstance(step, Close):
+                    await asyncio.Event().wait()
+                return await ask(party, step, phase)
+
+            desk.ask = dead_before_close
+            name = runs.submit("token", request())
+            while runs._journal.recall(f"ended/{name}", "ended") is None:
+                await asyncio.sleep(0.05)
+            assert consortium.parties["party-1"].journal.keys(f"{name}/")
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            assert (await end_of(network.server.runs, name))[0] == COMPLETED
+            assert consortium.parties["party-1"].journal.keys(f"{name}/") == []
+            assert network.server.runs._journal.keys(f"{name}/") == []
+
+    asyncio.run(scenario())

@@ -1,0 +1,152 @@
+"""Whole runs: every phase over K parties, the charges, refusals, and a run taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from fractions import Fraction
+
+import pytest
+
+from common.algorithms import ALGORITHMS
+from common.errors import PrivityError
+from common.privacy.ledger import Allowance
+from common.privacy.record import RunRecord
+from common.protocol.steps import Choice, Select
+from party.local import LocalSession
+from tests.harness.consortium import (
+    POPULATION,
+    TestConsortium,
+    make_consortium,
+    make_schema,
+    make_table,
+    open_policy,
+)
+
+DOMAIN = (2, 3, 4, 2, 3)
+
+
+@pytest.mark.parametrize("parties", [2, 3, 7])
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_every_party_is_charged_exactly_the_epsilon_of_the_run(tmp_path, parties: int, algorithm: str) -> None:
+    # Seven parties share four draws of dp-subn: some make none, and pay nothing for that phase.
+    consortium = make_consortium(parties, domain=DOMAIN, rows=40)
+    consortium.drive(tmp_path / "release", algorithm=algorithm, epsilon=Fraction(3, 7))
+    privacy = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    for party in privacy["parties"]:
+        ledger = consortium.parties[party["name"]].ledger
+        assert ledger.spent(POPULATION) == Fraction(party["epsilon"]) <= Fraction(3, 7)
+        by_phase = sum(map(Fraction, party["epsilon_by_phase"].values()))
+        assert by_phase == Fraction(party["epsilon"])
+    assert max(Fraction(p["epsilon"]) for p in privacy["parties"]) == Fraction(3, 7)
+
+
+def test_more_parties_than_attributes() -> None:
+    consortium = make_consortium(9, domain=(2, 3), rows=10)
+    plan = consortium.begin()
+    model = asyncio.run(ALGORITHMS["dp-subn"].learn(consortium.session(plan), Fraction(1), {}))
+    assert set(model.parents) == {0, 1}
+
+
+def test_one_attribute_alone(tmp_path) -> None:
+    make_consortium(3, domain=(4,), rows=30).drive(tmp_path / "release")
+    assert (tmp_path / "release" / "synthetic.csv").exists()
+
+
+def test_one_party_holds_most_rows(tmp_path) -> None:
+    schema = make_schema(DOMAIN)
+    sizes = {"large": 800, "small": 150, "tiny": 50}
+    consortium = TestConsortium({name: make_table(schema, rows, seed=rows) for name, rows in sizes.items()})
+    consortium.drive(tmp_path / "release", epsilon=Fraction(1))
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    paid = {p["phase"]: p["paid_by"] for p in statement["phases"]}
+    # Four draws in proportion to 800 : 150 : 50 are 3, 1 and 0.
+    assert paid["structure initialisation"] == ["large", "small"]
+    assert {p["name"]: Fraction(p["epsilon"]) for p in statement["parties"]}["tiny"] == Fraction(17, 20)
+
+
+def test_the_same_algorithm_runs_on_a_local_session() -> None:
+    consortium = make_consortium(2, domain=DOMAIN, rows=200)
+    party = consortium.parties["party-1"]
+    allowance = Allowance(POPULATION, Fraction(1), Fraction(1))
+    session = LocalSession("alone", consortium.schema, party.releases, allowance)
+    model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(1), {}))
+    assert set(model.parents) == set(range(len(DOMAIN)))
+    assert party.ledger.spent(POPULATION) == 1
+    with pytest.raises(PrivityError, match="asked"):
+        asyncio.run(session.measure("more", [(0,)], Fraction(1, 1000)))
+
+
+def test_local_and_network_sessions_record_the_same_costs() -> None:
+    consortium = make_consortium(2, domain=DOMAIN, rows=200)
+    network = consortium.session(consortium.begin())
+    allowance = Allowance(POPULATION, Fraction(1000), Fraction(1))
+    local = LocalSession("alone", consortium.schema, consortium.parties["party-1"].releases, allowance)
+    records: list[RunRecord] = []
+    for session in (network, local):
+        asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(1), {}))
+        records.append(session.record)
+    assert records[0].phases("party-1") == records[1].phases("party-1")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"algorithms": ("one-way",)}, "algorithm 'dp-subn'"),
+        ({"epsilon_per_run": Fraction(1, 2)}, "epsilon 1 is above 1/2"),
+        ({"minimum_parties": 4}, "fewer than 4 parties"),
+        ({"minimum_tolerate": 2}, "fewer than 2 colluding"),
+        ({"minimum_key_bits": 3072}, "512-bit"),
+        ({"total_epsilon": Fraction(1, 10)}, "left of 1/10"),
+    ],
+)
+def test_a_partys_policy_ends_the_run(tmp_path, change: dict, said: str) -> None:
+    consortium = make_consortium(3, policies={"party-2": open_policy(**change)})
+    with pytest.raises(PrivityError, match=said):
+        consortium.drive(tmp_path / "release")
+    assert not (tmp_path / "release").exists()
+
+
+@pytest.mark.parametrize("after", [1, 3, 5, 7, 9, 13, 16])
+def test_a_run_taken_up_after_a_crash_of_the_curator_gives_the_same_release(tmp_path, after: int) -> None:
+    """The curator dies after some replies and drives the run again: same opened values, one charge."""
+
+    class Crashed(BaseException):
+        pass
+
+    releases = []
+    for name, crash in (("whole", None), ("crashed", after)):
+        folder = tmp_path / name
+        folder.mkdir()
+        consortium = make_consortium(2, domain=DOMAIN, seed=5, folder=folder)
+        told, tell = 0, consortium.tell
+
+        def limited(party, step, tell=tell, crash=crash):
+            nonlocal told
+            told += 1
+            reply = tell(party, step)
+            if told == crash:
+                raise Crashed
+            return reply
+
+        consortium.tell = limited
+        if crash:
+            with pytest.raises(Crashed):
+                consortium.drive(folder / "release")
+        consortium.drive(folder / "release")
+        assert {p.ledger.spent(POPULATION) for p in consortium.parties.values()} == {Fraction(1)}
+        releases.append((folder / "release" / "marginals.json").read_bytes())
+    assert releases[0] == releases[1]
+
+
+def test_an_unfair_answer_ends_the_run(tmp_path) -> None:
+    """A choice outside the candidates, or a reply of another kind, is not believed."""
+    consortium = make_consortium(2, domain=DOMAIN)
+    ask = consortium.ask
+
+    async def lying(party, step, phase):
+        return Choice(10_000) if isinstance(step, Select) else await ask(party, step, phase)
+
+    consortium.ask = lying
+    with pytest.raises(PrivityError, match="none of the candidates"):
+        consortium.drive(tmp_path / "release")

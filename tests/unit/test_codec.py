@@ -1,0 +1,220 @@
+"""Steps and replies on the wire: what is sent arrives as it was, and nothing else is taken for a message."""
+
+import time
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from common.canonical import canonical_bytes
+from common.crypto.identity import Identity
+from common.crypto.sealing import SealedBlob
+from common.protocol import steps
+from common.protocol.plan import Enrolment, RunPlan, RunSpec
+from common.statistics import AttributeParentPair
+from common.wire.codec import (
+    CHUNK_BYTES,
+    MalformedMessageError,
+    chunks,
+    decode_reply,
+    decode_step,
+    encode_reply,
+    encode_step,
+)
+from common.wire.v1 import privity_pb2 as pb
+
+SPEC = RunSpec("run-1", "dp-subn", {"theta": "6", "depth": [1, {"a": None}]}, Fraction(1, 3), 1, ("a", "b"), "0" * 64)
+PLAN = RunPlan(SPEC, tuple(Enrolment.signed(n, SPEC, 7, Identity.generate()) for n in ("a", "b")), (1 << 2047) + 9)
+
+UINT32 = st.integers(0, 2**32 - 1)
+TEXT = st.text(max_size=30)
+RUN = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", fullmatch=True)
+EPSILON = st.fractions(min_value=Fraction(1, 10**20), max_value=100)
+MARGINAL = st.lists(UINT32, max_size=4).map(tuple)
+BLOB = st.builds(SealedBlob, st.binary(max_size=200), st.binary(max_size=64))
+ROUND = st.builds(steps.Round, RUN, TEXT, TEXT, st.lists(MARGINAL, max_size=4).map(tuple), EPSILON)
+PAIRS = st.lists(st.builds(AttributeParentPair, UINT32, MARGINAL), max_size=4).map(tuple)
+STEP = st.one_of(
+    st.just(steps.Enrol(SPEC)),
+    st.just(steps.Begin(PLAN)),
+    st.builds(steps.Contribute, ROUND, UINT32, TEXT),
+    st.builds(steps.Combine, ROUND, UINT32, TEXT, st.lists(st.tuples(TEXT, BLOB), max_size=3).map(tuple)),
+    st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON),
+    st.builds(steps.Close, RUN, TEXT),
+)
+REPLY = st.one_of(
+    st.just(steps.Enrolled(PLAN.enrolments[0].to_dict())),
+    st.just(steps.Done()),
+    st.builds(steps.Contribution, BLOB),
+    st.builds(steps.Product, st.lists(st.integers(0, 2**300), max_size=4).map(tuple)),
+    st.builds(steps.Choice, UINT32),
+    st.builds(steps.Refusal, TEXT, TEXT, TEXT),
+)
+
+
+@given(STEP)
+def test_every_step_arrives_as_it_was(step):
+    decoded = decode_step(encode_step(step))
+    assert decoded == step
+    assert steps.step_digest(decoded) == steps.step_digest(step)
+
+
+@given(TEXT, TEXT, REPLY)
+def test_every_reply_arrives_as_it_was(run, key, reply):
+    assert decode_reply(encode_reply(run, key, reply)) == (run, key, reply)
+
+
+@given(STEP)
+def test_the_same_step_is_always_the_same_bytes(step):
+    assert encode_step(step) == encode_step(decode_step(encode_step(step)))
+
+
+def takes_or_refuses(decode, data):
+    """Decode; what is taken has a digest and can be sent again. Any other exception is a failure."""
+    try:
+        decoded = decode(data)
+    except MalformedMessageError:
+        return
+    if decode is decode_step:
+        steps.step_digest(decoded)
+        encode_step(decoded)
+    else:
+        encode_reply(*decoded)
+
+
+@given(st.binary(max_size=300))
+@example(b"")
+@example(b"\xff" * 40)
+@example(b"\x0b" * 10_000)  # groups within groups
+def test_arbitrary_bytes_are_refused_in_one_way(data):
+    for decode in (decode_step, decode_reply):
+        takes_or_refuses(decode, data)
+
+
+@given(st.data(), STEP, REPLY)
+def test_truncated_and_flipped_messages_are_refused_in_one_way(data, step, reply):
+    for decode, message in ((decode_step, encode_step(step)), (decode_reply, encode_reply("r", "k", reply))):
+        takes_or_refuses(decode, message[: data.draw(st.integers(0, len(message)))])
+        flipped = bytearray(message)
+        place = data.draw(st.integers(0, len(message) * 8 - 1))
+        flipped[place // 8] ^= 1 << place % 8
+        takes_or_refuses(decode, bytes(flipped))
+
+
+def test_a_changed_bit_of_a_plan_never_passes_for_the_plan():
+    message = encode_step(steps.Begin(PLAN))
+    for place in range(0, len(message) * 8, 7):
+        flipped = bytearray(message)
+        flipped[place // 8] ^= 1 << place % 8
+        try:
+            assert decode_step(bytes(flipped)) != steps.Begin(PLAN)
+        except MalformedMessageError:
+            continue
+
+
+SCALARS = [
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**53) + 1, 2**53 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=5),
+]
+JSON = st.recursive(
+    st.one_of(SCALARS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+BAD_JSON = [b"", b"{", b"NaN", b"[1e400]", b'{"a":1,"a":2}', b' {"a":1}', b'"\\ud800"', b"\xff\xfe", b"1" * 10_000]
+DEEP_JSON = [b"[" * n + b"]" * n for n in (65, 500, 990, 5_000, 200_000)]
+
+
+def documents(document):
+    """The bytes as the document of each message that carries one."""
+    yield decode_step, pb.Step(run="run-1", enrol=pb.Enrol(spec=document))
+    yield decode_step, pb.Step(run="run-1", begin=pb.Begin(plan=document))
+    yield decode_reply, pb.Reply(run="run-1", key="enrol", enrolled=pb.Enrolled(enrolment=document))
+
+
+@pytest.mark.parametrize("document", BAD_JSON + DEEP_JSON)
+def test_bytes_that_are_no_canonical_document_are_refused(document):
+    for decode, message in documents(document):
+        with pytest.raises(MalformedMessageError):
+            decode(message.SerializeToString())
+
+
+@given(JSON)
+def test_documents_of_any_other_shape_are_refused(document):
+    for decode, message in documents(canonical_bytes(document)):
+        with pytest.raises(MalformedMessageError):
+            decode(message.SerializeToString())
+
+
+@given(st.sampled_from(sorted(SPEC.to_dict())), JSON)
+def test_a_spec_with_any_value_in_any_place_is_taken_with_a_digest_or_refused(key, value):
+    for decode, message in documents(canonical_bytes({**SPEC.to_dict(), key: value})):
+        takes_or_refuses(decode, message.SerializeToString())
+
+
+@given(st.sampled_from(sorted(PLAN.to_dict())), JSON)
+def test_a_plan_with_any_value_in_any_place_is_taken_with_a_digest_or_refused(key, value):
+    for decode, message in documents(canonical_bytes({**PLAN.to_dict(), key: value})):
+        takes_or_refuses(decode, message.SerializeToString())
+
+
+def test_settings_nested_too_deep_are_refused():
+    settings = {}
+    for _ in range(70):
+        settings = {"a": settings}
+    spec = {**SPEC.to_dict(), "settings": settings}
+    with pytest.raises(MalformedMessageError):
+        decode_step(pb.Step(run="run-1", enrol=pb.Enrol(spec=canonical_bytes(spec))).SerializeToString())
+
+
+EPSILONS = [
+    *("", "0", "-1", "0/1", "1/0", "abc", "nan", "inf", "0.5", "2/6", "01", "+1", " 1", "1_0", "1e5", "١"),
+    *("1e999999999", "1e-999999999", "1/1" + "0" * 4000, "9" * 4000, "9" * 4000 + "." + "9" * 4000, "1" * 10**6),
+]
+
+
+@pytest.mark.parametrize("text", EPSILONS)
+def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
+    messages = [
+        pb.Step(run="run-1", select=pb.Select(epsilon=text)),
+        pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(epsilon=text))),
+        pb.Step(run="run-1", combine=pb.Combine(round=pb.Round(epsilon=text))),
+        pb.Step(run="run-1", enrol=pb.Enrol(spec=canonical_bytes({**SPEC.to_dict(), "epsilon": text}))),
+    ]
+    start = time.process_time()
+    for message in messages:
+        with pytest.raises(MalformedMessageError):
+            decode_step(message.SerializeToString())
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("run", ["", "a/b", "/", "..", "a b", "é", "a" * 64, "a\n"])
+def test_a_run_has_a_plain_name_so_that_no_run_lies_below_another(run):
+    with pytest.raises(MalformedMessageError):
+        decode_step(encode_step(steps.Close(run, "COMPLETED")))
+
+
+def test_a_step_that_names_two_runs_is_refused():
+    message = pb.Step.FromString(encode_step(steps.Enrol(SPEC)))
+    message.run = "run-2"
+    with pytest.raises(MalformedMessageError, match="two runs"):
+        decode_step(message.SerializeToString())
+
+
+def test_messages_without_a_body_are_refused():
+    for decode, message in ((decode_step, pb.Step(run="run-1")), (decode_reply, pb.Reply(run="run-1", key="k"))):
+        with pytest.raises(MalformedMessageError):
+            decode(message.SerializeToString())
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES])
+def test_chunks_are_full_but_the_last_and_join_to_the_message(size):
+    message = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    parts = [chunk.data for chunk in chunks(message)]
+    assert len(parts) == max(1, -(-size // CHUNK_BYTES))
+    assert all(len(part) == CHUNK_BYTES for part in parts[:-1])
+    assert b"".join(parts) == message

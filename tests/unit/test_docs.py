@@ -1,0 +1,221 @@
+"""What the documents show is what the code does: examples load, commands print what is shown, links lead somewhere."""
+
+import ast
+import dataclasses
+import json
+import re
+import tomllib
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from typer.testing import CliRunner
+
+from common import formats
+from common.algorithms import ALGORITHMS
+from common.algorithms.dp_subn import Settings
+from common.models.bayesian_network import BayesianNetwork
+from common.protocol.manifest import read_manifest
+from common.schema import load_schema, parse_schema
+from curator.runs import parse_request
+from curator.server import load_config as load_curator
+from deploy.cli import app
+from party.config import load_config as load_party
+from party.policy import load_policy
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FORMAT_OF_SECTION = {
+    "policy.toml": "policy",
+    "party.toml": "party",
+    "curator.toml": "curator",
+    "manifest.json": "manifest",
+    "Run request": "run_request",
+    "privacy.json": "privacy",
+    "run.json": "run",
+    "marginals.json": "marginals",
+    "model.json": "model",
+    "evaluation.json": "evaluation",
+}
+
+
+def fences(text, *languages):
+    """The fenced blocks of these languages, in order."""
+    return [content for language, content in FENCE.findall(text) if language in languages]
+
+
+def sections(page):
+    """Heading of the second level to its text."""
+    parts = re.split(r"^## (.+)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def first_column(text, pattern=r"`([^`]+)`"):
+    """Names in code style in the first column of the tables of a text."""
+    cells = [line.split("|")[1] for line in FENCE.sub("", text).splitlines() if line.startswith("|")]
+    return [name for cell in cells for name in re.findall(pattern, cell)]
+
+
+@pytest.fixture
+def examples(tmp_path, monkeypatch):
+    """A folder, made the current one, with every file that docs/schema.md shows under its name."""
+    text = (DOCS / "schema.md").read_text(encoding="utf-8")
+    for name, content in re.findall(r"`([\w.]+)`:\n\n```(?:json|csv)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_example_of_a_descriptor_has_a_name(examples):
+    shown = fences((DOCS / "schema.md").read_text(encoding="utf-8"), "json", "csv")
+    assert sorted(shown) == sorted(path.read_text(encoding="utf-8") for path in examples.iterdir())
+    schema = load_schema(examples / "visits.schema.json")
+    assert parse_schema(json.loads(json.dumps(schema.descriptor())), "s") == schema
+
+
+def test_shown_commands_print_what_is_shown(examples):
+    blocks = fences((DOCS / "schema.md").read_text(encoding="utf-8"), "console")
+    assert len(blocks) == 4
+    for block in blocks:
+        command, expected = block.split("\n", 1)
+        program, *arguments = command.removeprefix("$ ").split()
+        assert program == "privity"
+        assert CliRunner().invoke(app, arguments).output == expected, command
+
+
+def test_codes_of_the_example(examples):
+    shown = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", sections("schema.md")["Example"], re.MULTILINE))
+    for attribute in load_schema("visits.schema.json").attributes:
+        codes = ", ".join(f"`{label}`" if label[0] == "[" else label.strip("()") for label in attribute.labels)
+        assert shown.pop(attribute.name) == codes
+    assert not shown
+
+
+def test_every_key_of_a_descriptor_is_described():
+    form, text = formats.load("table_schema"), sections("schema.md")
+    assert set(first_column(text["Keys of the descriptor"])) == set(form["properties"])
+    of_fields = text["Keys of a field"].split("\nWhich keys")[0]
+    assert set(first_column(of_fields)) == set(form["$defs"]["field"]["properties"])
+
+
+def rules_of(module):
+    """Names of the rules that a module reports: ``fault(key, rule, ...)`` and ``Problem(file, field, rule, ...)``."""
+    calls = [n for n in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))) if isinstance(n, ast.Call)]
+    found = set()
+    for call in calls:
+        place = {"fault": 1, "Problem": 2}.get(getattr(call.func, "attr", getattr(call.func, "id", "")))
+        rule = call.args[place] if place and len(call.args) > place else None
+        if isinstance(rule, ast.Constant):
+            found.add(rule.value)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("module", "heading"),
+    [("common/schema.py", "### Rules of a descriptor"), ("common/table.py", "### Rules of a table")],
+)
+def test_every_rule_is_described(module, heading):
+    text = sections("schema.md")["privity schema check"].split(heading)[1].split("\n###")[0]
+    assert set(first_column(text, r"^ `([^`]+)` $")) == rules_of(module)
+
+
+def load_example(name, content, folder):
+    """Load an example of docs/formats.md as production code loads such a file."""
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    match name:
+        case "policy.toml":
+            assert set(load_policy(path).algorithms) <= set(ALGORITHMS)
+        case "party.toml":
+            assert load_party(path).state == folder / "state"
+        case "curator.toml":
+            assert load_curator(path).schema == folder / "visits.schema.json"
+        case "manifest.json":
+            (key,) = fences(sections("formats.md")[name], "text")
+            (folder / "organiser.pub").write_text(key, encoding="ascii")
+            manifest = read_manifest(path, folder / "organiser.pub")
+            assert manifest.schema_digest == load_schema("visits.schema.json").digest
+        case "Run request":
+            names = load_schema("visits.schema.json").names
+            request = parse_request(content.encode())
+            ALGORITHMS[request.algorithm].check(request.settings, names)
+        case "model.json":
+            schema = load_schema("visits.schema.json")
+            assert BayesianNetwork.from_dict(formats.read_json(path), schema, name).to_dict()["nodes"]
+        case "marginals.json" | "evaluation.json":
+            document = formats.read_json(path)
+            formats.require(document, FORMAT_OF_SECTION[name], name)
+            digest = document.get("schema_digest", document.get("schema_digest"))
+            assert digest == load_schema("visits.schema.json").digest
+        case _:
+            raise AssertionError(f"no loader for an example of {name}")
+
+
+def test_every_example_of_a_file_loads(examples):
+    loaded = []
+    for name, text in sections("formats.md").items():
+        for content in fences(text, "toml", "json"):
+            load_example(name, content, examples)
+            loaded.append(name)
+    assert {"policy.toml", "party.toml", "curator.toml"} <= set(loaded)
+
+
+def test_every_algorithm_and_setting_is_described():
+    request, settings = sections("formats.md")["Run request"].split("\nSettings of")
+    for text in (request, sections("formats.md")["policy.toml"]):
+        assert all(f"`{name}`" in text for name in ALGORITHMS)
+    assert first_column(settings) == [field.name for field in dataclasses.fields(Settings)]
+
+
+def keys_of(form, prefix=""):
+    """Every key of a format as a path: ``parties[].name``."""
+    found = []
+    for key, inner in form.get("properties", {}).items():
+        found += [
+            prefix + key,
+            *keys_of(inner, f"{prefix}{key}."),
+            *keys_of(inner.get("items", {}), f"{prefix}{key}[]."),
+        ]
+    return found
+
+
+@pytest.mark.parametrize("section", FORMAT_OF_SECTION)
+def test_every_key_of_a_file_is_described(section):
+    text = sections("formats.md")[section].split("\nSettings of")[0]
+    assert sorted(first_column(text, r"^ `([^`]+)` $")) == sorted(keys_of(formats.load(FORMAT_OF_SECTION[section])))
+
+
+def test_every_format_is_described():
+    described = {*FORMAT_OF_SECTION.values(), "table_schema"}
+    assert described == {path.name.split(".")[0] for path in (ROOT / "common/formats").glob("*.schema.json")}
+
+
+def test_every_dependency_is_described():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = [
+        *project["dependencies"],
+        *(item for items in project["optional-dependencies"].values() for item in items),
+    ]
+    text = (DOCS / "dependencies.md").read_text(encoding="utf-8")
+    headings = " ".join(re.findall(r"^### (.+)$", text, re.MULTILINE))
+    for item in listed:
+        name = re.split(r"[<>=\[ ]", item)[0]
+        if name == project["name"]:
+            continue
+        described = name in re.split(r"[ ,:]+", headings) if item in project["dependencies"] else name in text
+        assert described, name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_relative_links_lead_to_files(page):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    broken = [
+        target
+        for target in targets
+        if not re.match(r"[a-z]+:|#", target) and not (page.parent / unquote(target.split("#")[0])).exists()
+    ]
+    assert not broken

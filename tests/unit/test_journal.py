@@ -1,0 +1,174 @@
+"""The journal: one answer a key, for ever or until its run is erased."""
+
+import multiprocessing
+import sqlite3
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from common.errors import PrivityError
+from common.journal import Journal
+
+WRITERS = 4
+KEYS = 10
+
+
+def raw_bytes(path: Path) -> bytes:
+    """Everything on disk that belongs to the journal."""
+    return b"".join(file.read_bytes() for file in sorted(path.parent.glob(path.name + "*")))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "journal.sqlite"
+
+
+def test_an_unknown_key_has_no_answer():
+    assert Journal().recall("run/step", "d") is None
+
+
+def test_the_first_write_wins_and_every_later_one_gets_it():
+    journal = Journal()
+    assert journal.record("run/step", "d", b"first") == b"first"
+    assert journal.record("run/step", "d", b"second") == b"first"
+    assert journal.recall("run/step", "d") == b"first"
+
+
+@pytest.mark.parametrize("payload", [b"", b"\x00\xff" * 3, bytes(1 << 20)])
+def test_payloads_come_back_byte_by_byte(payload):
+    journal = Journal()
+    journal.record("key", "d", payload)
+    assert journal.recall("key", "d") == payload
+
+
+def test_another_digest_under_a_known_key_is_refused_and_changes_nothing():
+    journal = Journal()
+    journal.record("run/step", "d", b"answer")
+    for ask in (lambda: journal.recall("run/step", "e"), lambda: journal.record("run/step", "e", b"other")):
+        with pytest.raises(PrivityError, match="run/step") as caught:
+            ask()
+        assert caught.value.code == "step-changed"
+    assert journal.recall("run/step", "d") == b"answer"
+
+
+def test_keys_are_listed_by_prefix_in_the_order_of_writing_and_no_character_is_a_wildcard():
+    journal = Journal()
+    for key in ("run/b", "run/a", "run%/c", "run_/d", "runs/e", "RUN/f"):
+        journal.record(key, "d", b"")
+    assert journal.keys("run/") == ["run/b", "run/a"]
+    assert journal.keys("run%") == ["run%/c"]
+    assert journal.keys("run_") == ["run_/d"]
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_entries_survive_reopening(path, closed):
+    journal = Journal(path)
+    journal.record("run/step", "d", b"answer")
+    if closed:
+        journal.close()
+    again = Journal(path)
+    assert again.recall("run/step", "d") == b"answer"
+    assert again.record("run/step", "d", b"other") == b"answer"
+    assert again.keys("") == ["run/step"]
+
+
+@pytest.mark.parametrize("size", [40, 300_000])
+def test_erasing_removes_the_bytes_from_the_files(path, size):
+    secret = b"secret vector of a party " * (size // 25 + 1)
+    kept = b"an answer that stays " * (size // 21 + 1)
+    journal = Journal(path)
+    for i in range(3):
+        journal.record(f"run-1/{i}", "d", secret)
+    journal.record("run-2/0", "d", kept)
+    assert secret[:25] in raw_bytes(path)
+    journal.erase("run-1/")
+    assert secret[:25] not in raw_bytes(path)
+    assert kept[:21] in raw_bytes(path)
+    assert journal.keys("run-1/") == []
+    assert journal.recall("run-1/0", "another digest") is None
+    assert journal.recall("run-2/0", "d") == kept
+
+
+def test_erasing_a_run_spares_runs_whose_name_begins_alike():
+    journal = Journal()
+    for key in ("run-1/x", "run-10/x", "closed/run-1"):
+        journal.record(key, "d", b"")
+    journal.erase("run-1/")
+    assert journal.keys("") == ["run-10/x", "closed/run-1"]
+
+
+def test_an_erasure_under_the_eyes_of_a_reader_is_logged_and_mended_by_the_next(path, caplog):
+    journal = Journal(path)
+    journal.record("run/0", "d", b"secret vector of a party")
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM entries").fetchall()
+    journal._db.execute("PRAGMA busy_timeout = 50")
+    journal.erase("run/")
+    assert "another process reads the journal" in caplog.text
+    reader.execute("COMMIT")
+    journal.erase("run/")
+    assert b"secret vector" not in raw_bytes(path)
+
+
+def test_the_files_are_the_owner_s_alone(path):
+    journal = Journal(path)
+    journal.record("key", "d", b"answer")
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
+    assert {file.name for file in path.parent.iterdir()} >= {path.name, path.name + "-wal"}
+
+
+def test_a_record_is_on_disk_before_it_returns(path):
+    journal = Journal(path)
+    journal.record("run/step", "d", b"answer")
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as other:
+        assert other.execute("SELECT payload FROM entries WHERE key = 'run/step'").fetchone() == (b"answer",)
+        assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL: every commit is synced
+
+
+def write_all(path: Path, name: str, start, answers) -> None:
+    start.wait()
+    journal = Journal(path)
+    answers.put([journal.record(f"key-{i}", "d", f"{name}-{i}".encode()) for i in range(KEYS)])
+    journal.close()
+
+
+def test_threads_that_share_a_journal_agree_on_every_answer():
+    journal, answers = Journal(), []
+
+    def write(name: int) -> None:
+        answers.append([journal.record(f"key-{i}", "d", f"{name}".encode()) for i in range(50)])
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 8
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_opening_a_new_file_waits_for_another_that_is_writing_to_it(path):
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("CREATE TABLE early (x)")
+    timer = threading.Timer(0.2, other.execute, ["COMMIT"])
+    timer.start()
+    assert Journal(path).record("key", "d", b"answer") == b"answer"
+    timer.join()
+
+
+def test_processes_that_open_a_new_file_at_once_agree_on_every_answer(path):
+    context = multiprocessing.get_context("fork")
+    start, answers = context.Event(), context.Queue()
+    processes = [context.Process(target=write_all, args=(path, f"p{i}", start, answers)) for i in range(WRITERS)]
+    for process in processes:
+        process.start()
+    start.set()
+    found = [answers.get(timeout=20) for _ in processes]
+    for process in processes:
+        process.join()
+    assert all(answer == found[0] for answer in found)
+    assert [process.exitcode for process in processes] == [0] * WRITERS

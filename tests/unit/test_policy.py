@@ -1,0 +1,143 @@
+"""policy.toml: what a data owner agrees to, and what each rule refuses."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from common.errors import PrivityError, ProblemsFound
+from common.privacy.ledger import Allowance
+from common.protocol.plan import RunSpec
+from party.policy import Policy, load_policy
+
+GOOD = {
+    "format_version": "1",
+    "population": '"patients of the north"',
+    "total_epsilon": '"2.5"',
+    "epsilon_per_run": '"1/3"',
+    "algorithms": '["dp-subn", "one-way"]',
+    "minimum_parties": "3",
+    "minimum_tolerate": "1",
+    "minimum_key_bits": "3072",
+}
+POLICY = Policy("patients of the north", Fraction(5, 2), Fraction(1, 3), ("dp-subn", "one-way"), 3, 1, 3072)
+SPEC = RunSpec("run-1", "dp-subn", {}, Fraction(1, 4), 1, ("a", "b", "c"), "0" * 64)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(lines):
+        path = tmp_path / "policy.toml"
+        path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+        return path
+
+    return file
+
+
+def test_a_good_file_is_read_exactly(write):
+    assert load_policy(write(GOOD)) == POLICY
+
+
+def test_every_fault_is_reported_at_once(write):
+    lines = {
+        **GOOD,
+        "total_epsilon": '"1e3"',
+        "epsilon_per_run": '"-1"',
+        "algorithms": '"dp-subn"',
+        "minimum_parties": "1",
+        "minimum_key_bits": "1024",
+        "colour": '"red"',
+    }
+    del lines["population"]
+    path = write(lines)
+    with pytest.raises(ProblemsFound) as caught:
+        load_policy(path)
+    assert {(p.field, p.rule) for p in caught.value.problems} == {
+        ("", "additionalProperties"),
+        ("", "required"),
+        ("total_epsilon", "epsilon"),
+        ("epsilon_per_run", "epsilon"),
+        ("algorithms", "type"),
+        ("minimum_parties", "minimum"),
+        ("minimum_key_bits", "minimum"),
+    }
+    assert all(p.file == str(path) and p.message and p.remedy for p in caught.value.problems)
+
+
+@pytest.mark.parametrize("key", sorted(GOOD))
+def test_no_key_may_be_missing(write, key):
+    with pytest.raises(ProblemsFound) as caught:
+        load_policy(write({k: v for k, v in GOOD.items() if k != key}))
+    assert [(p.rule, repr(key) in p.message) for p in caught.value.problems] == [("required", True)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [
+        ("total_epsilon", "2.5", "type"),  # a float is not exact
+        ("total_epsilon", '""', "minLength"),
+        ("total_epsilon", '"101"', "epsilon"),
+        ("epsilon_per_run", '"abc"', "epsilon"),
+        ("algorithms", "[]", "minItems"),
+        ("algorithms", '["one-way", "one-way"]', "uniqueItems"),
+        ("minimum_tolerate", "0", "minimum"),
+        ("minimum_parties", '"3"', "type"),
+        ("minimum_parties", "true", "type"),
+        ("population", '""', "minLength"),
+        ("format_version", "2", "const"),
+    ],
+)
+def test_each_key_has_its_rule(write, key, value, rule):
+    with pytest.raises(ProblemsFound) as caught:
+        load_policy(write({**GOOD, key: value}))
+    assert [(p.field, p.rule) for p in caught.value.problems] == [(key, rule)]
+
+
+def test_an_absent_file_is_an_error_and_no_policy(tmp_path):
+    with pytest.raises(PrivityError) as caught:
+        load_policy(tmp_path / "policy.toml")
+    assert caught.value.code == "file-missing"
+
+
+@pytest.mark.parametrize("content", [b"population = ", b"\xff\xfe", b"a = 1\na = 2\n"])
+def test_a_file_that_is_not_toml_is_unreadable(tmp_path, content):
+    path = tmp_path / "policy.toml"
+    path.write_bytes(content)
+    with pytest.raises(PrivityError, match="not TOML") as caught:
+        load_policy(path)
+    assert caught.value.code == "file-unreadable"
+
+
+def test_a_run_within_every_limit_is_allowed():
+    POLICY.check_run(SPEC, "b")
+    POLICY.check_run(replace(SPEC, epsilon=POLICY.epsilon_per_run, tolerate=2), "b")
+
+
+@pytest.mark.parametrize(
+    ("spec", "party", "reason"),
+    [
+        (replace(SPEC, algorithm="privbayes"), "a", "algorithm 'privbayes'"),
+        (replace(SPEC, epsilon=Fraction(1, 3) + Fraction(1, 10**20)), "a", "above 1/3"),
+        (replace(SPEC, members=("a", "b")), "a", "fewer than 3 parties"),
+        (replace(SPEC, tolerate=0), "a", "fewer than 1 colluding"),
+        (replace(SPEC, tolerate=3), "a", "as many colluding parties"),
+        (SPEC, "d", "d is not a member"),
+    ],
+)
+def test_each_rule_refuses(spec, party, reason):
+    with pytest.raises(PrivityError, match=reason) as caught:
+        POLICY.check_run(spec, party)
+    assert caught.value.code == "refused-by-policy"
+    assert caught.value.message.startswith(f"{party} refuses the run")
+
+
+def test_a_short_key_is_refused():
+    POLICY.check_key(3072, "a")
+    with pytest.raises(PrivityError, match="3071-bit") as caught:
+        POLICY.check_key(3071, "a")
+    assert caught.value.code == "refused-by-policy"
+
+
+def test_the_allowance_is_what_the_run_declared_within_what_is_allowed():
+    assert POLICY.allowance(SPEC) == Allowance("patients of the north", Fraction(5, 2), Fraction(1, 4))
+    assert POLICY.allowance(replace(SPEC, epsilon=Fraction(9))).per_run == Fraction(1, 3)

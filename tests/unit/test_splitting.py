@@ -1,0 +1,121 @@
+"""Splitting one table among parties, for simulations."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import PrivityError
+from deploy.splitting import split_rows
+
+
+def frame_of(rows, seed=0):
+    generator = np.random.default_rng(seed)
+    return pd.DataFrame({"row": np.arange(rows), "city": generator.choice(["b", "a", "d", "c"], rows)}).astype(str)
+
+
+def split(frame, parties, how, seed=1):
+    return split_rows(frame, parties, how, np.random.default_rng(seed))
+
+
+RULES = st.sampled_from(["random", "by:city", "sizes"])
+
+
+@given(st.integers(1, 60), st.integers(1, 6), RULES, st.data())
+def test_the_parts_hold_every_row_exactly_once(rows, parties, how, data):
+    frame = frame_of(rows)
+    if how == "sizes":
+        weights = data.draw(st.lists(st.integers(1, 20), min_size=parties, max_size=parties))
+        how = "sizes:" + ",".join(str(Fraction(w, sum(weights))) for w in weights)
+    try:
+        parts = split(frame, parties, how)
+    except PrivityError as error:
+        known = "would get no row" in error.message or "cannot share" in error.message
+        if not known:
+            raise
+        return
+    assert len(parts) == parties
+    assert all(len(part) for part in parts)
+    joined = pd.concat(parts)
+    assert sorted(joined["row"], key=int) == list(frame["row"])
+    pd.testing.assert_frame_equal(joined.sort_index(), frame)
+
+
+@pytest.mark.parametrize("how", ["random", "by:city"])
+@pytest.mark.parametrize(("rows", "parties"), [(10, 3), (100, 7), (5, 5), (12, 4), (9, 1)])
+def test_parts_are_equal_to_within_one_row(how, rows, parties):
+    sizes = [len(part) for part in split(frame_of(rows), parties, how)]
+    assert sum(sizes) == rows
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        (".7,.2,.1", [700, 200, 100]),
+        ("0.8, 0.1, 0.1", [800, 100, 100]),
+        ("1/3,1/3,1/3", [333, 334, 333]),
+        ("1", [1000]),
+    ],
+)
+def test_sizes_are_the_shares_asked_for(sizes, expected):
+    parts = split(frame_of(1000), len(expected), f"sizes:{sizes}")
+    assert [len(part) for part in parts] == expected
+
+
+def test_by_an_attribute_the_parts_follow_its_order_and_are_unlike_each_other():
+    parts = split(frame_of(400), 4, "by:city")
+    assert [value for part in parts for value in part["city"]] == sorted(frame_of(400)["city"])
+    assert [part["city"].mode()[0] for part in parts] == ["a", "b", "c", "d"]
+
+
+def test_rows_of_one_value_are_mixed_before_the_cut():
+    frame = frame_of(200).assign(city="same")
+    assert [int(row) for row in split(frame, 2, "by:city")[0]["row"]] != list(range(100))
+
+
+def test_random_parts_are_like_each_other():
+    shares = [(part["city"] == "a").mean() for part in split(frame_of(20_000), 4, "random")]
+    assert max(shares) - min(shares) < 0.04
+
+
+def test_the_split_repeats_with_the_seed_and_changes_with_it():
+    frame = frame_of(50)
+    one, same, other = (split(frame, 2, "random", seed)[0]["row"].tolist() for seed in (1, 1, 2))
+    assert one == same != other
+
+
+def test_the_frame_itself_stays_as_it_was():
+    frame = frame_of(30)
+    split(frame, 3, "by:city")
+    pd.testing.assert_frame_equal(frame, frame_of(30))
+
+
+@pytest.mark.parametrize(
+    ("parties", "how", "reason"),
+    [
+        (21, "random", "21 parties cannot share 20 rows"),
+        (0, "random", "0 parties cannot share 20 rows"),
+        (-1, "random", "cannot share"),
+        (2, "by:height", "no attribute 'height'"),
+        (2, "by:", "no attribute ''"),
+        (2, "halves", "'halves' is unknown"),
+        (2, "", "'' is unknown"),
+        (2, "sizes:a,b", "are no numbers"),
+        (2, "sizes:", "are no numbers"),
+        (2, "sizes:1/0,1", "are no numbers"),
+        (2, "sizes:.5,.4", "add up to 1"),
+        (2, "sizes:.5,.3,.2", "must be 2 positive numbers"),
+        (2, "sizes:1,0", "positive"),
+        (2, "sizes:1.5,-.5", "positive"),
+        (2, "sizes:.99,.01", "would get no row"),
+    ],
+)
+def test_a_rule_that_cannot_be_followed_is_refused(parties, how, reason):
+    with pytest.raises(PrivityError, match=reason) as caught:
+        split(frame_of(20), parties, how)
+    assert caught.value.code == "bad-option"
+    assert "sizes:.7,.2,.1" in caught.value.remedy

@@ -1,0 +1,57 @@
+"""How many cells a table may have before its noise drowns it."""
+
+import math
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.algorithms.usefulness import useful_cells, useful_degree
+from common.privacy.cost import noise_scale
+
+POSITIVE = st.fractions(min_value=Fraction(1, 100), max_value=20)
+DOMAIN = st.lists(st.integers(2, 40), min_size=2, max_size=12)
+
+
+@given(st.integers(1, 10**6), st.integers(1, 100), POSITIVE, POSITIVE)
+def test_useful_cells_is_the_largest_number_whose_average_count_is_theta_times_the_scale(rows, tables, epsilon, theta):
+    cells = useful_cells(rows, tables, epsilon, theta)
+    bound = theta * noise_scale(tables, epsilon)
+    assert cells >= 0
+    assert cells == 0 or Fraction(rows, cells) >= bound
+    assert Fraction(rows, cells + 1) < bound
+
+
+def test_useful_cells_of_a_known_case():
+    # 21574 rows, 32 tables, epsilon 0.6: scale 64 / 0.6, six times that is 640.
+    assert useful_cells(21574, 32, Fraction(6, 10), Fraction(6)) == 33
+    assert useful_cells(639, 32, Fraction(6, 10), Fraction(6)) == 0
+    assert useful_cells(640, 32, Fraction(6, 10), Fraction(6)) == 1
+
+
+@given(DOMAIN, st.integers(0, 2**30), st.integers(1, 5))
+def test_the_degree_is_the_largest_whose_tables_are_useful(domain, cells, largest):
+    degree = useful_degree(domain, cells, largest)
+    bits = sum(map(math.log2, domain)) / len(domain)
+    top = min(largest, len(domain) - 1)
+    assert 1 <= degree <= max(top, 1)
+    budget = math.log2(max(cells, 1))
+    assert degree == 1 or (degree + 1) * bits <= budget
+    assert degree >= top or (degree + 2) * bits > budget
+
+
+def test_the_degree_of_binary_attributes_is_exact():
+    for degree in (2, 3, 4):
+        assert useful_degree([2] * 10, 2 ** (degree + 1), 5) == degree
+        assert useful_degree([2] * 10, 2 ** (degree + 1) - 1, 5) == degree - 1
+
+
+def test_a_tree_is_always_allowed_and_no_degree_exceeds_the_attributes():
+    assert useful_degree([100] * 5, 0, 3) == 1
+    assert useful_degree([2, 2, 2], 2**20, 5) == 2
+    assert useful_degree([2, 2], 2**20, 5) == 1
+
+
+@given(DOMAIN, st.integers(0, 2**20), st.integers(1, 5))
+def test_more_cells_never_mean_a_smaller_degree(domain, cells, largest):
+    assert useful_degree(domain, cells, largest) <= useful_degree(domain, 2 * cells + 1, largest)
