@@ -21,20 +21,14 @@ def charge(ledger, step, epsilon, *, run="r", allowance=ONE):
     ledger.charge(Charge(run, step, Fraction(epsilon)), allowance, "hospital")
 
 
-def test_three_thirds_fit_into_one_exactly():
+@pytest.mark.parametrize("parts", [3, 7, 10])
+def test_equal_parts_fit_into_one_exactly_and_nothing_more(parts):
     ledger = Ledger()
-    for step in "abc":
-        charge(ledger, step, "1/3")
+    for step in range(parts):
+        charge(ledger, str(step), Fraction(1, parts))
     assert ledger.spent("people") == 1
     with pytest.raises(PrivityError):
-        charge(ledger, "d", Fraction(1, 10**25))
-
-
-def test_ten_tenths_fit_into_one_exactly():
-    ledger = Ledger()
-    for step in range(10):
-        charge(ledger, str(step), "0.1")
-    assert ledger.spent("people") == 1
+        charge(ledger, "one more", Fraction(1, 10**25))
 
 
 def test_the_message_says_what_was_asked_what_is_left_and_of_how_much():
