@@ -42,6 +42,12 @@ class Catalogue(Enum):
         "{party}: asked {asked}, {left} left of {total} for population {population!r}",
         "Ask for less, or let the party decide on a larger total in its policy.",
     )
+    LEDGER_UNUSABLE = ErrorKind(
+        "ledger-unusable",
+        "FAILED_PRECONDITION",
+        "the ledger {file} cannot be used: {reason}",
+        "Nothing is released without a ledger. Restore it or make room for it; never start an empty one instead.",
+    )
     STEP_CHANGED = ErrorKind(
         "step-changed",
         "FAILED_PRECONDITION",

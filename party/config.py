@@ -17,6 +17,8 @@ from party.engine import PartyEngine
 from party.policy import load_policy
 from party.releases import ChargedReleases
 
+LEDGER_FILE = "ledger.sqlite"
+
 
 @dataclass(frozen=True)
 class PartyConfig:
@@ -76,5 +78,5 @@ def load_engine(config: PartyConfig) -> PartyEngine:
     table = read_table(config.data, load_schema(config.schema))
     config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     journal = Journal(config.state / "journal.sqlite")
-    ledger = Ledger(config.state / "ledger.sqlite")
+    ledger = Ledger(config.state / LEDGER_FILE, policy.population)
     return PartyEngine(ChargedReleases(config.name, table, journal, ledger), policy, identity, manifest)

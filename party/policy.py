@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from common.errors import Catalogue, PrivityError, Problem
-from common.privacy.budget import parse_epsilon
+from common.privacy.budget import exact_number, parse_epsilon
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
 from common.toml_file import read_toml
@@ -24,6 +25,7 @@ class Policy:
         population: the people whose rows these are; the ledger is kept under this name.
         total_epsilon: what all runs together may cost these people, ever.
         epsilon_per_run: what one run may cost them.
+        total_delta: the same for delta; 0 allows pure differential privacy only.
         algorithms: names of the algorithms that may run.
         minimum_parties: a run over fewer parties is refused.
         minimum_tolerate: a run that tolerates fewer colluding parties is refused; at least 1.
@@ -33,6 +35,7 @@ class Policy:
     population: str
     total_epsilon: Fraction
     epsilon_per_run: Fraction
+    total_delta: Fraction
     algorithms: tuple[str, ...]
     minimum_parties: int
     minimum_tolerate: int
@@ -60,31 +63,49 @@ class Policy:
 
     def allowance(self, spec: RunSpec) -> Allowance:
         """What the ledger may be charged for this run: what it declared, within what is allowed."""
-        return Allowance(self.population, self.total_epsilon, min(spec.epsilon, self.epsilon_per_run))
+        return Allowance(self.total_epsilon, min(spec.epsilon, self.epsilon_per_run), self.total_delta)
 
 
 def load_policy(path: Path) -> Policy:
     """Read policy.toml; raises PrivityError or ProblemsFound, and then the party must refuse all runs."""
-    epsilons: dict[str, Fraction] = {}
+    amounts: dict[str, Fraction] = {"total_delta": Fraction(0)}
+    readers: dict[str, Callable[[str, str], Fraction]] = {
+        "total_epsilon": parse_epsilon,
+        "epsilon_per_run": parse_epsilon,
+        "total_delta": _parse_delta,
+    }
 
-    def bad_epsilons(document: dict[str, Any]) -> list[Problem]:
+    def bad_amounts(document: dict[str, Any]) -> list[Problem]:
         problems = []
-        for key in ("total_epsilon", "epsilon_per_run"):
+        for key, read in readers.items():
             text = document.get(key)
             if isinstance(text, str) and text:  # all else is a fault of the format
                 try:
-                    epsilons[key] = parse_epsilon(text, key)
+                    amounts[key] = read(text, key)
                 except PrivityError as error:
-                    problems.append(Problem(str(path), key, "epsilon", error.message + ".", error.remedy))
+                    rule = "epsilon" if read is parse_epsilon else "delta"
+                    problems.append(Problem(str(path), key, rule, error.message + ".", error.remedy))
         return problems
 
-    document = read_toml(path, "policy", bad_epsilons)
+    document = read_toml(path, "policy", bad_amounts)
     return Policy(
         population=document["population"],
-        total_epsilon=epsilons["total_epsilon"],
-        epsilon_per_run=epsilons["epsilon_per_run"],
+        total_epsilon=amounts["total_epsilon"],
+        epsilon_per_run=amounts["epsilon_per_run"],
+        total_delta=amounts["total_delta"],
         algorithms=tuple(document["algorithms"]),
         minimum_parties=document["minimum_parties"],
         minimum_tolerate=document["minimum_tolerate"],
         minimum_key_bits=document["minimum_key_bits"],
     )
+
+
+def _parse_delta(text: str, key: str) -> Fraction:
+    try:
+        delta = exact_number(text)
+    except (ValueError, ZeroDivisionError):
+        delta = Fraction(1)
+    if delta >= 1:
+        reason, hint = "it is not a number from 0 to below 1", 'Write for instance "0" or "0.000000001".'
+        raise PrivityError(Catalogue.BAD_OPTION, option=key, reason=reason, hint=hint)
+    return delta

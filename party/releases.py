@@ -86,7 +86,7 @@ class ChargedReleases:
 
         # A share of another quota is another answer: it must not pass for this one.
         content = digest({"round": round_.digest, "quota": quota})
-        charge = Charge(round_.run, f"round/{round_.round}", round_.epsilon)
+        charge = Charge(round_.run, f"round/{round_.round}", round_.cost)
         stored = self._answer_once(label, content, charge, allowance, answer)
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
 
@@ -100,7 +100,7 @@ class ChargedReleases:
             noise = draw_selection_noise(len(step.candidates), sensitivity, step.epsilon, self._entropy(label))
             return str(handlers.select_pair(step.candidates, self._table, noise)).encode()
 
-        charge = Charge(step.run, step.key, step.epsilon)
+        charge = Charge(step.run, step.key, step.cost)
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
     def _selection_sensitivity(self, candidates: Sequence[AttributeParentPair], step: str) -> int:
@@ -119,7 +119,7 @@ class ChargedReleases:
             stored = self.journal.record(label, content, answer())
         # The ledger takes one answer for a charge. If the journal was lost or set back, the one that
         # was just made is not it, and stays here.
-        self.ledger.settle(charge, allowance.population, hashlib.sha256(stored).hexdigest())
+        self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
         return stored
 
     def check_affordable(self, epsilon: Fraction, allowance: Allowance) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,7 +23,7 @@ class Algorithm:
     """
 
     check: Callable[[Mapping[str, Any], Sequence[str]], object]
-    learn: Callable[[Session, Fraction, Mapping[str, Any]], Awaitable[BayesianNetwork]]
+    learn: Callable[[Session, Fraction, Mapping[str, Any]], Coroutine[Any, Any, BayesianNetwork]]
 
 
 ALGORITHMS: dict[str, Algorithm] = {

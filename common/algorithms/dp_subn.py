@@ -51,10 +51,10 @@ class Settings:
             without it the first one of the schema.
     """
 
-    correlations: Fraction = Fraction(1, 20)
-    initialisation: Fraction = Fraction(3, 20)
-    update: Fraction = Fraction(1, 5)
-    parameters: Fraction = Fraction(3, 5)
+    correlations: Fraction = Fraction(1, 50)
+    initialisation: Fraction = Fraction(1, 10)
+    update: Fraction = Fraction(2, 25)
+    parameters: Fraction = Fraction(4, 5)
     theta: Fraction = Fraction(6)
     frontier_theta: Fraction = Fraction(2)
     largest_degree: int = 3

@@ -2,8 +2,8 @@
 
 Neighbouring tables differ in one replaced row, the row counts are public, and one person has one row.
 A replaced row moves two cells of every contingency table by one each, so m tables have the L1
-sensitivity 2m; independent discrete Laplace noise of scale b on every cell is (2m/b)-differentially
-private (Dwork, McSherry, Nissim, Smith 2006; discrete law: Ghosh, Roughgarden, Sundararajan 2009).
+sensitivity 2m (`contingency_tables`); independent discrete Laplace noise of scale b on every cell is
+(2m/b)-differentially private (`common.privacy.mechanisms.DiscreteLaplace`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-CELLS_MOVED_BY_ONE_ROW = 2
+from common.privacy.relation import Relation
+from common.privacy.selection import noisy_max_scale
+from common.privacy.sensitivity import contingency_tables, scores
+
+RELATION = Relation.REPLACE_ONE
+"""The neighbouring relation of every step."""
 
 
 def noise_scale(tables: int, epsilon: Fraction) -> Fraction:
-    """Scale b of the noise on every cell when ``tables`` contingency tables are released for epsilon."""
-    return Fraction(CELLS_MOVED_BY_ONE_ROW * tables) / epsilon
+    """Scale b = 2m/epsilon of the noise on every cell when m = ``tables`` contingency tables are released."""
+    return contingency_tables(tables, RELATION).value / epsilon
 
 
 def draw_epsilon(epsilon: Fraction, quota: int) -> Fraction:
@@ -25,8 +30,8 @@ def draw_epsilon(epsilon: Fraction, quota: int) -> Fraction:
 
 
 def selection_scale(sensitivity: int, epsilon: Fraction) -> Fraction:
-    """Scale of the noise on each score of a draw, whose scores may move in opposite directions."""
-    return 2 * sensitivity / epsilon
+    """Scale 2D/epsilon, D = ``sensitivity``, of a draw's noise: two scores may move in opposite directions."""
+    return noisy_max_scale(scores(sensitivity, RELATION).value, epsilon)
 
 
 def quotas(draws: int, rows: Sequence[int], *, balanced: bool = False) -> tuple[int, ...]:

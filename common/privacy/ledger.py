@@ -1,142 +1,238 @@
 """The ledger of a data owner: what has been spent on a population, ever.
 
-Keyed by the declared ``population`` (the people), not by a file: a new extract of the same people
-continues it. A charge is on disk before any noise is drawn; a crash leaves it charged. One step is
-charged once: repeating the charge under its key costs nothing, and no other amount is accepted there.
+A ledger file belongs to one declared ``population`` (the people), not to a file of rows: a new extract of
+the same people continues it, and a ledger of other people is refused. A charge is on disk before any noise
+is drawn; a crash leaves it charged. One step is charged once: repeating the charge under its key costs
+nothing, and no other amount is accepted there.
 
 A charge is settled with the digest of its one answer before that answer leaves. A repetition of a charge
 is free; a second answer to it is refused, whatever became of the file that held the first.
+
+Charges are chained by SHA-256, so that a line changed or taken out in the middle is found at the next
+opening. Nothing here depends on the clock: times are written down for people to read, never compared.
 """
 
 from __future__ import annotations
 
+import hashlib
+import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
+from common.canonical import canonical_bytes
 from common.errors import Catalogue, PrivityError
 from common.journal import MEMORY, connect
+
+FORMAT_VERSION = "1"
+_ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One line of the ledger: which step of which run cost how much."""
+    """One line of the ledger: which step of which run cost how much, as (epsilon, delta)."""
 
     run: str
     step: str
     epsilon: Fraction
+    delta: Fraction = _ZERO
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A charge as it stands in the ledger; ``at`` is the clock's word and decides nothing."""
+
+    charge: Charge
+    at: str
+    answered: bool
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What an owner allows: on which people, in all and for one run."""
+    """What an owner allows to be spent on these people; a limit of None is none.
 
-    population: str
-    total: Fraction
-    per_run: Fraction
+    Attributes:
+        total, total_delta: by all runs together, ever.
+        per_run: epsilon by one run.
+    """
+
+    total: Fraction | None
+    per_run: Fraction | None
+    total_delta: Fraction = _ZERO
 
 
 class Ledger:
-    """Charges in pure epsilon under basic composition; several processes may share the file."""
+    """Charges under basic composition; several processes may share the file.
 
-    def __init__(self, path: Path | str = MEMORY) -> None:
+    Args:
+        path: the file, made if absent; ``:memory:`` is for tests and throwaway simulations.
+        population: the people whom it is about.
+    Raises:
+        PrivityError: ledger-unusable: damaged, of other people, of another version, or no ledger.
+    """
+
+    def __init__(self, path: Path | str, population: str) -> None:
+        self.population = population
+        self._path = path
         self._lock = threading.Lock()
-        self._db = connect(path)
-        self._db.execute(
-            "CREATE TABLE IF NOT EXISTS charges ("
-            " position INTEGER PRIMARY KEY, population TEXT NOT NULL, run TEXT NOT NULL,"
-            " step TEXT NOT NULL, epsilon TEXT NOT NULL, answer TEXT,"
-            " UNIQUE (population, run, step))"
-        )
+        with self._told():
+            self._db = connect(path)
+            self._open()
+
+    def _open(self) -> None:
+        if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
+            raise self._unusable("it is damaged")
+        with self._transaction():
+            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if not tables:
+                self._db.execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+                self._db.execute(
+                    "CREATE TABLE charges (position INTEGER PRIMARY KEY, run TEXT NOT NULL, step TEXT NOT NULL,"
+                    " epsilon TEXT NOT NULL, delta TEXT NOT NULL, at TEXT NOT NULL, chain TEXT NOT NULL,"
+                    " answer TEXT, UNIQUE (run, step))"
+                )
+                self._db.executemany(
+                    "INSERT INTO about VALUES (?, ?)",
+                    [("format_version", FORMAT_VERSION), ("population", self.population)],
+                )
+            elif not {"about", "charges"} <= tables:
+                raise self._unusable("it is no ledger")
+            about = dict(self._db.execute("SELECT key, value FROM about"))
+        if about.get("format_version") != FORMAT_VERSION:
+            raise self._unusable("it is of another version")
+        if about.get("population") != self.population:
+            raise self._unusable(f"it belongs to population {about.get('population')!r}, not {self.population!r}")
+        self._check_chain()
+
+    def _check_chain(self) -> None:
+        link = ""
+        for run, step, epsilon, delta, at, chain in self._db.execute(
+            "SELECT run, step, epsilon, delta, at, chain FROM charges ORDER BY position"
+        ):
+            link = _chain(link, run, step, epsilon, delta, at)
+            if chain != link:
+                raise self._unusable("a line was changed or taken out")
+
+    def _unusable(self, reason: str) -> PrivityError:
+        return PrivityError(Catalogue.LEDGER_UNUSABLE, file=self._path, reason=reason)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what SQLite meets (a full disk, a damaged page, a lock) into a refusal that says so."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._unusable(f"SQLite says: {error}") from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        # An immediate transaction locks the file, so concurrent runs cannot both pass the check.
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
 
     def charge(self, charge: Charge, allowance: Allowance, party: str) -> None:
         """Write the charge, or refuse it and write nothing.
 
         Raises:
-            PrivityError: budget-exhausted, or step-changed if this step was charged another amount.
+            PrivityError: budget-exhausted, step-changed if this step was charged another amount, or
+                ledger-unusable.
             ValueError: the amount is not positive; a refund is impossible.
         """
-        if charge.epsilon <= 0:
+        if charge.epsilon <= 0 or charge.delta < 0:
             raise ValueError("a charge is a positive amount")
-        with self._lock:
-            # An immediate transaction locks the file, so concurrent runs cannot both pass the check.
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._charge(charge, allowance, party)
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+        with self._lock, self._told(), self._transaction():
+            before = self._entries()
+            for earlier in (entry.charge for entry in before):
+                if (earlier.run, earlier.step) == (charge.run, charge.step):
+                    if earlier != charge:
+                        raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
+                    return
+            self._check([entry.charge for entry in before], charge, allowance, party)
+            self._append(charge)
 
-    def _charge(self, charge: Charge, allowance: Allowance, party: str) -> None:
-        before = self._charges(allowance.population)
-        for earlier in before:
-            if (earlier.run, earlier.step) == (charge.run, charge.step):
-                if earlier.epsilon != charge.epsilon:
-                    raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
-                return
-        spent = sum((c.epsilon for c in before), Fraction(0))
-        spent_in_run = sum((c.epsilon for c in before if c.run == charge.run), Fraction(0))
-        self._check_limit(charge.epsilon, spent, allowance.total, allowance, party)
-        self._check_limit(charge.epsilon, spent_in_run, allowance.per_run, allowance, party)
+    def _append(self, charge: Charge) -> None:
+        last = self._db.execute("SELECT chain FROM charges ORDER BY position DESC LIMIT 1").fetchone()
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        line = (charge.run, charge.step, str(charge.epsilon), str(charge.delta), at)
         self._db.execute(
-            "INSERT INTO charges (population, run, step, epsilon) VALUES (?, ?, ?, ?)",
-            (allowance.population, charge.run, charge.step, str(charge.epsilon)),
+            "INSERT INTO charges (run, step, epsilon, delta, at, chain) VALUES (?, ?, ?, ?, ?, ?)",
+            (*line, _chain(last[0] if last else "", *line)),
         )
 
-    def settle(self, charge: Charge, population: str, answer: str) -> None:
+    def _check(self, before: list[Charge], asked: Charge, allowance: Allowance, party: str) -> None:
+        in_run = [c for c in before if c.run == asked.run]
+        for word, amount, used, limit in (
+            ("", asked.epsilon, sum((c.epsilon for c in before), _ZERO), allowance.total),
+            ("", asked.epsilon, sum((c.epsilon for c in in_run), _ZERO), allowance.per_run),
+            ("delta ", asked.delta, sum((c.delta for c in before), _ZERO), allowance.total_delta),
+        ):
+            if limit is not None and used + amount > limit:
+                raise PrivityError(
+                    Catalogue.BUDGET_EXHAUSTED,
+                    party=party,
+                    asked=f"{word}{amount}",
+                    left=max(limit - used, _ZERO),
+                    total=limit,
+                    population=self.population,
+                )
+
+    def check(self, epsilon: Fraction, allowance: Allowance, party: str) -> None:
+        """Raises PrivityError (budget-exhausted) if the population's total has not this much left."""
+        whole = Allowance(allowance.total, None, allowance.total_delta)
+        self._check([entry.charge for entry in self.entries()], Charge("", "", epsilon), whole, party)
+
+    def settle(self, charge: Charge, answer: str) -> None:
         """Note the digest of the answer that this charge paid for; the first one stays the only one.
 
         Raises:
-            PrivityError: step-answered if another answer was given, or step-refused if nothing was charged.
+            PrivityError: step-answered if another answer was given, step-refused if nothing was charged,
+                or ledger-unusable.
         """
-        key = (population, charge.run, charge.step)
-        with self._lock:
+        key = (charge.run, charge.step)
+        with self._lock, self._told():
             self._db.execute(
-                "UPDATE charges SET answer = ? WHERE population = ? AND run = ? AND step = ? AND answer IS NULL",
-                (answer, *key),
+                "UPDATE charges SET answer = ? WHERE run = ? AND step = ? AND answer IS NULL", (answer, *key)
             )
-            row = self._db.execute(
-                "SELECT answer FROM charges WHERE population = ? AND run = ? AND step = ?", key
-            ).fetchone()
+            row = self._db.execute("SELECT answer FROM charges WHERE run = ? AND step = ?", key).fetchone()
         if row is None:
             raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason="the ledger holds no charge for it")
         if row[0] != answer:
             raise PrivityError(Catalogue.STEP_ANSWERED, step=charge.step, run=charge.run)
 
-    def check(self, epsilon: Fraction, allowance: Allowance, party: str) -> None:
-        """Raises PrivityError (budget-exhausted) if the population's total has not this much left."""
-        self._check_limit(epsilon, self.spent(allowance.population), allowance.total, allowance, party)
-
-    @staticmethod
-    def _check_limit(asked: Fraction, used: Fraction, limit: Fraction, allowance: Allowance, party: str) -> None:
-        if used + asked > limit:
-            raise PrivityError(
-                Catalogue.BUDGET_EXHAUSTED,
-                party=party,
-                asked=asked,
-                left=max(limit - used, Fraction(0)),
-                total=limit,
-                population=allowance.population,
+    def _entries(self) -> list[Entry]:
+        return [
+            Entry(Charge(run, step, Fraction(epsilon), Fraction(delta)), at, answer is not None)
+            for run, step, epsilon, delta, at, answer in self._db.execute(
+                "SELECT run, step, epsilon, delta, at, answer FROM charges ORDER BY position"
             )
+        ]
 
-    def _charges(self, population: str) -> list[Charge]:
-        rows = self._db.execute(
-            "SELECT run, step, epsilon FROM charges WHERE population = ? ORDER BY position", (population,)
-        )
-        return [Charge(run, step, Fraction(epsilon)) for run, step, epsilon in rows]
+    def entries(self) -> list[Entry]:
+        """Every charge, oldest first."""
+        with self._lock, self._told():
+            return self._entries()
 
-    def charges(self, population: str) -> list[Charge]:
-        """Every charge of the population, oldest first."""
-        with self._lock:
-            return self._charges(population)
-
-    def spent(self, population: str, run: str | None = None) -> Fraction:
-        """What the population has been charged, in all or by one run."""
-        charges = self.charges(population)
-        return sum((c.epsilon for c in charges if run in (None, c.run)), Fraction(0))
+    def spent(self, run: str | None = None) -> Fraction:
+        """Epsilon that these people have been charged, in all or by one run."""
+        return sum((e.charge.epsilon for e in self.entries() if run in (None, e.charge.run)), _ZERO)
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
+
+
+def _chain(link: str, *line: str) -> str:
+    return hashlib.sha256(canonical_bytes([link, *line])).hexdigest()
+
+
+__all__ = ["MEMORY", "Allowance", "Charge", "Entry", "Ledger"]

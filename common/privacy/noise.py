@@ -19,7 +19,7 @@ nothing wraps: a draw beyond int64 (probability below exp(-1000)) raises Overflo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -57,21 +57,40 @@ def bernoulli_exp(numerators: IntArray, denominator: int, entropy: Entropy) -> N
     Raises:
         ValueError: an x outside [0, 1], or a denominator outside the limits.
     """
-    if not 1 <= denominator <= LARGEST_TERM:
-        raise ValueError("the denominator must lie in 1 .. 2**62")
-    if numerators.size and (int(numerators.min()) < 0 or int(numerators.max()) > denominator):
-        raise ValueError("each numerator must lie in 0 .. denominator")
-    result = np.zeros(numerators.size, dtype=np.bool_)
-    alive = np.arange(numerators.size)
-    left = numerators
+    return bernoulli_exp_product([(numerators, denominator)], entropy)
+
+
+def bernoulli_exp_product(factors: Sequence[tuple[IntArray, int]], entropy: Entropy) -> NDArray[np.bool_]:
+    """Independent exact Bernoulli(exp(-x_i)), x_i the product of rationals in [0, 1], one from each factor.
+
+    As `bernoulli_exp`; Bernoulli(x) is drawn as one Bernoulli for each factor, and no product is formed.
+
+    Args:
+        factors: at least one pair of numerators and their denominator, as in `bernoulli_exp`.
+
+    Returns:
+        bool array of shape (size,).
+
+    Raises:
+        ValueError: a factor outside [0, 1], or a denominator outside the limits.
+    """
+    for numerators, denominator in factors:
+        if not 1 <= denominator <= LARGEST_TERM:
+            raise ValueError("the denominator must lie in 1 .. 2**62")
+        if numerators.size and (int(numerators.min()) < 0 or int(numerators.max()) > denominator):
+            raise ValueError("each numerator must lie in 0 .. denominator")
+    size = factors[0][0].size
+    result = np.zeros(size, dtype=np.bool_)
+    alive = np.arange(size)
     k = 1
     while alive.size:
         goes_on = uniform_below(k, entropy, alive.size) == 0
-        tried = np.flatnonzero(goes_on)
-        goes_on[tried] = uniform_below(denominator, entropy, tried.size) < left[tried]
+        for numerators, denominator in factors:
+            tried = np.flatnonzero(goes_on)
+            goes_on[tried] = uniform_below(denominator, entropy, tried.size) < numerators[alive[tried]]
         if k % 2:
             result[alive[~goes_on]] = True
-        alive, left = alive[goes_on], left[goes_on]
+        alive = alive[goes_on]
         k += 1
     return result
 
@@ -91,7 +110,7 @@ def geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
         ValueError: a scale outside the limits of this module, or a negative size.
     """
     top, bottom = _terms(scale)
-    return _in_blocks(size, lambda part: _geometric_block(top, bottom, part, entropy))
+    return in_blocks(size, lambda part: _geometric_block(top, bottom, part, entropy))
 
 
 def polya(quota: int, scale: Fraction, size: int, entropy: Entropy) -> IntArray:
@@ -121,7 +140,7 @@ def polya(quota: int, scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     """
     top, bottom = _terms(scale)
     _check_quota(quota)
-    return _in_blocks(size, lambda part: _polya_block(quota, top, bottom, part, entropy))
+    return in_blocks(size, lambda part: _polya_block(quota, top, bottom, part, entropy))
 
 
 def noise_share(scale: Fraction, quota: int, size: int, entropy: Entropy) -> IntArray:
@@ -144,7 +163,7 @@ def noise_share(scale: Fraction, quota: int, size: int, entropy: Entropy) -> Int
         gain = _polya_block(quota, top, bottom, part, entropy)
         return gain - _polya_block(quota, top, bottom, part, entropy)
 
-    return _in_blocks(size, block)
+    return in_blocks(size, block)
 
 
 def discrete_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
@@ -178,7 +197,8 @@ def _check_quota(quota: int) -> None:
         raise ValueError("the quota (how many shares make one full noise) must be at least 1")
 
 
-def _in_blocks(size: int, draw: _Draw) -> IntArray:
+def in_blocks(size: int, draw: _Draw) -> IntArray:
+    """``size`` draws, made in blocks that stay in the processor's cache."""
     if size < 0:
         raise ValueError("the number of draws must be at least 0")
     result = np.empty(size, dtype=np.int64)

@@ -48,6 +48,11 @@ class SelectionNoise:
         return f"SelectionNoise(candidates={self.added.size})"
 
 
+def noisy_max_scale(sensitivity: Fraction | int, epsilon: Fraction) -> Fraction:
+    """Scale 2D/epsilon of the noise: twice the sensitivity, as two scores may move in opposite directions."""
+    return 2 * Fraction(sensitivity) / epsilon
+
+
 def draw_selection_noise(candidates: int, sensitivity: int, epsilon: Fraction, entropy: Entropy) -> SelectionNoise:
     """The noise of one choice among ``candidates`` scores of the given sensitivity, at ``epsilon``.
 
@@ -67,7 +72,7 @@ def draw_selection_noise(candidates: int, sensitivity: int, epsilon: Fraction, e
     if epsilon <= 0:
         raise ValueError("epsilon must be above 0")
     if sensitivity:
-        added = geometric(2 * sensitivity / Fraction(epsilon), candidates, entropy)
+        added = geometric(noisy_max_scale(sensitivity, epsilon), candidates, entropy)
     else:
         added = np.zeros(candidates, dtype=np.int64)
     return SelectionNoise(added, _random_order(candidates, entropy))

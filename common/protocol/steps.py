@@ -69,6 +69,11 @@ class Round:
     epsilon: Fraction
 
     @property
+    def cost(self) -> Fraction:
+        """Epsilon that the opened sum costs every party whose rows are in it."""
+        return self.epsilon
+
+    @property
     def scale(self) -> Fraction:
         """b of the noise on every cell of the opened sum."""
         return noise_scale(len(self.tables), self.epsilon)
@@ -105,7 +110,7 @@ class Contribute:
 
     @property
     def cost(self) -> Fraction:
-        return self.round.epsilon
+        return self.round.cost
 
     def content(self) -> dict[str, Any]:
         return {

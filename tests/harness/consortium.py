@@ -15,45 +15,44 @@ from typing import Any
 
 import numpy as np
 
-from common.crypto import paillier
-from common.crypto.identity import Identity
-from common.journal import Journal
 from common.privacy.entropy import SeededEntropy
-from common.privacy.ledger import Ledger
-from common.protocol.manifest import Manifest
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.secure_sum import RoundContext
-from common.protocol.steps import Begin, Enrol, Enrolled, Refusal, Reply, Round, Step
-from common.schema import Schema, parse_schema
+from common.protocol.steps import Reply, Step
+from common.schema import Schema
 from common.table import CodedTable
-from common.wire.codec import decode_reply, decode_step, encode_step
-from curator.desk import PartyRefusedError
+from common.wire.codec import encode_step
 from curator.driver import RunDriver, RunRequest
 from curator.meter import Meter
-from curator.session import NetworkSession
-from party.engine import PartyEngine
+from deploy.audit import consortium as production
+from deploy.audit.consortium import POPULATION, Consortium
+from deploy.audit.consortium import Member as Party
 from party.policy import Policy
-from party.releases import ChargedReleases, EntropySource, system_entropy
+from party.releases import EntropySource
 
 KEY_BITS = 512
-POPULATION = "test people"
-_KEYS: dict[int, tuple[paillier.PublicKey, paillier.SecretKey]] = {}
+
+__all__ = [
+    "KEY_BITS",
+    "POPULATION",
+    "Party",
+    "Recorder",
+    "TestConsortium",
+    "make_consortium",
+    "make_schema",
+    "make_table",
+    "open_policy",
+    "seeded",
+    "small_key",
+]
 
 
-def small_key(bits: int = KEY_BITS) -> tuple[paillier.PublicKey, paillier.SecretKey]:
+def small_key(bits: int = KEY_BITS):
     """A small Paillier key, made once: protocol tests are about the protocol, not about key length."""
-    if bits not in _KEYS:
-        _KEYS[bits] = paillier.generate_keypair(bits, allow_small=True)
-    return _KEYS[bits]
+    return production.small_key(bits)
 
 
 def make_schema(domain: Sequence[int]) -> Schema:
     """Attributes A0, A1, ... with categories "0", "1", ..."""
-    fields = [
-        {"name": f"A{i}", "type": "string", "categories": [str(c) for c in range(size)]}
-        for i, size in enumerate(domain)
-    ]
-    return parse_schema({"fields": fields}, "test schema")
+    return production.make_schema(tuple(domain))
 
 
 def make_table(schema: Schema, rows: int, seed: int) -> CodedTable:
@@ -78,25 +77,13 @@ def open_policy(**changes: Any) -> Policy:
         "population": POPULATION,
         "total_epsilon": Fraction(1000),
         "epsilon_per_run": Fraction(1000),
+        "total_delta": Fraction(0),
         "algorithms": ("dp-subn", "one-way"),
         "minimum_parties": 2,
         "minimum_tolerate": 1,
         "minimum_key_bits": KEY_BITS,
     }
     return Policy(**{**values, **changes})
-
-
-@dataclass
-class Party:
-    """One party's production objects."""
-
-    name: str
-    table: CodedTable
-    identity: Identity
-    ledger: Ledger
-    journal: Journal
-    releases: ChargedReleases
-    engine: PartyEngine
 
 
 @dataclass
@@ -107,8 +94,8 @@ class Recorder:
     sent: list[tuple[str, bytes]] = field(default_factory=list)
 
 
-class TestConsortium:
-    """A consortium in one process.
+class TestConsortium(Consortium):
+    """A consortium in one process that records what passes the curator, and can be tampered with.
 
     Args:
         seed: of the parties' noise; None takes the operating system's randomness.
@@ -127,31 +114,16 @@ class TestConsortium:
         folder: Path | None = None,
         key_bits: int = KEY_BITS,
     ) -> None:
-        self.schema = next(iter(tables.values())).schema
-        self.public, self.secret = small_key(key_bits)
-        identities = {name: Identity.generate() for name in tables}
-        self.manifest = Manifest(
-            "test", {n: i.public() for n, i in identities.items()}, self.schema.digest, curator_member, True
-        )
-        self.seed = seed
-        self.folder = folder
-        self.policies = {name: (policies or {}).get(name, open_policy()) for name in tables}
-        self.parties: dict[str, Party] = {}
         self.recorder = Recorder()
         self.tamper: Callable[[str, Step], Step] = lambda _party, step: step
-        self.journal = Journal(folder / "curator.sqlite" if folder else ":memory:")
-        for name, table in tables.items():
-            self.start(name, table, identities[name])
-
-    def start(self, name: str, table: CodedTable, identity: Identity) -> Party:
-        """Start, or start again, a party; with a folder its ledger and journal are found there."""
-        ledger = Ledger(self.folder / f"{name}-ledger.sqlite" if self.folder else ":memory:")
-        journal = Journal(self.folder / f"{name}-journal.sqlite" if self.folder else ":memory:")
-        entropy = system_entropy if self.seed is None else seeded(self.seed, name)
-        releases = ChargedReleases(name, table, journal, ledger, entropy)
-        engine = PartyEngine(releases, self.policies[name], identity, self.manifest)
-        self.parties[name] = Party(name, table, identity, ledger, journal, releases, engine)
-        return self.parties[name]
+        super().__init__(
+            tables,
+            policies={name: (policies or {}).get(name, open_policy()) for name in tables},
+            key_bits=key_bits,
+            entropy=None if seed is None else lambda name: seeded(seed, name),
+            curator_member=curator_member,
+            folder=folder,
+        )
 
     def restart(self, name: str) -> Party:
         """Drop a party's objects as a crash does, and start it from its files."""
@@ -159,54 +131,13 @@ class TestConsortium:
         return self.start(name, old.table, old.identity)
 
     def tell(self, party: str, step: Step) -> Reply:
-        """Send a step through the production codec and engine; a refusal comes back as a reply."""
+        """As the curator's side does, with everything recorded; a refusal comes back as a reply."""
         step = self.tamper(party, step)
         message = encode_step(step)
         self.recorder.sent.append((party, message))
-        answer = self.parties[party].engine.handle(decode_step(message))
+        answer = self.deliver(party, message)
         self.recorder.received.append((party, answer))
-        run, key, reply = decode_reply(answer)
-        assert (run, key) == (step.run, step.key)
-        return reply
-
-    async def ask(self, party: str, step: Step, phase: str) -> Reply:
-        """What the curator's session uses; a refusal is raised as the desk does."""
-        reply = self.tell(party, step)
-        if isinstance(reply, Refusal):
-            raise PartyRefusedError(party, reply)
-        return reply
-
-    def spec(self, run: str = "run-1", epsilon: Fraction = Fraction(1), **changes: Any) -> RunSpec:
-        values: dict[str, Any] = {
-            "run": run,
-            "algorithm": "dp-subn",
-            "settings": {},
-            "epsilon": epsilon,
-            "tolerate": 1,
-            "members": tuple(self.parties),
-            "manifest_digest": self.manifest.digest,
-        }
-        return RunSpec(**{**values, **changes})
-
-    def begin(self, spec: RunSpec | None = None) -> RunPlan:
-        """Enrol every member and give it the plan; any refusal is an AssertionError."""
-        spec = spec or self.spec()
-        enrolments = []
-        for member in spec.members:
-            reply = self.tell(member, Enrol(spec))
-            assert isinstance(reply, Enrolled), reply
-            enrolments.append(Enrolment.from_dict(reply.enrolment))
-        plan = RunPlan(spec, tuple(enrolments), self.public.n)
-        for member in spec.members:
-            reply = self.tell(member, Begin(plan))
-            assert not isinstance(reply, Refusal), reply
-        return plan
-
-    def session(self, plan: RunPlan) -> NetworkSession:
-        return NetworkSession(plan, self.manifest, self.schema, self.secret, self.journal, self.ask, Meter())
-
-    def context(self, plan: RunPlan, round_: Round, combiner: str, attempt: int = 1) -> RoundContext:
-        return RoundContext(plan, self.manifest, round_, attempt, combiner, self.schema)
+        return self.receive(step, answer)
 
     def drive(self, release: Path, run: str = "run-1", **request: Any) -> None:
         """A whole run through the production driver."""

@@ -11,7 +11,7 @@ import pytest
 from common.errors import PrivityError
 from common.protocol.steps import Close
 from curator.runs import COMPLETED, FAILED, STOPPED, Runs
-from tests.harness.consortium import POPULATION, TestConsortium, make_consortium, open_policy
+from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 
 REQUEST = {"format_version": 1, "algorithm": "one-way", "epsilon": "1", "tolerate": 1, "key_bits": 2048}
@@ -104,7 +104,7 @@ def test_a_run_that_is_stopped_ends_stopped_even_if_stopped_twice(tmp_path: Path
                 assert (await end_of(runs, name))[0] == STOPPED
                 assert runs._journal.keys(f"{name}/") == []
             for party in consortium.parties.values():
-                assert party.ledger.spent(POPULATION) <= 1
+                assert party.ledger.spent() <= 1
 
     asyncio.run(scenario())
 
@@ -120,7 +120,7 @@ def test_a_curator_that_stops_takes_its_run_up_again(tmp_path: Path) -> None:
             runs = network.server.runs
             assert (await end_of(runs, name))[0] == COMPLETED
         for party in consortium.parties.values():
-            assert party.ledger.spent(POPULATION) == 1
+            assert party.ledger.spent() == 1
 
     asyncio.run(scenario())
 

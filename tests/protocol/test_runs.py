@@ -15,7 +15,6 @@ from common.privacy.record import RunRecord
 from common.protocol.steps import Choice, Select
 from party.local import LocalSession
 from tests.harness.consortium import (
-    POPULATION,
     TestConsortium,
     make_consortium,
     make_schema,
@@ -35,7 +34,7 @@ def test_every_party_is_charged_exactly_the_epsilon_of_the_run(tmp_path, parties
     privacy = json.loads((tmp_path / "release" / "privacy.json").read_text())
     for party in privacy["parties"]:
         ledger = consortium.parties[party["name"]].ledger
-        assert ledger.spent(POPULATION) == Fraction(party["epsilon"]) <= Fraction(3, 7)
+        assert ledger.spent() == Fraction(party["epsilon"]) <= Fraction(3, 7)
         by_phase = sum(map(Fraction, party["epsilon_by_phase"].values()))
         assert by_phase == Fraction(party["epsilon"])
     assert max(Fraction(p["epsilon"]) for p in privacy["parties"]) == Fraction(3, 7)
@@ -62,17 +61,17 @@ def test_one_party_holds_most_rows(tmp_path) -> None:
     paid = {p["phase"]: p["paid_by"] for p in statement["phases"]}
     # Four draws in proportion to 800 : 150 : 50 are 3, 1 and 0.
     assert paid["structure initialisation"] == ["large", "small"]
-    assert {p["name"]: Fraction(p["epsilon"]) for p in statement["parties"]}["tiny"] == Fraction(17, 20)
+    assert {p["name"]: Fraction(p["epsilon"]) for p in statement["parties"]}["tiny"] == Fraction(9, 10)
 
 
 def test_the_same_algorithm_runs_on_a_local_session() -> None:
     consortium = make_consortium(2, domain=DOMAIN, rows=200)
     party = consortium.parties["party-1"]
-    allowance = Allowance(POPULATION, Fraction(1), Fraction(1))
+    allowance = Allowance(Fraction(1), Fraction(1))
     session = LocalSession("alone", consortium.schema, party.releases, allowance)
     model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(1), {}))
     assert set(model.parents) == set(range(len(DOMAIN)))
-    assert party.ledger.spent(POPULATION) == 1
+    assert party.ledger.spent() == 1
     with pytest.raises(PrivityError, match="asked"):
         asyncio.run(session.measure("more", [(0,)], Fraction(1, 1000)))
 
@@ -80,7 +79,7 @@ def test_the_same_algorithm_runs_on_a_local_session() -> None:
 def test_local_and_network_sessions_record_the_same_costs() -> None:
     consortium = make_consortium(2, domain=DOMAIN, rows=200)
     network = consortium.session(consortium.begin())
-    allowance = Allowance(POPULATION, Fraction(1000), Fraction(1))
+    allowance = Allowance(Fraction(1000), Fraction(1))
     local = LocalSession("alone", consortium.schema, consortium.parties["party-1"].releases, allowance)
     records: list[RunRecord] = []
     for session in (network, local):
@@ -134,7 +133,7 @@ def test_a_run_taken_up_after_a_crash_of_the_curator_gives_the_same_release(tmp_
             with pytest.raises(Crashed):
                 consortium.drive(folder / "release")
         consortium.drive(folder / "release")
-        assert {p.ledger.spent(POPULATION) for p in consortium.parties.values()} == {Fraction(1)}
+        assert {p.ledger.spent() for p in consortium.parties.values()} == {Fraction(1)}
         releases.append((folder / "release" / "marginals.json").read_bytes())
     assert releases[0] == releases[1]
 
@@ -150,3 +149,13 @@ def test_an_unfair_answer_ends_the_run(tmp_path) -> None:
     consortium.ask = lying
     with pytest.raises(PrivityError, match="none of the candidates"):
         consortium.drive(tmp_path / "release")
+
+
+def test_an_algorithm_that_overspends_is_stopped_before_any_party_is_asked() -> None:
+    consortium = make_consortium(2)
+    session = consortium.session(consortium.begin(consortium.spec(epsilon=Fraction(1))))
+    asyncio.run(session.measure("first", [(0,)], Fraction(2, 3)))
+    told = len(consortium.recorder.sent)
+    with pytest.raises(PrivityError, match="more than the run's epsilon"):
+        asyncio.run(session.measure("second", [(1,)], Fraction(1, 2)))
+    assert len(consortium.recorder.sent) == told

@@ -1,6 +1,7 @@
 """The ledger: nothing is ever spent beyond what the owner allows, whatever happens in between."""
 
 import multiprocessing
+import sqlite3
 import tempfile
 import threading
 from fractions import Fraction
@@ -12,146 +13,244 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from common.errors import PrivityError
-from common.privacy.ledger import Allowance, Charge, Ledger
+from common.privacy.ledger import MEMORY, Allowance, Charge, Ledger
 
-ONE = Allowance("people", Fraction(1), Fraction(1))
-
-
-def charge(ledger, step, epsilon, *, run="r", allowance=ONE):
-    ledger.charge(Charge(run, step, Fraction(epsilon)), allowance, "hospital")
+ONE = Allowance(Fraction(1), Fraction(1))
+PEOPLE = "people"
 
 
-@pytest.mark.parametrize("parts", [3, 7, 10])
-def test_equal_parts_fit_into_one_exactly_and_nothing_more(parts):
-    ledger = Ledger()
-    for step in range(parts):
-        charge(ledger, str(step), Fraction(1, parts))
-    assert ledger.spent("people") == 1
+def book(path=MEMORY, population=PEOPLE):
+    return Ledger(path, population)
+
+
+def charge(ledger, step, epsilon, *, run="r", allowance=ONE, delta=0):
+    ledger.charge(Charge(run, step, Fraction(epsilon), Fraction(delta)), allowance, "hospital")
+
+
+def settle(ledger, answer, *, run="r", step="a"):
+    ledger.settle(Charge(run, step, Fraction(1, 4)), answer)
+
+
+def charges(ledger):
+    return [entry.charge for entry in ledger.entries()]
+
+
+def test_three_thirds_fit_into_one_exactly():
+    ledger = book()
+    for step in "abc":
+        charge(ledger, step, "1/3")
+    assert ledger.spent() == 1
     with pytest.raises(PrivityError):
-        charge(ledger, "one more", Fraction(1, 10**25))
+        charge(ledger, "d", Fraction(1, 10**25))
+
+
+def test_ten_tenths_fit_into_one_exactly():
+    ledger = book()
+    for step in range(10):
+        charge(ledger, str(step), "0.1")
+    assert ledger.spent() == 1
 
 
 def test_the_message_says_what_was_asked_what_is_left_and_of_how_much():
-    ledger = Ledger()
+    ledger = book()
     charge(ledger, "a", "3/4")
     with pytest.raises(PrivityError) as caught:
         charge(ledger, "b", "1/2")
     assert caught.value.code == "budget-exhausted"
     assert caught.value.message == "hospital: asked 1/2, 1/4 left of 1 for population 'people'"
-    assert ledger.spent("people") == Fraction(3, 4)
+    assert ledger.spent() == Fraction(3, 4)
 
 
 def test_the_allowance_of_one_run_holds_within_a_larger_total():
-    ledger, allowance = Ledger(), Allowance("people", Fraction(10), Fraction(1))
+    ledger, allowance = book(), Allowance(Fraction(10), Fraction(1))
     charge(ledger, "a", 1, run="r1", allowance=allowance)
     with pytest.raises(PrivityError, match="0 left of 1 "):
         charge(ledger, "b", "1/10", run="r1", allowance=allowance)
     charge(ledger, "b", 1, run="r2", allowance=allowance)
-    assert ledger.spent("people", "r1") == ledger.spent("people", "r2") == 1
+    assert ledger.spent("r1") == ledger.spent("r2") == 1
 
 
-def test_what_was_spent_above_a_lowered_total_leaves_nothing_and_no_negative_rest():
-    ledger = Ledger()
-    charge(ledger, "a", 1)
-    with pytest.raises(PrivityError, match="0 left of 1/2"):
-        charge(ledger, "b", "1/8", run="s", allowance=Allowance("people", Fraction(1, 2), Fraction(1)))
+def test_delta_has_an_allowance_of_its_own():
+    ledger = book()
+    with pytest.raises(PrivityError, match="asked delta 1/1000, 0 left of 0"):
+        charge(ledger, "a", "1/2", delta="0.001")
+    allowance = Allowance(Fraction(1), Fraction(1), Fraction(1, 1000))
+    charge(ledger, "a", "1/2", delta="0.001", allowance=allowance)
+    with pytest.raises(PrivityError, match="asked delta"):
+        charge(ledger, "b", "1/4", delta="0.000001", allowance=allowance)
+    charge(ledger, "b", "1/4", allowance=allowance)
+
+
+def test_no_limit_is_a_running_total():
+    ledger = book()
+    for step in range(5):
+        charge(ledger, str(step), 30, allowance=Allowance(None, None))
+    assert ledger.spent() == 150
 
 
 def test_a_repeat_is_free_even_when_nothing_is_left():
-    ledger = Ledger()
+    ledger = book()
     charge(ledger, "a", 1)
     charge(ledger, "a", 1)
-    assert ledger.spent("people") == 1
-    assert len(ledger.charges("people")) == 1
+    assert ledger.spent() == 1
+    assert len(ledger.entries()) == 1
 
 
 @pytest.mark.parametrize(("run", "step"), [("s", "a"), ("r", "b")])
-def test_a_repeat_is_paid_again_for_another_run_or_step(run, step):
-    ledger = Ledger()
+def test_another_run_or_step_is_paid_again(run, step):
+    ledger = book()
     charge(ledger, "a", "1/4")
     charge(ledger, step, "1/4", run=run)
-    assert ledger.spent("people") == Fraction(1, 2)
-
-
-def settle(ledger, answer, *, run="r", step="a", population="people"):
-    ledger.settle(Charge(run, step, Fraction(1, 4)), population, answer)
+    assert ledger.spent() == Fraction(1, 2)
 
 
 def test_a_charge_takes_one_answer_and_no_second_one(tmp_path):
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = book(tmp_path / "ledger.sqlite")
     charge(ledger, "a", "1/4")
+    assert [e.answered for e in ledger.entries()] == [False]
     settle(ledger, "first")
     settle(ledger, "first")
-    again = Ledger(tmp_path / "ledger.sqlite")
+    again = book(tmp_path / "ledger.sqlite")
     charge(again, "a", "1/4")  # a repetition stays free, but
     for opened in (ledger, again):
         with pytest.raises(PrivityError, match="step a of r was answered before") as caught:
             settle(opened, "second")
         assert caught.value.code == "step-answered"
     settle(again, "first")
+    assert [e.answered for e in again.entries()] == [True]
 
 
-@pytest.mark.parametrize("other", [{"run": "s"}, {"step": "b"}, {"population": "others"}])
+@pytest.mark.parametrize("other", [{"run": "s"}, {"step": "b"}])
 def test_an_answer_without_its_charge_is_refused(other):
-    ledger = Ledger()
+    ledger = book()
     charge(ledger, "a", "1/4")
     with pytest.raises(PrivityError, match="holds no charge") as caught:
         settle(ledger, "first", **other)
     assert caught.value.code == "step-refused"
-    settle(ledger, "whatever else was answered, this charge has none yet")
 
 
 @pytest.mark.parametrize("other", ["1/8", "1/2"])
 def test_another_amount_for_a_charged_step_is_refused(other):
-    ledger = Ledger()
+    ledger = book()
     charge(ledger, "a", "1/4")
     with pytest.raises(PrivityError) as caught:
         charge(ledger, "a", other)
     assert caught.value.code == "step-changed"
-    assert ledger.spent("people") == Fraction(1, 4)
+    assert ledger.spent() == Fraction(1, 4)
 
 
 @pytest.mark.parametrize("amount", [0, -1, "-1/2"])
 def test_nothing_is_ever_refunded(amount):
-    ledger = Ledger()
+    ledger = book()
     charge(ledger, "a", "1/2")
     with pytest.raises(ValueError, match="positive"):
         charge(ledger, "b", amount)
-    assert ledger.spent("people") == Fraction(1, 2)
-
-
-def test_populations_are_kept_apart():
-    ledger = Ledger()
-    charge(ledger, "a", 1)
-    charge(ledger, "a", 1, allowance=Allowance("others", Fraction(1), Fraction(1)))
-    assert ledger.spent("people") == ledger.spent("others") == 1
-    assert ledger.spent("nobody") == 0
-
-
-def test_a_refused_charge_leaves_the_ledger_usable():
-    ledger = Ledger()
-    with pytest.raises(PrivityError):
-        charge(ledger, "a", 2)
-    charge(ledger, "a", "1/2")
-    assert [c.epsilon for c in ledger.charges("people")] == [Fraction(1, 2)]
+    assert ledger.spent() == Fraction(1, 2)
 
 
 def test_what_is_asked_in_advance_is_checked_against_the_total_and_charges_nothing():
-    ledger = Ledger()
+    ledger = book()
     charge(ledger, "a", "3/4")
     ledger.check(Fraction(1, 4), ONE, "hospital")
     with pytest.raises(PrivityError, match="asked 1/3, 1/4 left of 1") as caught:
         ledger.check(Fraction(1, 3), ONE, "hospital")
     assert caught.value.code == "budget-exhausted"
-    assert ledger.spent("people") == Fraction(3, 4)
+    assert ledger.spent() == Fraction(3, 4)
 
 
-ALLOWANCES = {
-    "p": Allowance("p", Fraction(2), Fraction(1)),
-    "q": Allowance("q", Fraction(1), Fraction(1)),
-    "r": Allowance("r", Fraction(5, 3), Fraction(2, 3)),
-}
+class TestUnusableFiles:
+    """Each is refused at opening or at the charge, and says why; nothing goes on unprotected."""
+
+    @pytest.fixture
+    def path(self, tmp_path):
+        path = tmp_path / "ledger.sqlite"
+        ledger = book(path)
+        for step in "abc":
+            charge(ledger, step, "1/10")
+        ledger.close()
+        return path
+
+    def refused(self, path, match, population=PEOPLE):
+        with pytest.raises(PrivityError, match=match) as caught:
+            book(path, population)
+        assert caught.value.code == "ledger-unusable"
+
+    def test_a_ledger_of_other_people(self, path):
+        self.refused(path, "belongs to population 'people', not 'others'", "others")
+
+    def test_no_ledger_at_all(self, tmp_path):
+        path = tmp_path / "notes.txt"
+        path.write_text("not a database " * 500)
+        self.refused(path, "not a database")
+        other = tmp_path / "other.sqlite"
+        with sqlite3.connect(other) as db:
+            db.execute("CREATE TABLE rows (value TEXT)")
+        db.close()
+        self.refused(other, "no ledger")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "DELETE FROM charges WHERE step = 'b'",
+            "UPDATE charges SET epsilon = '1/100' WHERE step = 'a'",
+            "UPDATE charges SET run = 's' WHERE step = 'c'",
+        ],
+    )
+    def test_a_line_changed_or_taken_out(self, path, change):
+        with sqlite3.connect(path) as db:
+            db.execute(change)
+        db.close()
+        self.refused(path, "changed or taken out")
+
+    def test_damaged_pages(self, path):
+        data = bytearray(path.read_bytes())
+        for start in range(4096, len(data), 512):
+            data[start : start + 64] = bytes(64)
+        path.write_bytes(bytes(data))
+        self.refused(path, "damaged|malformed|SQLite says")
+
+    def test_a_cut_file(self, path):
+        path.write_bytes(path.read_bytes()[:5000])
+        self.refused(path, "damaged|malformed|SQLite says")
+
+    def test_a_full_disk(self, path):
+        ledger = book(path)
+        ledger._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
+        ledger._db.execute(f"PRAGMA max_page_count = {pages}")
+
+        def fill():
+            for step in range(2000):
+                charge(ledger, f"step-{step}", Fraction(1, 10**6))
+
+        with pytest.raises(PrivityError, match="full") as caught:
+            fill()
+        assert caught.value.code == "ledger-unusable"
+        spent, count = ledger.spent(), len(ledger.entries())
+        assert spent == Fraction(3, 10) + Fraction(count - 3, 10**6)
+        ledger.close()
+        assert book(path).spent() == spent
+
+    def test_the_clock_decides_nothing(self, path, monkeypatch):
+        class Past:
+            @staticmethod
+            def now(_zone):
+                from datetime import UTC, datetime
+
+                return datetime(1970, 1, 1, tzinfo=UTC)
+
+        monkeypatch.setattr("common.privacy.ledger.datetime", Past)
+        ledger = book(path)
+        charge(ledger, "d", "7/10")
+        with pytest.raises(PrivityError, match="0 left of 1"):
+            charge(ledger, "e", "1/10")
+        ledger.close()
+        assert [e.charge.step for e in book(path).entries()] == list("abcd")
+
+
 AMOUNTS = st.sampled_from([Fraction(1, 3), Fraction(1, 7), Fraction(2, 5), Fraction("0.1"), Fraction(1)])
+ALLOWANCE = Allowance(Fraction(5, 3), Fraction(2, 3))
+RUNS, STEPS = st.sampled_from(["r1", "r2", "r3"]), st.sampled_from(["s1", "s2", "s3"])
 
 
 class AnyHistory(RuleBasedStateMachine):
@@ -161,54 +260,40 @@ class AnyHistory(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "ledger.sqlite"
-        self.ledger = Ledger(self.path)
+        self.ledger = book(self.path)
         self.lost = []
         self.paid = {}
         self.answers = {}
 
-    def spent(self, population, run=None):
-        return sum((e for (p, r, _), e in self.paid.items() if p == population and run in (None, r)), Fraction(0))
+    def spent(self, run=None):
+        return sum((e for (r, _), e in self.paid.items() if run in (None, r)), Fraction(0))
 
-    @rule(
-        population=st.sampled_from(sorted(ALLOWANCES)),
-        run=st.sampled_from(["r1", "r2", "r3"]),
-        step=st.sampled_from(["s1", "s2", "s3"]),
-        epsilon=AMOUNTS,
-    )
-    def charge(self, population, run, step, epsilon):
-        allowance, key = ALLOWANCES[population], (population, run, step)
+    @rule(run=RUNS, step=STEPS, epsilon=AMOUNTS)
+    def charge(self, run, step, epsilon):
+        key = (run, step)
         if key in self.paid:
             expected = None if self.paid[key] == epsilon else "step-changed"
-        elif (
-            self.spent(population) + epsilon > allowance.total
-            or self.spent(population, run) + epsilon > allowance.per_run
-        ):
+        elif self.spent() + epsilon > ALLOWANCE.total or self.spent(run) + epsilon > ALLOWANCE.per_run:
             expected = "budget-exhausted"
         else:
             expected = None
             self.paid[key] = epsilon
         refused = None
         try:
-            self.ledger.charge(Charge(run, step, epsilon), allowance, "hospital")
+            self.ledger.charge(Charge(run, step, epsilon), ALLOWANCE, "hospital")
         except PrivityError as error:
             refused = error.code
         assert refused == expected
 
-    @rule(
-        population=st.sampled_from(sorted(ALLOWANCES)),
-        run=st.sampled_from(["r1", "r2", "r3"]),
-        step=st.sampled_from(["s1", "s2", "s3"]),
-        answer=st.sampled_from(["x", "y"]),
-    )
-    def settle(self, population, run, step, answer):
-        key = (population, run, step)
-        if key not in self.paid:
+    @rule(run=RUNS, step=STEPS, answer=st.sampled_from(["x", "y"]))
+    def settle(self, run, step, answer):
+        if (run, step) not in self.paid:
             expected = "step-refused"
         else:
-            expected = None if self.answers.setdefault(key, answer) == answer else "step-answered"
+            expected = None if self.answers.setdefault((run, step), answer) == answer else "step-answered"
         refused = None
         try:
-            self.ledger.settle(Charge(run, step, Fraction(1)), population, answer)
+            self.ledger.settle(Charge(run, step, Fraction(1)), answer)
         except PrivityError as error:
             refused = error.code
         assert refused == expected
@@ -216,23 +301,19 @@ class AnyHistory(RuleBasedStateMachine):
     @rule()
     def crash(self):
         self.lost.append(self.ledger)  # dropped without close: what it wrote must be there
-        self.ledger = Ledger(self.path)
+        self.ledger = book(self.path)
 
     @rule()
     def restart(self):
         self.ledger.close()
-        self.ledger = Ledger(self.path)
+        self.ledger = book(self.path)
 
     @invariant()
     def spent_is_what_was_paid_and_within_the_allowance(self):
-        for population, allowance in ALLOWANCES.items():
-            charges = self.ledger.charges(population)
-            assert {(population, c.run, c.step): c.epsilon for c in charges} == {
-                key: e for key, e in self.paid.items() if key[0] == population
-            }
-            assert self.ledger.spent(population) == self.spent(population) <= allowance.total
-            for run in ("r1", "r2", "r3"):
-                assert self.ledger.spent(population, run) <= allowance.per_run
+        assert {(c.run, c.step): c.epsilon for c in charges(self.ledger)} == self.paid
+        assert self.ledger.spent() == self.spent() <= ALLOWANCE.total
+        for run in ("r1", "r2", "r3"):
+            assert self.ledger.spent(run) <= ALLOWANCE.per_run
 
     def teardown(self):
         for ledger in [*self.lost, self.ledger]:
@@ -247,7 +328,7 @@ TestAnyHistory.settings = settings(
 
 
 def spend(path: Path, name: str, start, accepted) -> None:
-    ledger = Ledger(path)
+    ledger = book(path)
     start.wait()
     count = 0
     for i in range(12):
@@ -270,23 +351,22 @@ def test_two_processes_spend_the_whole_budget_together_and_no_more(tmp_path):
     counts = [accepted.get(timeout=20) for _ in processes]
     for process in processes:
         process.join()
-    ledger = Ledger(path)
+    ledger = book(path)
     assert sum(counts) == 10
-    assert ledger.spent("people") == 1
-    assert len(set(ledger.charges("people"))) == 10
+    assert ledger.spent() == 1
+    assert len(set(charges(ledger))) == 10
 
 
 def test_a_charge_waits_until_another_that_has_begun_is_written(tmp_path):
     reached, go_on = threading.Event(), threading.Event()
 
     class SlowLedger(Ledger):
-        def _charges(self, population):
-            found = super()._charges(population)
+        def _append(self, charge):
             reached.set()
             go_on.wait(5)
-            return found
+            super()._append(charge)
 
-    slow, other = SlowLedger(tmp_path / "ledger.sqlite"), Ledger(tmp_path / "ledger.sqlite")
+    slow, other = SlowLedger(tmp_path / "ledger.sqlite", PEOPLE), book(tmp_path / "ledger.sqlite")
     first = threading.Thread(target=charge, args=(slow, "a", "3/4"))
     first.start()
     reached.wait(5)
@@ -294,4 +374,4 @@ def test_a_charge_waits_until_another_that_has_begun_is_written(tmp_path):
     with pytest.raises(PrivityError, match="1/4 left of 1"):
         charge(other, "b", "3/4")
     first.join()
-    assert [c.step for c in other.charges("people")] == ["a"]
+    assert [c.step for c in charges(other)] == ["a"]

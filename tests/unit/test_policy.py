@@ -20,7 +20,9 @@ GOOD = {
     "minimum_tolerate": "1",
     "minimum_key_bits": "3072",
 }
-POLICY = Policy("patients of the north", Fraction(5, 2), Fraction(1, 3), ("dp-subn", "one-way"), 3, 1, 3072)
+POLICY = Policy(
+    "patients of the north", Fraction(5, 2), Fraction(1, 3), Fraction(0), ("dp-subn", "one-way"), 3, 1, 3072
+)
 SPEC = RunSpec("run-1", "dp-subn", {}, Fraction(1, 4), 1, ("a", "b", "c"), "0" * 64)
 
 
@@ -81,6 +83,9 @@ def test_no_key_may_be_missing(write, key):
         ("algorithms", "[]", "minItems"),
         ("algorithms", '["one-way", "one-way"]', "uniqueItems"),
         ("minimum_tolerate", "0", "minimum"),
+        ("total_delta", '"1"', "delta"),
+        ("total_delta", '"-0.1"', "delta"),
+        ("total_delta", "0", "type"),
         ("minimum_parties", '"3"', "type"),
         ("minimum_parties", "true", "type"),
         ("population", '""', "minLength"),
@@ -139,5 +144,5 @@ def test_a_short_key_is_refused():
 
 
 def test_the_allowance_is_what_the_run_declared_within_what_is_allowed():
-    assert POLICY.allowance(SPEC) == Allowance("patients of the north", Fraction(5, 2), Fraction(1, 4))
+    assert POLICY.allowance(SPEC) == Allowance(Fraction(5, 2), Fraction(1, 4))
     assert POLICY.allowance(replace(SPEC, epsilon=Fraction(9))).per_run == Fraction(1, 3)

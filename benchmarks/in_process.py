@@ -1,0 +1,69 @@
+"""K parties in one process for sweeps of accuracy: production releases and ledgers, no encryption.
+
+The opened values have the same law as over the network: every party adds its own share to its own counts,
+and the shares come from the production sampler. What is left out (packing, masks, Paillier, sealing, the
+wire) changes no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from common.journal import MEMORY, Journal
+from common.privacy.cost import quotas
+from common.privacy.ledger import Allowance, Ledger
+from common.privacy.noise import share_variance
+from common.privacy.record import LAPLACE, NOISY_MAX, Cost, RunRecord
+from common.protocol.draws import DrawSeries
+from common.protocol.secure_sum import split_tables
+from common.protocol.steps import Round, Select
+from common.statistics import Marginal, NoisyTable
+from common.table import CodedTable
+from party.releases import ChargedReleases
+
+
+class InProcessSession:
+    """A Session of ``common.protocol.session`` over the tables of K parties."""
+
+    def __init__(self, tables: Sequence[CodedTable], epsilon: Fraction, tolerate: int | None = None) -> None:
+        self.schema = tables[0].schema
+        self.party_rows = tuple(table.rows for table in tables)
+        self.rows = sum(self.party_rows)
+        tolerated = (1 if len(tables) > 1 else 0) if tolerate is None else tolerate
+        self._quota = len(tables) - tolerated
+        self.noise_variables = Fraction(len(tables), self._quota)
+        self.record = RunRecord()
+        self.names = tuple(f"party-{k}" for k in range(1, len(tables) + 1))
+        self.releases = [
+            ChargedReleases(name, table, Journal(MEMORY), Ledger(MEMORY, "benchmark"))
+            for name, table in zip(self.names, tables, strict=True)
+        ]
+        self._allowance = Allowance(epsilon, epsilon)
+        self._steps = 0
+
+    def _next_name(self, phase: str) -> str:
+        self._steps += 1
+        return f"{self._steps}-{phase}"
+
+    async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
+        round_ = Round("benchmark", phase, self._next_name(phase), tuple(tables), epsilon)
+        vector = sum(r.noisy_vector(round_, self._quota, self._allowance) for r in self.releases)
+        variance = len(self.releases) * share_variance(round_.scale, self._quota)
+        opened = [
+            NoisyTable(table, counts, round_.scale, variance, self.rows)
+            for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
+        ]
+        self.record.add_cost(Cost(phase, LAPLACE, epsilon, self.names))
+        self.record.add_tables(phase, opened)
+        return opened
+
+    def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> DrawSeries:
+        counts = quotas(draws, self.party_rows, balanced=balanced)
+        payers = tuple(name for name, count in zip(self.names, counts, strict=True) if count)
+        self.record.add_cost(Cost(phase, NOISY_MAX, epsilon, payers))
+        name = self._next_name(phase)
+        return DrawSeries("benchmark", phase, name, draws, epsilon, self.party_rows, balanced, self._ask)
+
+    async def _ask(self, party: int, step: Select) -> int:
+        return self.releases[party].select(step, self._allowance)

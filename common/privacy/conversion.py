@@ -1,0 +1,179 @@
+"""From one kind of budget, or one neighbouring relation, to another: explicit, by a named theorem, rounded up.
+
+Results that are no fractions (logarithms, roots) are bounded from above by fractions; no float decides
+anything but where to look for the best order alpha, and any alpha gives a valid bound.
+
+Sources: Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds"
+(2016); Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+from common.privacy.budget import AnyBudget, ApproxDP, PureEpsilon, Zcdp, as_fraction
+from common.privacy.relation import PrivacyMismatchError, Relation
+
+PURE_TO_ZCDP = "Bun and Steinke 2016, Proposition 1.4"
+PURE_TO_APPROXIMATE = "by definition, with delta = 0"
+ZCDP_TO_APPROXIMATE_SIMPLE = "Bun and Steinke 2016, Proposition 1.3"
+ZCDP_TO_APPROXIMATE = "Canonne, Kamath and Steinke 2020, Proposition 12"
+TO_REPLACE_ONE = "group privacy for two rows: a replaced row is one removed and one added"
+
+_GRID = 10**12  # an epsilon that was computed is a multiple of 1/_GRID
+_TERMS = 40  # of the series of artanh: the tail at 1/3 is below 2**-120
+_FINE = 2**128
+
+
+def pure_to_zcdp(budget: PureEpsilon) -> Zcdp:
+    """Pure epsilon implies rho = epsilon^2/2. Theorem: `PURE_TO_ZCDP`. Exact."""
+    _check_kind(budget, PureEpsilon)
+    return Zcdp(budget.epsilon**2 / 2, budget.relation)
+
+
+def pure_to_approximate(budget: PureEpsilon) -> ApproxDP:
+    """Pure epsilon is (epsilon, 0). Theorem: `PURE_TO_APPROXIMATE`. Exact."""
+    _check_kind(budget, PureEpsilon)
+    return ApproxDP(budget.epsilon, Fraction(0), budget.relation)
+
+
+def zcdp_to_approximate_simple(budget: Zcdp, delta: Fraction) -> ApproxDP:
+    """rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta). Theorem: `ZCDP_TO_APPROXIMATE_SIMPLE`.
+
+    Rounded up: ln(1/delta) is bounded from above, the root of the product is rounded up, and so is the sum.
+
+    Raises:
+        ValueError: delta outside (0, 1).
+    """
+    _check_kind(budget, Zcdp)
+    delta = _proper(delta)
+    root = _sqrt_above(budget.rho * log_above(1 / delta))
+    return ApproxDP(_grid_above(budget.rho + 2 * root), delta, budget.relation)
+
+
+def zcdp_to_approximate(budget: Zcdp, delta: Fraction) -> ApproxDP:
+    """The tighter bound: for every alpha > 1, rho-zCDP implies (epsilon, delta) with
+
+        epsilon = alpha rho + (ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln(alpha))/(alpha - 1).
+
+    Theorem: `ZCDP_TO_APPROXIMATE`, of Renyi divergence alpha*rho at the order alpha. The best alpha is looked
+    for with floats, taken as the exact fraction that the float is, and the formula evaluated upwards: the
+    first two logarithms are bounded from above, the subtracted one from below, the divisor is positive.
+    Never above the simple bound. An epsilon below 0 is 0.
+
+    Raises:
+        ValueError: delta outside (0, 1).
+    """
+    simple = zcdp_to_approximate_simple(budget, delta)
+    rho, delta = budget.rho, simple.delta
+    if not Fraction(1, 10**30) < rho < 10**9:
+        return simple
+    more = _best_order(float(rho), math.log(delta.denominator) - math.log(delta.numerator))
+    alpha = 1 + more
+    upper = log_above(1 / delta) + more * log_above(1 - 1 / alpha) - log_below(alpha)
+    epsilon = max(Fraction(0), alpha * rho + upper / more)
+    return replace(simple, epsilon=min(simple.epsilon, _grid_above(epsilon)))
+
+
+def to_replace_one(budget: AnyBudget) -> AnyBudget:
+    """From adding or removing one row to replacing one. Theorem: `TO_REPLACE_ONE`.
+
+    Pure epsilon doubles, rho becomes four times as large; (epsilon, delta) becomes
+    (2 epsilon, (1 + e^epsilon) delta), rounded up. Where the mechanism is known, its own sensitivity to a
+    replaced row is never worse, and for contingency tables in L2 it costs 2 rho instead of 4 rho.
+
+    Raises:
+        PrivacyMismatchError: the budget is stated for replaced rows already.
+    """
+    if budget.relation is not Relation.ADD_OR_REMOVE_ONE:
+        raise PrivacyMismatchError("only a budget for adding or removing a row can be converted to replaced rows")
+    return replace(budget.scaled(2), relation=Relation.REPLACE_ONE)
+
+
+def log_below(x: Fraction) -> Fraction:
+    """A fraction at most ln(x), x > 0, and within about 1e-30 of it."""
+    return _log_bounds(x)[0]
+
+
+def log_above(x: Fraction) -> Fraction:
+    """A fraction at least ln(x), x > 0, and within about 1e-30 of it."""
+    return _log_bounds(x)[1]
+
+
+def _log_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
+    """ln x = k ln 2 + ln m with m in (1/2, 4/3], and ln m = 2 artanh((m-1)/(m+1)), an argument in (-1/3, 1/7]."""
+    if x <= 0:
+        raise ValueError("the logarithm of a number that is not above 0")
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    m = x / Fraction(2) ** k
+    if m > Fraction(4, 3):
+        k, m = k + 1, m / 2
+    low, high = _artanh_bounds((m - 1) / (m + 1))
+    two_low, two_high = _LOG_TWO
+    return (2 * low + k * (two_low if k >= 0 else two_high), 2 * high + k * (two_high if k >= 0 else two_low))
+
+
+def _artanh_bounds(y: Fraction) -> tuple[Fraction, Fraction]:
+    """Bounds of artanh(y) = y + y^3/3 + y^5/5 + ..., |y| <= 1/3.
+
+    For y >= 0 the first terms fall short by at most y^(2n+1)/((2n+1)(1 - y^2)), and artanh grows with y, so y
+    is first rounded down for the lower bound and up for the upper one. artanh(-y) = -artanh(y).
+    """
+    if y < 0:
+        low, high = _artanh_bounds(-y)
+        return -high, -low
+    down, up = Fraction(math.floor(y * _FINE), _FINE), Fraction(math.ceil(y * _FINE), _FINE)
+    last = 2 * _TERMS + 1
+    return _first_terms(down), _first_terms(up) + up**last / (last * (1 - up**2))
+
+
+def _first_terms(y: Fraction) -> Fraction:
+    return sum((y ** (2 * i + 1) / (2 * i + 1) for i in range(_TERMS)), Fraction(0))
+
+
+_LOG_TWO = tuple(2 * bound for bound in _artanh_bounds(Fraction(1, 3)))
+
+
+def _sqrt_above(x: Fraction) -> Fraction:
+    """A fraction at least sqrt(x): with n = ceil(x G^2), ceil(sqrt(n))/G >= sqrt(x)."""
+    grid = 10**18
+    n = math.ceil(x * grid**2)
+    root = math.isqrt(n)
+    return Fraction(root if root * root == n else root + 1, grid)
+
+
+def _grid_above(epsilon: Fraction) -> Fraction:
+    return Fraction(math.ceil(epsilon * _GRID), _GRID)
+
+
+def _best_order(rho: float, log_one_over_delta: float) -> Fraction:
+    """alpha - 1 near the best order: ternary search around the one that the simple bound takes."""
+
+    def bound(log_more: float) -> float:
+        more = math.exp(log_more)
+        inner = log_one_over_delta - more * math.log1p(1 / more) - math.log1p(more)
+        return rho * (1 + more) + inner / more
+
+    middle = 0.5 * (math.log(log_one_over_delta) - math.log(rho)) if log_one_over_delta > 0 else 0.0
+    low, high = middle - 12, middle + 12
+    for _ in range(120):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        if bound(left) < bound(right):
+            high = right
+        else:
+            low = left
+    return Fraction(math.exp(low))
+
+
+def _proper(delta: Fraction) -> Fraction:
+    exact = as_fraction(delta, "delta")
+    if not 0 < exact < 1:
+        raise ValueError("delta must lie between 0 and 1, and be neither")
+    return exact
+
+
+def _check_kind(budget: PureEpsilon | Zcdp, kind: type) -> None:
+    if not isinstance(budget, kind):
+        raise PrivacyMismatchError(f"a budget of kind {kind.__name__} is needed, not {type(budget).__name__}")

@@ -1,0 +1,18 @@
+"""Everything that ``privity audit`` audits."""
+
+from __future__ import annotations
+
+from deploy.audit.mechanisms import mechanism_subjects
+from deploy.audit.protocols import protocol_subjects
+from deploy.audit.runs import run_subjects
+from deploy.audit.subject import Subject
+
+
+def all_subjects() -> list[Subject]:
+    """Mechanisms by themselves, rounds and draws over several parties, whole runs."""
+    return [*mechanism_subjects(), *protocol_subjects(), *run_subjects()]
+
+
+def mechanisms() -> list[str]:
+    """What ``--mechanism`` may name."""
+    return list(dict.fromkeys(subject.mechanism for subject in all_subjects()))

@@ -1,0 +1,179 @@
+"""A curator and K parties in one process: production objects, without the gRPC layer between them.
+
+Engine, releases, ledger, journal, codec, packing, sealing, combiner and session are the production ones.
+For the audit and for tests only: one process holds all rows and all keys, and the keys are short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from common.crypto import paillier
+from common.crypto.identity import Identity
+from common.journal import Journal
+from common.privacy.ledger import Allowance, Ledger
+from common.protocol.manifest import Manifest
+from common.protocol.plan import Enrolment, RunPlan, RunSpec
+from common.protocol.secure_sum import RoundContext
+from common.protocol.steps import Begin, Enrol, Enrolled, Refusal, Reply, Round, Step
+from common.schema import Schema, parse_schema
+from common.table import CodedTable
+from common.wire.codec import decode_reply, decode_step, encode_step
+from curator.desk import PartyRefusedError
+from curator.meter import Meter
+from curator.session import NetworkSession
+from party.engine import PartyEngine
+from party.policy import Policy
+from party.releases import ChargedReleases, EntropySource, system_entropy
+
+POPULATION = "test people"
+PLENTY = Fraction(10**9)
+UNLIMITED = Allowance(PLENTY, PLENTY)
+"""What the audit lets a ledger be charged: the claim is audited, not the limit."""
+
+
+@lru_cache(maxsize=8)
+def small_key(bits: int) -> tuple[paillier.PublicKey, paillier.SecretKey]:
+    """A short Paillier key, made once: what is tried is the protocol, not the length of its key."""
+    return paillier.generate_keypair(bits, allow_small=True)
+
+
+@lru_cache(maxsize=64)
+def make_schema(domain: tuple[int, ...]) -> Schema:
+    """Attributes A0, A1, ... with categories "0", "1", ..."""
+    fields = [
+        {"name": f"A{i}", "type": "string", "categories": [str(c) for c in range(size)]}
+        for i, size in enumerate(domain)
+    ]
+    return parse_schema({"fields": fields}, "test schema")
+
+
+@dataclass
+class Member:
+    """One party's production objects."""
+
+    name: str
+    table: CodedTable
+    identity: Identity
+    ledger: Ledger
+    journal: Journal
+    releases: ChargedReleases
+    engine: PartyEngine
+
+
+class Consortium:
+    """A consortium in one process.
+
+    Args:
+        tables: rows by name of party, all of one schema.
+        policies: by name of party; the others allow everything that an audit asks.
+        entropy: the randomness of each party by its name; None is the operating system's.
+        folder: where ledgers and journals are kept; None keeps them in memory.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, CodedTable],
+        *,
+        policies: Mapping[str, Policy],
+        key_bits: int,
+        entropy: Callable[[str], EntropySource] | None = None,
+        curator_member: str | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.schema = next(iter(tables.values())).schema
+        self.public, self.secret = small_key(key_bits)
+        identities = {name: Identity.generate() for name in tables}
+        self.manifest = Manifest(
+            "test", {n: i.public() for n, i in identities.items()}, self.schema.digest, curator_member, True
+        )
+        self.folder = folder
+        self.policies = dict(policies)
+        self._entropy = entropy
+        self.parties: dict[str, Member] = {}
+        self.journal = Journal(folder / "curator.sqlite" if folder else ":memory:")
+        for name, table in tables.items():
+            self.start(name, table, identities[name])
+
+    def start(self, name: str, table: CodedTable, identity: Identity) -> Member:
+        """Start, or start again, a party; with a folder its ledger and journal are found there."""
+        ledger = Ledger(self.folder / f"{name}-ledger.sqlite" if self.folder else ":memory:", POPULATION)
+        journal = Journal(self.folder / f"{name}-journal.sqlite" if self.folder else ":memory:")
+        entropy = self._entropy(name) if self._entropy else system_entropy
+        releases = ChargedReleases(name, table, journal, ledger, entropy)
+        engine = PartyEngine(releases, self.policies[name], identity, self.manifest)
+        self.parties[name] = Member(name, table, identity, ledger, journal, releases, engine)
+        return self.parties[name]
+
+    def tell(self, party: str, step: Step) -> Reply:
+        """Send a step through the production codec and engine; a refusal comes back as a reply."""
+        return self.receive(step, self.deliver(party, encode_step(step)))
+
+    def deliver(self, party: str, message: bytes) -> bytes:
+        """A party's answer to a message, as bytes."""
+        return self.parties[party].engine.handle(decode_step(message))
+
+    @staticmethod
+    def receive(step: Step, answer: bytes) -> Reply:
+        """The reply in an answer to this very step."""
+        run, key, reply = decode_reply(answer)
+        assert (run, key) == (step.run, step.key)
+        return reply
+
+    async def ask(self, party: str, step: Step, phase: str) -> Reply:
+        """What the curator's session uses; a refusal is raised as the desk does."""
+        reply = self.tell(party, step)
+        if isinstance(reply, Refusal):
+            raise PartyRefusedError(party, reply)
+        return reply
+
+    def spec(self, run: str = "run-1", epsilon: Fraction = Fraction(1), **changes: Any) -> RunSpec:
+        values: dict[str, Any] = {
+            "run": run,
+            "algorithm": "dp-subn",
+            "settings": {},
+            "epsilon": epsilon,
+            "tolerate": 1,
+            "members": tuple(self.parties),
+            "manifest_digest": self.manifest.digest,
+        }
+        return RunSpec(**{**values, **changes})
+
+    def begin(self, spec: RunSpec | None = None) -> RunPlan:
+        """Enrol every member and give it the plan; any refusal is an AssertionError."""
+        spec = spec or self.spec()
+        enrolments = []
+        for member in spec.members:
+            reply = self.tell(member, Enrol(spec))
+            assert isinstance(reply, Enrolled), reply
+            enrolments.append(Enrolment.from_dict(reply.enrolment))
+        plan = RunPlan(spec, tuple(enrolments), self.public.n)
+        for member in spec.members:
+            reply = self.tell(member, Begin(plan))
+            assert not isinstance(reply, Refusal), reply
+        return plan
+
+    def session(self, plan: RunPlan) -> NetworkSession:
+        return NetworkSession(plan, self.manifest, self.schema, self.secret, self.journal, self.ask, Meter())
+
+    def context(self, plan: RunPlan, round_: Round, combiner: str, attempt: int = 1) -> RoundContext:
+        return RoundContext(plan, self.manifest, round_, attempt, combiner, self.schema)
+
+
+def generous_policy(minimum_key_bits: int) -> Policy:
+    """A policy that allows whatever the audit asks."""
+    return Policy(
+        population=POPULATION,
+        total_epsilon=PLENTY,
+        epsilon_per_run=PLENTY,
+        total_delta=Fraction(0),
+        algorithms=("dp-subn", "one-way"),
+        minimum_parties=2,
+        minimum_tolerate=1,
+        minimum_key_bits=minimum_key_bits,
+    )

@@ -1,0 +1,180 @@
+"""Mechanisms of one owner in their worst neighbouring worlds: noise, shares, draws, and the score's sensitivity."""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+
+import numpy as np
+
+from common.counting import contingency_tables
+from common.journal import Journal
+from common.privacy.budget import PureEpsilon, Zcdp
+from common.privacy.conversion import zcdp_to_approximate
+from common.privacy.cost import RELATION as REPLACE
+from common.privacy.cost import noise_scale
+from common.privacy.ledger import MEMORY, Ledger
+from common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
+from common.privacy.scores import r_score
+from common.privacy.sensitivity import Norm
+from common.privacy.sensitivity import contingency_tables as tables_move
+from common.privacy.sensitivity import scores as scores_move
+from common.statistics import AttributeParentPair
+from common.table import CodedTable
+from deploy.audit.consortium import PLENTY, POPULATION, UNLIMITED
+from deploy.audit.laws import statistics
+from deploy.audit.subject import Seen, Source, Subject
+from deploy.audit.worlds import counts_of_zeros, flipped_row, opposed_pairs
+from party import handlers
+from party.local import LocalSession
+from party.releases import ChargedReleases
+
+ATTRIBUTES = 400  # outcomes of one local release
+DRAWS = 40  # of one series: the ledger adds up all its charges at each one
+WHOLE = Fraction(1)
+
+
+def owner(table: CodedTable, source: Source, batch: int) -> tuple[LocalSession, Ledger]:
+    """A production single-party session on the table, with a fresh ledger in memory."""
+    ledger = Ledger(MEMORY, POPULATION)
+    releases = ChargedReleases("owner", table, Journal(), ledger, lambda label: source(f"{batch}/{label}"))
+    return LocalSession(f"run-{batch}", table.schema, releases, UNLIMITED), ledger
+
+
+def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """A noisy table of one owner's rows, through its local session."""
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        (table,) = flipped_row(world, (3,), 0, ATTRIBUTES)
+        zero, one = counts_of_zeros(3, 0), counts_of_zeros(3, 1)
+        parts, charged = [], PLENTY
+        for batch in range(-(-count // ATTRIBUTES)):
+            session, ledger = owner(table, source, batch)
+            opened = asyncio.run(session.measure("audit", [(a,) for a in range(ATTRIBUTES)], ATTRIBUTES * epsilon))
+            view = np.stack([t.counts for t in opened])
+            parts.append(statistics(view, zero, one, noise_scale(1, epsilon), WHOLE))
+            charged = min(charged, ledger.spent() / ATTRIBUTES)
+        return Seen({"public": np.concatenate(parts)[:count]}, charged)
+
+    return Subject("discrete laplace", f"eps {epsilon}", epsilon, sample, runs, quick)
+
+
+def shares(parties: int, tolerate: int, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """The shares of K - t parties on one table: what t parties that pool what they know have left."""
+    sensitivity = tables_move(1, REPLACE)
+    mechanism = SharedDiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, REPLACE), parties, tolerate)
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        drawn = [mechanism.draw(2 * count, source(f"share {k}")) for k in range(parties - tolerate)]
+        view = np.sum(drawn, axis=0).reshape(count, 2) + counts_of_zeros(3, world)
+        shown = statistics(view, counts_of_zeros(3, 0), counts_of_zeros(3, 1), mechanism.scale, WHOLE)
+        return Seen({f"{tolerate} of {parties}": shown})
+
+    claim = mechanism.cost(sensitivity).epsilon
+    return Subject("shares", f"eps {epsilon}, K={parties}, t={tolerate}", claim, sample, runs, quick)
+
+
+def gaussian(rho: Fraction, delta: Fraction, runs: int, quick: int) -> Subject:
+    """Discrete Gaussian noise on the counts of one table, by its conversion to (epsilon, delta)."""
+    sensitivity = tables_move(1, REPLACE, Norm.L2)
+    mechanism = DiscreteGaussian.calibrated(sensitivity, Zcdp(rho, REPLACE))
+    claim = zcdp_to_approximate(mechanism.cost(sensitivity), delta).epsilon
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        view = mechanism.draw(2 * count, source("noise")).reshape(count, 2) + counts_of_zeros(3, world)
+        # Under Gaussian noise the evidence is the distance along the line between the worlds.
+        return Seen({"public": (view[:, 0] - view[:, 1]).astype(np.float64)[:, None]})
+
+    name = f"rho {rho}, delta {delta}"
+    return Subject("discrete gaussian", name, claim, sample, runs, quick, delta)
+
+
+PATTERNS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    # In units of the sensitivity: scores in world 0, and in world 1.
+    "one up, one down": ((-2, 0), (-1, -1)),
+    "one up, eight down": ((-1, *[0] * 8), (0, *[-1] * 8)),
+    "all up but one": ((*[-1] * 4, 0), (*[0] * 4, -1)),
+}
+
+
+def noisy_max_pattern(pattern: str, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """Report-noisy-max on made-up integer scores that move by the sensitivity in opposite directions."""
+    sensitivity = scores_move(4, REPLACE)
+    mechanism = NoisyMax(sensitivity, epsilon)
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        scores = [4 * score for score in PATTERNS[pattern][world]]
+        entropy = source("choices")
+        chosen = [mechanism.choose(scores, mechanism.draw(len(scores), entropy)) for _ in range(count)]
+        return Seen({"public": np.array(chosen)})
+
+    claim = mechanism.cost(sensitivity).epsilon
+    return Subject("noisy max", f"eps {epsilon}, {pattern}", claim, sample, runs, quick)
+
+
+def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """Draws on real neighbouring tables, through the local session, charges included."""
+    rows, others = (12, 8) if binary else (100, 8)
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        table = opposed_pairs(world, rows, others, binary=binary)
+        candidates = [AttributeParentPair(2 * i, (2 * i + 1,)) for i in range(1 + others)]
+        chosen: list[int] = []
+        charged = PLENTY
+
+        async def draws(session: LocalSession) -> None:
+            series = session.selection("audit", DRAWS, DRAWS * epsilon)
+            for _ in range(DRAWS):
+                chosen.append((await series.draw(candidates)).attribute)
+
+        for batch in range(-(-count // DRAWS)):
+            session, ledger = owner(table, source, batch)
+            asyncio.run(draws(session))
+            charged = min(charged, ledger.spent() / DRAWS)
+        return Seen({"public": np.array(chosen[:count])}, charged)
+
+    kind = "binary pairs" if binary else "pairs of 3 values"
+    return Subject("selection", f"eps {epsilon}, one owner, {kind}", epsilon, sample, runs, quick)
+
+
+def score_sensitivity(binary: bool, runs: int, quick: int) -> Subject:
+    """The score R under the worst replaced row that is known, next to its declared sensitivity.
+
+    The score is released with discrete Laplace noise of a scale equal to the declared sensitivity: the loss
+    is the score's change in units of the sensitivity, claimed to be at most 1.
+    """
+    rows = 400
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        table = opposed_pairs(world, rows, 0, binary=binary)
+        score = r_score(contingency_tables(table, [(0, 1)])[0])
+        pair = AttributeParentPair(0, (1,))
+        sensitivity = handlers.selection_sensitivity([pair], table.schema.domain, rows)
+        noise = DiscreteLaplace(Fraction(sensitivity)).draw(count, source("score"))
+        return Seen({"public": (noise + score).astype(np.float64)[:, None]})
+
+    kind = "either side binary" if binary else "3 values each"
+    return Subject("score R", f"{kind}, n={rows}", Fraction(1), sample, runs, quick)
+
+
+def mechanism_subjects() -> list[Subject]:
+    """Every mechanism by itself."""
+    one, third, three = Fraction(1), Fraction(1, 3), Fraction(3)
+    return [
+        discrete_laplace(Fraction(1, 10), 600_000, 0),
+        discrete_laplace(one, 200_000, 40_000),
+        discrete_laplace(three, 200_000, 0),
+        *(
+            shares(k, t, one, 400_000, 40_000 if (k, t) == (3, 1) else 0)
+            for k, t in ((2, 1), (3, 1), (3, 2), (5, 2), (10, 1))
+        ),
+        shares(3, 1, Fraction(1, 10), 1_000_000, 0),
+        gaussian(Fraction(1, 8), Fraction(1, 1000), 400_000, 40_000),
+        gaussian(Fraction(1, 2), Fraction(1, 100_000), 1_000_000, 0),
+        *(noisy_max_pattern(p, one, 40_000, 6_000 if p == "one up, one down" else 0) for p in PATTERNS),
+        noisy_max_pattern("one up, one down", third, 40_000, 0),
+        local_selection(True, one, 10_000, 1_600),
+        local_selection(False, one, 10_000, 0),
+        score_sensitivity(True, 400_000, 40_000),
+        score_sensitivity(False, 400_000, 40_000),
+    ]

@@ -1,0 +1,267 @@
+"""Rounds and runs of the whole protocol in neighbouring worlds, seen by every observer.
+
+Observers: the public and the curator see what is opened; a party also knows its own rows and its own share,
+that is its own stored vector, and subtracts it; so do t parties together. The party whose row is replaced
+is no observer of itself. What is sealed, masked or encrypted is protected by cryptography: no statistic of
+this audit looks at it (SECURITY.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from common.privacy.cost import noise_scale
+from common.protocol.plan import RunPlan
+from common.protocol.secure_sum import open_sum
+from common.protocol.steps import Combine, Contribute, Contribution, Product, Round
+from common.statistics import AttributeParentPair
+from common.table import CodedTable
+from curator.session import NetworkSession
+from deploy.audit.consortium import PLENTY, UNLIMITED, Consortium, Member, generous_policy
+from deploy.audit.laws import statistics
+from deploy.audit.subject import Seen, Source, Subject
+from deploy.audit.worlds import counts_of_zeros, flipped_row, opposed_pairs
+
+KEY_BITS = 256
+ATTRIBUTES = 300  # outcomes of one round
+DRAWS = 40  # of one party in one series
+Observers = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """K parties with their row counts, t, and at which party (from 0) the replaced row is."""
+
+    rows: tuple[int, ...]
+    tolerate: int
+    at: int
+
+    @property
+    def parties(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        return f"K={self.parties}, t={self.tolerate}, row at {name_of(self.at)}"
+
+    def observers(self) -> Observers:
+        """Who looks, and which parties' own vectors it knows."""
+        others = [name_of(k) for k in range(self.parties) if k != self.at]
+        seen: Observers = {"public, curator": ()}
+        for size in range(1, self.tolerate + 1):
+            for group in combinations(others, size):
+                seen[" + ".join(group)] = group
+        return seen
+
+
+def name_of(party: int) -> str:
+    """Parties are called party-1 .. party-K."""
+    return f"party-{party + 1}"
+
+
+def consortium_of(tables: Sequence[CodedTable], source: Source, batch: int) -> Consortium:
+    """Production parties and curator over the tables, with short keys and fresh ledgers."""
+    names = [name_of(k) for k in range(len(tables))]
+    return Consortium(
+        dict(zip(names, tables, strict=True)),
+        policies=dict.fromkeys(names, generous_policy(KEY_BITS)),
+        key_bits=KEY_BITS,
+        entropy=lambda name: lambda label: source(f"{batch}/{name}/{label}"),
+    )
+
+
+def begin(consortium: Consortium, tolerate: int) -> RunPlan:
+    """A plan that all parties have begun, with no limit on epsilon."""
+    return consortium.begin(consortium.spec(epsilon=PLENTY, tolerate=tolerate))
+
+
+def own_vector(member: Member, plan: RunPlan, round_: Round) -> np.ndarray:
+    """What this party knows of its own part in the round: the stored vector, given again by its releases."""
+    return member.releases.noisy_vector(round_, plan.noise_quota, UNLIMITED)
+
+
+def remaining(
+    opened: np.ndarray, consortium: Consortium, plan: RunPlan, round_: Round, group: Sequence[str]
+) -> np.ndarray:
+    """The opened vector less what the group put in."""
+    return opened - sum((own_vector(consortium.parties[name], plan, round_) for name in group), np.zeros_like(opened))
+
+
+def shape_of(setting: Setting, group: Sequence[str]) -> Fraction:
+    """The shape of the noise that the group does not know, as claimed."""
+    return Fraction(setting.parties - len(group), setting.parties - setting.tolerate)
+
+
+def rows_unknown(setting: Setting, group: Sequence[str]) -> int:
+    """How many rows are behind the counts that are left for the group."""
+    return sum(n for k, n in enumerate(setting.rows) if name_of(k) not in group)
+
+
+def _batches(count: int, size: int) -> Iterator[int]:
+    return iter(range(-(-count // size)))
+
+
+def one_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """A secure-sum round through session, engines, sealing and combiner."""
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = flipped_row(world, setting.rows, setting.at, ATTRIBUTES)
+        views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
+        charged = PLENTY
+        marginals = tuple((a,) for a in range(ATTRIBUTES))
+        for batch in _batches(count, ATTRIBUTES):
+            consortium = consortium_of(tables, source, batch)
+            plan = begin(consortium, setting.tolerate)
+            session = consortium.session(plan)
+            opened = np.concatenate(
+                [t.counts for t in asyncio.run(session.measure("audit", marginals, ATTRIBUTES * epsilon))]
+            )
+            round_ = Round(plan.spec.run, "audit", "1-audit", marginals, ATTRIBUTES * epsilon)
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
+            for name, group in setting.observers().items():
+                left = remaining(opened, consortium, plan, round_, group).reshape(-1, 2)
+                views[name].append(_evidence(left, setting, group, epsilon))
+        return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
+
+    return Subject("secure sum", f"eps {epsilon}, {setting}", epsilon, sample, runs, quick)
+
+
+def _evidence(left: np.ndarray, setting: Setting, group: Sequence[str], epsilon: Fraction) -> np.ndarray:
+    rows = rows_unknown(setting, group)
+    zero, one = counts_of_zeros(rows, 0), counts_of_zeros(rows, 1)
+    return statistics(left, zero, one, noise_scale(1, epsilon), shape_of(setting, group))
+
+
+def _attempt(consortium: Consortium, plan: RunPlan, round_: Round, attempt: int, combiner: str) -> np.ndarray:
+    """Open one attempt at a round, as a curator does that asks for it."""
+    step = Contribute(round_, attempt, combiner)
+    blobs = []
+    for name in plan.spec.members:
+        reply = consortium.tell(name, step)
+        assert isinstance(reply, Contribution), reply
+        blobs.append((name, reply.blob))
+    product = consortium.tell(combiner, Combine(round_, attempt, combiner, tuple(blobs)))
+    assert isinstance(product, Product), product
+    return open_sum(product.ciphertexts, consortium.context(plan, round_, combiner, attempt), consortium.secret)
+
+
+def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """A round that is tried twice, under two combiners, by a curator that opens both products.
+
+    One outcome is a table as it was opened at both attempts: together they may show no more than one does.
+    """
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = flipped_row(world, setting.rows, setting.at, ATTRIBUTES)
+        views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
+        charged = PLENTY
+        marginals = tuple((a,) for a in range(ATTRIBUTES))
+        for batch in _batches(count, ATTRIBUTES):
+            consortium = consortium_of(tables, source, batch)
+            plan = begin(consortium, setting.tolerate)
+            round_ = Round(plan.spec.run, "audit", "1", marginals, ATTRIBUTES * epsilon)
+            opened = [
+                _attempt(consortium, plan, round_, attempt, name_of(attempt % setting.parties)) for attempt in (1, 2)
+            ]
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
+            for name, group in setting.observers().items():
+                first, second = (
+                    _evidence(remaining(o, consortium, plan, round_, group).reshape(-1, 2), setting, group, epsilon)
+                    for o in opened
+                )
+                views[name].append(np.concatenate([first, first + second], axis=1))
+        return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
+
+    return Subject("repeated round", f"eps {epsilon}, {setting}", epsilon, sample, runs, quick)
+
+
+def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """Two rounds over different attributes; the replaced row differs in those of the first only.
+
+    One outcome is a table of each. Noise that is used in both would fall out of their difference.
+    """
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = flipped_row(world, setting.rows, setting.at, 2 * ATTRIBUTES, only_even=True)
+        views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
+        charged = PLENTY
+        for batch in _batches(count, ATTRIBUTES):
+            consortium = consortium_of(tables, source, batch)
+            plan = begin(consortium, setting.tolerate)
+            session = consortium.session(plan)
+            opened, rounds = [], []
+            for number, first in ((1, 0), (2, 1)):
+                marginals = tuple((a,) for a in range(first, 2 * ATTRIBUTES, 2))
+                result = asyncio.run(session.measure("audit", marginals, ATTRIBUTES * epsilon / 2))
+                opened.append(np.concatenate([t.counts for t in result]))
+                rounds.append(Round(plan.spec.run, "audit", f"{number}-audit", marginals, ATTRIBUTES * epsilon / 2))
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
+            for name, group in setting.observers().items():
+                even, odd = (
+                    remaining(o, consortium, plan, r, group).reshape(-1, 2) for o, r in zip(opened, rounds, strict=True)
+                )
+                rest = counts_of_zeros(rows_unknown(setting, group), 0)
+                alone = _evidence(even, setting, group, epsilon / 2)
+                together = _evidence(even - (odd - rest), setting, group, epsilon / 2)
+                views[name].append(np.concatenate([alone, together], axis=1))
+        return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
+
+    return Subject("two rounds", f"eps {epsilon}, {setting}", epsilon, sample, runs, quick)
+
+
+def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """Draws at one of several parties of unlike size, through session and engines."""
+    others = 8
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = [
+            opposed_pairs(world if k == setting.at else 0, rows, others, binary=True)
+            for k, rows in enumerate(setting.rows)
+        ]
+        candidates = [AttributeParentPair(2 * i, (2 * i + 1,)) for i in range(1 + others)]
+        chosen: list[int] = []
+        charged = PLENTY
+
+        async def draws(session: NetworkSession) -> None:
+            # Each party has a quota of DRAWS; those of the others' rows are alike in both worlds.
+            series = session.selection("audit", DRAWS * setting.parties, DRAWS * epsilon, balanced=True)
+            drawn = [await series.draw(candidates) for _ in range(DRAWS * setting.parties)]
+            chosen.extend(pair.attribute for pair in drawn[DRAWS * setting.at : DRAWS * (setting.at + 1)])
+
+        for batch in _batches(count, DRAWS):
+            consortium = consortium_of(tables, source, batch)
+            plan = begin(consortium, setting.tolerate)
+            asyncio.run(draws(consortium.session(plan)))
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / DRAWS)
+        return Seen({"everybody": np.array(chosen[:count])}, charged)
+
+    rows = "/".join(map(str, setting.rows))
+    name = f"eps {epsilon}, rows {rows}, row at {name_of(setting.at)}"
+    return Subject("selection", name, epsilon, sample, runs, quick)
+
+
+def protocol_subjects() -> list[Subject]:
+    """Rounds and series of draws over 2 to 4 parties."""
+    one = Fraction(1)
+    pair, unlike = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
+    return [
+        one_round(pair, one, 120_000, 9_000),
+        one_round(unlike, Fraction(1, 10), 150_000, 0),
+        one_round(Setting((3, 4, 5), 1, 0), one, 60_000, 0),
+        one_round(Setting((3, 4, 5), 1, 2), one, 60_000, 0),
+        one_round(Setting((3, 4, 5), 2, 1), one, 60_000, 6_000),
+        one_round(Setting((2, 3, 4, 5), 2, 0), one, 40_000, 0),
+        one_round(Setting((2, 3, 4, 5), 3, 3), one, 40_000, 0),
+        repeated_round(pair, one, 30_000, 4_500),
+        repeated_round(Setting((3, 4, 5), 1, 1), one, 30_000, 0),
+        two_rounds(unlike, one, 30_000, 4_500),
+        two_rounds(Setting((3, 4, 5), 2, 0), one, 24_000, 0),
+        network_selection(Setting((10, 30), 1, 0), one, 6_000, 640),
+        network_selection(Setting((10, 30), 1, 1), one, 4_000, 0),
+        network_selection(Setting((8, 10, 40), 1, 1), one, 3_000, 0),
+    ]

@@ -1,0 +1,87 @@
+"""``privity synthesize``: single-party mode, one owner alone with its own rows and ledger."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from common.errors import Catalogue, PrivityError
+from common.privacy.statement import privacy_statement
+from common.release import FORMAT_VERSION, synthesise, write_release
+from common.schema import load_schema
+from common.table import read_table
+from deploy.options import refuse_existing, settings_option
+from party.synthesizer import OWNER, SYNTHESIZERS
+
+
+def synthesize_command(
+    data: Annotated[Path, typer.Option(help="the table: CSV, or CSV in gzip")],
+    schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
+    epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what this release costs")],
+    population: Annotated[str, typer.Option(help="the people whose rows these are; the ledger's name for them")],
+    out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
+    algorithm: Annotated[str, typer.Option(help=" or ".join(SYNTHESIZERS))] = "dp-subn",
+    settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    ledger: Annotated[Path | None, typer.Option(help="by default one in the user's state folder")] = None,
+    total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,
+    rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
+) -> None:
+    """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
+    if algorithm not in SYNTHESIZERS:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="algorithm", reason=f"{algorithm!r} is unknown",
+            hint=f"Use one of: {', '.join(SYNTHESIZERS)}.",
+        )  # fmt: skip
+    if rows is not None and rows < 1:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="rows", reason=f"{rows} is not a number of rows", hint="Use 1 or more."
+        )
+    refuse_existing(out)
+    declared = load_schema(schema)
+    synthesizer = SYNTHESIZERS[algorithm](
+        epsilon, population=population, total_epsilon=total_epsilon, ledger=ledger, settings=settings_option(settings)
+    )
+    table = read_table(data, declared)
+    started = time.monotonic()
+    synthesizer.fit(table, declared)
+    learned = time.monotonic()
+    count = rows or table.rows
+    synthetic = synthesise(synthesizer.model, count, secrets.randbits(64))
+    assert synthesizer.record is not None
+    assert synthesizer.run is not None
+    write_release(
+        out,
+        synthetic=synthetic,
+        model=synthesizer.model,
+        record=synthesizer.record,
+        privacy=privacy_statement(
+            run=synthesizer.run,
+            parties={OWNER: table.rows},
+            tolerate=0,
+            key_bits=None,
+            record=synthesizer.record,
+            simulation=False,
+        ),
+        run={
+            "format_version": FORMAT_VERSION,
+            "run": synthesizer.run,
+            "algorithm": algorithm,
+            "settings": synthesizer.settings,
+            "epsilon": str(synthesizer.epsilon),
+            "tolerate": 0,
+            "key_bits": None,
+            "rows": count,
+            "schema_digest": declared.digest,
+            "plan_digest": None,
+            "bytes": {},
+            "ciphertexts": {},
+            "seconds": {"learning": round(learned - started), "synthesis": round(time.monotonic() - learned)},
+        },
+    )
+    limit = f" of {synthesizer.total_epsilon}" if synthesizer.total_epsilon else ""
+    print(f"Release written to {out}.")
+    print(f"Population {population!r}: epsilon {synthesizer.epsilon} now, {synthesizer.spent}{limit} in all.")

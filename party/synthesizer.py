@@ -1,0 +1,145 @@
+"""The Python face of single-party mode: ``fit`` a model to one's own rows, ``sample`` synthetic ones.
+
+Every fit is charged to a ledger before it looks at the rows, like a run over the network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+
+from common.algorithms import ALGORITHMS
+from common.errors import Catalogue, PrivityError
+from common.journal import MEMORY, Journal
+from common.models.bayesian_network import BayesianNetwork
+from common.privacy.budget import parse_epsilon
+from common.privacy.ledger import Allowance, Ledger
+from common.privacy.record import RunRecord
+from common.release import synthesise
+from common.schema import Schema, load_schema, parse_schema
+from common.table import CodedTable, encode
+from party.local import LocalSession
+from party.releases import ChargedReleases
+
+OWNER = "owner"
+
+
+def default_ledger(population: str) -> Path:
+    """``$XDG_STATE_HOME/privity/ledgers/POPULATION.sqlite``; the folder is made for its user only."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    folder = state / "privity" / "ledgers"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', population)}.sqlite"
+
+
+class Synthesizer:
+    """Learns a model of one table under differential privacy; the base of one class an algorithm.
+
+    Args:
+        epsilon: what one fit costs, exact text such as ``"1.0"`` or ``"1/3"``.
+        population: the people whose rows these are; the ledger is kept under this name.
+        total_epsilon: what all fits on these people may cost together; without it only the running
+            total is kept.
+        ledger: the ledger's file; by default one in the user's state folder.
+        settings: the algorithm's own settings.
+    Raises:
+        PrivityError, ProblemsFound: an epsilon or a setting that cannot be.
+    """
+
+    algorithm: ClassVar[str]
+
+    def __init__(
+        self,
+        epsilon: str,
+        *,
+        population: str,
+        total_epsilon: str | None = None,
+        ledger: Path | str | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.epsilon = parse_epsilon(epsilon)
+        self.population = population
+        self.total_epsilon = None if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon")
+        self.settings = dict(settings or {})
+        self._ledger = ledger
+        self._model: BayesianNetwork | None = None
+        self.record: RunRecord | None = None
+        self.run: str | None = None
+        self.spent: Fraction | None = None
+
+    def fit(self, table: pd.DataFrame | CodedTable, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
+        """Learn the model; charged to the ledger whether or not it comes to an end.
+
+        Args:
+            table: one row a person; values as in the schema, read by their text.
+            schema: the table's declared domains: a Schema, a descriptor, or the path of one.
+        Raises:
+            ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
+            PrivityError: budget-exhausted or ledger-unusable.
+        """
+        declared = _schema(schema)
+        ALGORITHMS[self.algorithm].check(self.settings, declared.names)
+        rows = table if isinstance(table, CodedTable) else encode(table.map(str), declared, "table")
+        if rows.schema.digest != declared.digest:
+            raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
+        ledger = Ledger(self._ledger or default_ledger(self.population), self.population)
+        try:
+            allowance = Allowance(self.total_epsilon, self.epsilon)
+            ledger.check(self.epsilon, allowance, OWNER)
+            self.run = f"local-{secrets.token_hex(8)}"
+            # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
+            releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
+            session = LocalSession(self.run, declared, releases, allowance)
+            learned = asyncio.run(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
+            self.spent = ledger.spent()
+        finally:
+            ledger.close()
+        self._model, self.record = learned, session.record
+        return self
+
+    @property
+    def model(self) -> BayesianNetwork:
+        """The learnt model; ValueError before ``fit``."""
+        if self._model is None:
+            raise ValueError("fit it first")
+        return self._model
+
+    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
+        """``n`` synthetic rows; the seed decides the sampling only, never noise."""
+        return synthesise(self.model, n, seed)
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
+        spent = "not fitted" if self.spent is None else f"spent {self.spent} on {self.population!r} so far"
+        return f"{type(self).__name__}(epsilon={self.epsilon}{settings}; {spent})"
+
+
+class DPSubn(Synthesizer):
+    """DP-SUBN over one party."""
+
+    algorithm = "dp-subn"
+
+
+class OneWay(Synthesizer):
+    """Noisy 1-way tables only: what every other algorithm must beat."""
+
+    algorithm = "one-way"
+
+
+SYNTHESIZERS: dict[str, type[Synthesizer]] = {c.algorithm: c for c in (DPSubn, OneWay)}
+
+
+def _schema(schema: Schema | Mapping[str, Any] | Path | str) -> Schema:
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, Mapping):
+        return parse_schema(dict(schema), "schema")
+    return load_schema(schema)

@@ -1,0 +1,212 @@
+"""No side doors: nothing that depends on rows leaves a party but charged releases and sealed shares.
+
+Three views. By text: every log call and every error that a party can raise is listed here with what it may
+carry. By message: every field of the wire has its class. By effect: two runs over tables that share
+nothing but their size and schema leave the same traces, except where a charged release is expected.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import logging
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.errors import Catalogue
+from common.protocol.steps import Contribute, Enrol, Round, Select
+from common.statistics import AttributeParentPair
+from common.table import CodedTable
+from common.wire.v1 import privity_pb2 as pb
+from tests.harness.consortium import TestConsortium, make_schema, make_table
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).rglob("*.py") if "wire/v1" not in str(p)]
+
+# What a log line may show besides its fixed text: names, codes, and places in our own code.
+LOGGED = {
+    "error.code().name",
+    "name",
+    "place.filename",
+    "place.lineno",
+    "run.name",
+    "step.key",
+    "step.run",
+    "type(error).__name__",
+}
+
+# Every field of every message. "public": declared or agreed, or follows from what is; "release": an outcome
+# of a charged mechanism; "sealed": unreadable for the curator; "masked sum": ciphertexts of a whole round.
+CLASSES = {
+    "Chunk.data": "carries another message",
+    "NextStepRequest.wait_seconds": "public",
+    "Step.*": "public",
+    "Enrol.spec": "public",
+    "Begin.plan": "public",
+    "Round.*": "public",
+    "Attributes.index": "public",
+    "Contribute.*": "public",
+    "Combine.round": "public",
+    "Combine.attempt": "public",
+    "Combine.combiner": "public",
+    "Combine.blobs": "sealed",
+    "Blob.sender": "public",
+    "Blob.ciphertext": "sealed",
+    "Blob.signature": "sealed",
+    "AttributeParentPair.*": "public",
+    "Select.*": "public",
+    "Close.state": "public",
+    "Reply.*": "public",
+    "Enrolled.enrolment": "public",
+    "Product.ciphertexts": "masked sum",
+    "Choice.index": "release",
+    "Refusal.*": "public",
+    "SubmitRequest.*": "public",
+    "SubmitReply.run": "public",
+    "RunName.run": "public",
+    "RunEvent.*": "public",
+    "FileChunk.*": "release",
+}
+
+
+def calls(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_log_calls_carry_nothing_but_listed_names(path: Path) -> None:
+    for call in calls(ast.parse(path.read_text(encoding="utf-8"))):
+        function = call.func
+        if not (isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)):
+            continue
+        if function.value.id not in ("_log", "logging", "logger", "log", "warnings"):
+            continue
+        if function.attr in ("getLogger", "basicConfig"):
+            continue
+        assert isinstance(call.args[0], ast.Constant), f"{path}:{call.lineno}: the text of a log line is fixed"
+        for argument in call.args[1:]:
+            assert ast.unparse(argument) in LOGGED, f"{path}:{call.lineno}: {ast.unparse(argument)}"
+        assert not call.keywords, f"{path}:{call.lineno}: exc_info would show values"
+
+
+def test_parties_and_the_engine_do_not_print() -> None:
+    for path in SOURCES:
+        if path.name == "cli.py":
+            continue
+        names = {c.func.id for c in calls(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(c.func, ast.Name)}
+        assert "print" not in names, path
+
+
+def test_errors_of_the_catalogue_have_fixed_codes_and_known_fields() -> None:
+    allowed = {
+        "address", "asked", "attributes", "cells", "expected", "file", "found", "hint", "identity", "left", "limit",
+        "option", "party", "phase", "population", "problems", "reason", "round", "run", "seconds", "state", "step",
+        "total", "what",
+    }  # fmt: skip
+    codes = [kind.value.code for kind in Catalogue]
+    assert len(set(codes)) == len(codes)
+    for kind in Catalogue:
+        fields = set(re.findall(r"\{(\w+)", kind.value.text + kind.value.remedy))
+        assert fields <= allowed, kind
+
+
+def test_code_that_touches_rows_raises_nothing_of_its_own() -> None:
+    """An error in the handlers could only be about rows: there is none to leak."""
+    tree = ast.parse((ROOT / "party" / "handlers.py").read_text(encoding="utf-8"))
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+
+
+def test_noise_is_drawn_before_rows_are_touched() -> None:
+    """In the one file that has both, each answer takes its noise in the line before it calls a handler."""
+    tree = ast.parse((ROOT / "party" / "releases.py").read_text(encoding="utf-8"))
+    answers = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "answer"]
+    assert len(answers) == 2
+    for answer in answers:
+        source = ast.unparse(answer)
+        drawn = re.search(r"noise_share\(|draw_selection_noise\(", source)
+        counted = re.search(r"handlers\.\w+\(", source)
+        assert drawn
+        assert counted
+        assert drawn.start() < counted.start()
+
+
+def test_every_field_of_every_message_has_a_class() -> None:
+    for message, descriptor in pb.DESCRIPTOR.message_types_by_name.items():
+        for field in descriptor.fields:
+            assert f"{message}.{field.name}" in CLASSES or f"{message}.*" in CLASSES, f"{message}.{field.name} is new"
+
+
+def test_row_problems_never_reach_the_wire() -> None:
+    """The one error that shows values is raised while a table is read, before a node serves."""
+    for path in (*(ROOT / "party").glob("*.py"), *(ROOT / "curator").glob("*.py")):
+        assert "RowProblemsFound" not in path.read_text(encoding="utf-8")
+    for name in ("engine.py", "releases.py", "handlers.py", "agent.py", "local.py"):
+        text = (ROOT / "party" / name).read_text(encoding="utf-8")
+        assert "encode(" not in text.replace(".encode(", "")
+        assert "read_table" not in text
+
+
+class Traces(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def traces_of(tables: dict[str, CodedTable], folder: Path) -> dict[str, object]:
+    """Everything a run leaves behind but the charged releases themselves."""
+    handler = Traces()
+    logger = logging.getLogger("privity")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        consortium = TestConsortium(tables)
+        consortium.drive(folder / "release", run="run-1", algorithm="one-way", epsilon=Fraction(1))
+        plan = consortium.begin(consortium.spec(run="run-2", epsilon=Fraction(2)))
+        refused = []
+        for step in (
+            Contribute(Round("run-2", "p", "r", ((0, 9),), Fraction(1)), 1, "party-1"),
+            Contribute(Round("run-2", "p", "r", ((0, 1),), Fraction(5)), 1, "party-1"),
+            Select("run-2", "p", "d", (AttributeParentPair(0, ()),), Fraction(1)),
+            Enrol(consortium.spec(run="run-3", algorithm="magic")),
+        ):
+            refused += [repr(consortium.tell(name, step)) for name in tables]
+        pair = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
+        consortium.tell("party-1", Select("run-2", "p", "e", pair, Fraction(1)))
+        asyncio.run(consortium.session(plan).measure("p", [(0, 1)], Fraction(1)))
+    finally:
+        logger.removeHandler(handler)
+    run = json.loads((folder / "release" / "run.json").read_text())
+    privacy = (folder / "release" / "privacy.json").read_text()
+    for key in ("seconds", "files", "plan_digest"):
+        del run[key]
+    sizes = [(name, len(message)) for name, message in consortium.recorder.received]
+    return {"logs": handler.lines, "refusals": refused, "run": run, "privacy": privacy, "sizes": sizes}
+
+
+def test_tables_that_share_only_size_and_schema_leave_the_same_traces(tmp_path: Path) -> None:
+    schema = make_schema((3, 4, 2))
+    worlds = []
+    for world in (0, 1):
+        folder = tmp_path / str(world)
+        folder.mkdir()
+        if world:
+            tables = {f"party-{k}": make_table(schema, 50, seed=k) for k in (1, 2)}
+        else:
+            constant = make_table(schema, 50, seed=1).take([0] * 50)
+            tables = {"party-1": constant, "party-2": constant}
+        worlds.append(traces_of(tables, folder))
+    first, second = worlds
+    assert first["refusals"], "the refusals are part of what is compared"
+    for what in ("logs", "refusals", "run", "privacy"):
+        assert first[what] == second[what], what
+    # A ciphertext in a product may be a byte shorter by chance; nothing else may differ in size.
+    for (name, size), (other, other_size) in zip(first["sizes"], second["sizes"], strict=True):
+        assert name == other
+        assert abs(size - other_size) <= 2

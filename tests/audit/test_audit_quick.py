@@ -1,0 +1,79 @@
+"""The quick audit of everything, seeded; and the command around it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from typer.testing import CliRunner
+
+import deploy.audit_command as command
+from deploy.audit.auditor import audit
+from deploy.audit.catalogue import all_subjects, mechanisms
+from deploy.audit.report import as_markdown
+from deploy.audit.subject import Subject, seeded_source
+from deploy.cli import app
+
+ALL = all_subjects()
+
+
+def quickly(subject: Subject):
+    # No fresh second try: the seed is fixed, so what holds once holds always.
+    return list(audit([subject], quick=True, source=seeded_source(1), confirm=False))
+
+
+@pytest.mark.parametrize("subject", [s for s in ALL if s.quick_runs], ids=lambda s: f"{s.mechanism}: {s.name}")
+def test_no_claim_is_contradicted(subject: Subject) -> None:
+    for finding in quickly(subject):
+        assert finding.holds, (finding.observer, finding.bound, finding.charged)
+        assert finding.charged is None or finding.charged == finding.claim
+
+
+def test_every_mechanism_has_a_quick_case() -> None:
+    assert {s.mechanism for s in ALL if s.quick_runs} == set(mechanisms())
+    assert len({(s.mechanism, s.name) for s in ALL}) == len(ALL)
+
+
+def test_the_observers_of_privacy_md_are_all_there() -> None:
+    (subject,) = [s for s in ALL if s.mechanism == "secure sum" and "K=4, t=2" in s.name]
+    seen = set(subject.sample(0, 8, seeded_source(1)).views)
+    assert {"public, curator", "party-2", "party-4", "party-2 + party-3", "party-3 + party-4"} <= seen
+    assert not any("party-1" in observer for observer in seen)
+
+
+def test_the_same_seed_gives_the_same_findings() -> None:
+    (subject,) = [s for s in ALL if s.mechanism == "shares" and s.quick_runs]
+    assert [f.bound for f in quickly(subject)] == [f.bound for f in quickly(subject)]
+
+
+def test_a_broken_claim_is_told_with_exit_code_1(monkeypatch, tmp_path) -> None:
+    (subject,) = [s for s in ALL if s.mechanism == "shares" and s.quick_runs]
+    false = Subject(subject.mechanism, "half the claim", Fraction(1, 2), subject.sample, 0, 20_000)
+    monkeypatch.setattr(command, "all_subjects", lambda: [false])
+    out = tmp_path / "findings.json"
+    result = CliRunner().invoke(app, ["audit", "--quick", "--mechanism", "shares", "--json", str(out)])
+    assert result.exit_code == 1
+    assert "BROKEN" in result.output
+    (finding,) = json.loads(out.read_text())["findings"]
+    assert finding["holds"] is False
+    assert finding["claimed_epsilon"] == "1/2"
+    assert finding["observed_epsilon_at_least"] > 0.5
+
+
+def test_the_command_on_one_mechanism() -> None:
+    result = CliRunner().invoke(app, ["audit", "--quick", "--mechanism", "score R"])
+    assert result.exit_code == 0, result.output
+    assert "None of 2 claims was contradicted" in result.output
+
+
+def test_an_unknown_mechanism_is_refused() -> None:
+    result = CliRunner().invoke(app, ["audit", "--mechanism", "magic"])
+    assert "noisy max" in str(result.exception)
+
+
+def test_markdown_has_a_line_for_each_finding() -> None:
+    (subject,) = [s for s in ALL if s.mechanism == "shares" and s.quick_runs]
+    text = as_markdown(quickly(subject))
+    assert len(text.splitlines()) == 3
+    assert "| shares |" in text

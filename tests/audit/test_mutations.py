@@ -1,0 +1,200 @@
+"""Faults put into production code on purpose: each must turn the audit red.
+
+Every case is first audited as it stands, with the same samples, and must hold: so it is the fault that
+the audit finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+import pytest
+
+from common.errors import PrivityError
+from common.privacy.entropy import SeededEntropy
+from common.privacy.ledger import Ledger
+from common.privacy.noise import noise_share
+from common.protocol.plan import RunPlan
+from deploy.audit.auditor import Finding, audit
+from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
+from deploy.audit.protocols import Setting, network_selection, one_round, repeated_round, two_rounds
+from deploy.audit.runs import whole_run
+from deploy.audit.subject import Subject, seeded_source
+from party.releases import ChargedReleases
+
+ONE = Fraction(1)
+FIRST, SECOND = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
+ROUND = one_round(FIRST, ONE, 2_400, 0)
+THREE = one_round(Setting((3, 4, 5), 1, 0), ONE, 6_000, 0)
+REPEATED = repeated_round(FIRST, ONE, 2_400, 0)
+TWO = two_rounds(FIRST, ONE, 2_400, 0)
+LAPLACE = discrete_laplace(ONE, 4_000, 0)
+DRAWS = network_selection(Setting((10, 30), 1, 0), ONE, 320, 0)
+NOISY_MAX = noisy_max_pattern("one up, one down", ONE, 3_000, 0)
+SCORE = score_sensitivity(False, 40_000, 0)
+RUN = whole_run("dp-subn", Setting((4, 5), 1, 0), 3, Fraction(2), 12, 0)
+
+
+def findings(subject: Subject) -> dict[str, Finding]:
+    return {f.observer: f for f in audit([subject], source=seeded_source(7), confirm=False)}
+
+
+def broken(subject: Subject) -> set[str]:
+    """Observers against whom more loss than claimed was shown."""
+    return {name for name, f in findings(subject).items() if f.bound.epsilon > f.claim}
+
+
+def unpaid(subject: Subject) -> set[str]:
+    return {name for name, f in findings(subject).items() if not f.paid}
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [ROUND, THREE, REPEATED, TWO, LAPLACE, DRAWS, NOISY_MAX, SCORE, RUN],
+    ids=lambda s: f"{s.mechanism}: {s.name}",
+)
+def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
+    assert all(finding.holds for finding in findings(subject).values())
+
+
+@pytest.fixture
+def acting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The party whose vector is being made, as the last element."""
+    stack = [""]
+    noisy_vector = ChargedReleases.noisy_vector
+
+    def noting(self: ChargedReleases, *arguments, **options):
+        stack.append(self.party)
+        try:
+            return noisy_vector(self, *arguments, **options)
+        finally:
+            stack.pop()
+
+    monkeypatch.setattr(ChargedReleases, "noisy_vector", noting)
+    return stack
+
+
+@pytest.mark.parametrize("lazy", ["party-1", "party-2"])
+def test_a_party_that_skips_its_share(lazy: str, acting, monkeypatch) -> None:
+    """Of two parties the other one then sees exact counts."""
+
+    def share(scale, quota, cells, entropy):
+        if acting[-1] == lazy:
+            return np.zeros(cells, dtype=np.int64)
+        return noise_share(scale, quota, cells, entropy)
+
+    monkeypatch.setattr("party.releases.noise_share", share)
+    other = "party-2" if lazy == "party-1" else "party-1"
+    subject = ROUND if lazy == "party-1" else one_round(SECOND, ONE, 2_400, 0)
+    assert other in broken(subject)
+    (finding,) = [f for f in findings(subject).values() if f.observer == other]
+    assert finding.bound.rarely == 0
+
+
+def test_a_share_that_is_used_for_two_rounds(acting, monkeypatch) -> None:
+    """The noise falls out of the difference of the two openings, for everybody."""
+    kept: dict[tuple[str, int], np.ndarray] = {}
+
+    def begin_anew(sample):
+        def fresh(*arguments):
+            kept.clear()
+            return sample(*arguments)
+
+        return fresh
+
+    def share(scale, quota, cells, entropy):
+        return kept.setdefault((acting[-1], cells), noise_share(scale, quota, cells, entropy))
+
+    monkeypatch.setattr("party.releases.noise_share", share)
+    subject = replace(TWO, runs=300, sample=begin_anew(TWO.sample))
+    assert broken(subject) == {"public, curator", "party-2"}
+
+
+def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
+    """Two independent noises on the same counts, for one charge."""
+    answer_once = ChargedReleases._answer_once
+    drawn = count()
+
+    def answer_anew(self, label, content, charge, allowance, answer):
+        if self.party != "party-1":
+            return answer_once(self, label, content, charge, allowance, answer)
+        self.ledger.charge(charge, allowance, self.party)
+        number = next(drawn)
+        self._entropy = lambda _label: SeededEntropy(b"anew", str(number))
+        return answer()
+
+    monkeypatch.setattr(ChargedReleases, "_answer_once", answer_anew)
+    assert "party-2" in broken(replace(REPEATED, runs=4_500))
+
+
+@pytest.mark.parametrize("subject", [ROUND, LAPLACE], ids=["round", "one owner"])
+def test_half_the_scale(subject: Subject, monkeypatch) -> None:
+    monkeypatch.setattr("common.protocol.steps.noise_scale", lambda tables, epsilon: Fraction(tables) / epsilon)
+    assert broken(subject)
+
+
+def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
+    """Shape 1/K for 1/(K-t): less than one noise is left for a party that knows its share."""
+    monkeypatch.setattr(RunPlan, "noise_quota", property(lambda plan: plan.parties))
+    assert "party-2" in broken(replace(ROUND, runs=12_000))
+
+
+@pytest.mark.parametrize("subject", [NOISY_MAX, DRAWS], ids=["made-up scores", "several parties"])
+def test_the_factor_two_of_a_draw_left_out(subject: Subject, monkeypatch) -> None:
+    scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
+    monkeypatch.setattr("common.privacy.selection.noisy_max_scale", scale)
+    assert broken(replace(subject, runs=2 * subject.runs))
+
+
+def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
+    """R of n_k rows moves by 2(n_k - 1)/n_k^2, not by 2(n - 1)/n^2: as integers, 2 n_k^2 times that."""
+
+    def of_all_rows(_candidates, _domain, rows):
+        everybody = 40
+        return 4 * rows * rows * (everybody - 1) // everybody**2
+
+    monkeypatch.setattr("party.releases.handlers.selection_sensitivity", of_all_rows)
+    assert broken(replace(DRAWS, runs=600))
+
+
+def test_the_binary_sensitivity_for_wider_domains(monkeypatch) -> None:
+    monkeypatch.setattr("party.handlers.r_sensitivity", lambda rows, _x, _parents: 4 * (rows - 1))
+    assert broken(SCORE)
+
+
+@pytest.fixture
+def without_charges(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Charges whose step begins with one of these are not made, and the ledger asks no questions."""
+    left_out: list[str] = []
+    charge, settle = Ledger.charge, Ledger.settle
+
+    def some(original):
+        def maybe(self, asked, *rest):
+            return None if asked.step.startswith(tuple(left_out)) else original(self, asked, *rest)
+
+        return maybe
+
+    monkeypatch.setattr(Ledger, "charge", some(charge))
+    monkeypatch.setattr(Ledger, "settle", some(settle))
+    return left_out
+
+
+@pytest.mark.parametrize(
+    ("subject", "step"),
+    [(ROUND, "round/"), (LAPLACE, "round/"), (DRAWS, "select/"), (RUN, "round/1-"), (RUN, "select/"), (TWO, "round/2")],
+    ids=["round", "one owner", "draws", "run: first round", "run: draws", "second round"],
+)
+def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) -> None:
+    without_charges.append(step)
+    assert unpaid(subject) == set(findings(subject))
+
+
+def test_a_charge_that_is_skipped_alone_is_met_by_the_ledger(monkeypatch) -> None:
+    """No answer leaves without its charge: the ledger has nothing to settle it against."""
+    monkeypatch.setattr(Ledger, "charge", lambda *_arguments: None)
+    with pytest.raises(PrivityError, match="no charge"):
+        findings(LAPLACE)

@@ -1,0 +1,176 @@
+"""Conversions between kinds of budget: golden values, directions of rounding, and what is refused."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+from common.privacy.budget import ApproxDP, PureEpsilon, Zcdp
+from common.privacy.conversion import (
+    log_above,
+    log_below,
+    pure_to_approximate,
+    pure_to_zcdp,
+    to_replace_one,
+    zcdp_to_approximate,
+    zcdp_to_approximate_simple,
+)
+from common.privacy.relation import PrivacyMismatchError, Relation
+
+REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE
+RHOS = st.fractions(min_value=Fraction(1, 10**6), max_value=50, max_denominator=10**6)
+DELTAS = st.integers(1, 60).map(lambda k: Fraction(3, 4) ** k) | st.integers(1, 40).map(lambda k: Fraction(1, 10**k))
+UNIT = Fraction(1, 10**12)
+
+
+def test_pure_epsilon_to_the_others():
+    third = PureEpsilon(Fraction(1, 3), REPLACE)
+    assert pure_to_zcdp(third) == Zcdp(Fraction(1, 18), REPLACE)
+    assert pure_to_approximate(third) == ApproxDP(Fraction(1, 3), Fraction(0), REPLACE)
+    assert pure_to_zcdp(PureEpsilon(2, ADD)).relation is ADD
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
+def test_randomised_response_obeys_the_zcdp_bound(epsilon):
+    """Its Renyi divergence at every order is at most alpha * rho: the proposition on its worst mechanism."""
+    p = 1 / (1 + math.exp(-float(epsilon)))
+    rho = float(pure_to_zcdp(PureEpsilon(epsilon, REPLACE)).rho)
+    for alpha in (1.001, 1.5, 2, 5, 20):
+        moments = p**alpha * (1 - p) ** (1 - alpha) + (1 - p) ** alpha * p ** (1 - alpha)
+        assert math.log(moments) / (alpha - 1) <= alpha * rho * (1 + 1e-9)
+
+
+def test_the_simple_bound():
+    budget = zcdp_to_approximate_simple(Zcdp(Fraction(1, 2), REPLACE), Fraction(1, 10**6))
+    assert float(budget.epsilon) == pytest.approx(0.5 + 2 * math.sqrt(0.5 * math.log(10**6)), abs=2e-12)
+    assert float(budget.epsilon) == pytest.approx(5.7565, abs=1e-4)
+    assert budget.delta == Fraction(1, 10**6)
+    assert budget.relation is REPLACE
+
+
+@pytest.mark.parametrize(
+    ("rho", "delta", "epsilon"),
+    [  # as computed by OpenDP 0.16 (make_zCDP_to_approxDP), which searches with floats
+        (Fraction(1, 2), Fraction(1, 10**6), 5.22153444453),
+        (Fraction("2.56"), Fraction(1, 10**10), 17.1583087121),
+        (Fraction(1, 8), Fraction(1, 10**6), 2.41909317687),
+        (Fraction(1, 2), Fraction(1, 10**5), 4.72838698494),
+        (Fraction("4.5"), Fraction(1, 10**9), 22.8896138391),
+    ],
+)
+def test_the_tighter_bound_as_others_compute_it(rho, delta, epsilon):
+    assert float(zcdp_to_approximate(Zcdp(rho, REPLACE), delta).epsilon) == pytest.approx(epsilon, abs=1e-9)
+
+
+def test_the_noise_of_a_hundred_and_five_tables():
+    """Epsilon 1 at delta 2^-30: a standard deviation of 83.9 a cell (privacy.md, 6)."""
+    delta = Fraction(1, 2**30)
+    for deviation, enough in ((Fraction("83.8"), False), (Fraction("83.92"), True)):
+        rho = 105 / deviation**2  # squared L2 sensitivity 2*105, over 2 sigma^2
+        assert (zcdp_to_approximate(Zcdp(rho, REPLACE), delta).epsilon <= 1) is enough
+
+
+def gaussian_epsilon(rho: float, delta: float) -> float:
+    """The exact epsilon of the Gaussian mechanism with this rho (Balle and Wang 2018), by root finding."""
+    sigma = 1 / math.sqrt(2 * rho)
+
+    def excess(eps: float) -> float:
+        away = 1 / (2 * sigma)
+        return math.exp(log_ndtr(away - eps * sigma)) - math.exp(eps + log_ndtr(-away - eps * sigma)) - delta
+
+    return brentq(excess, 0, 1000, xtol=1e-12) if excess(0) > 0 else 0.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.fractions(min_value=Fraction(1, 1000), max_value=10, max_denominator=1000),
+    st.integers(2, 9).map(lambda k: Fraction(1, 10**k)),
+)
+def test_the_bounds_stand_in_order_above_the_exact_epsilon_of_a_gaussian(rho, delta):
+    """A Gaussian has this rho, so a sound conversion is never below its exact epsilon."""
+    simple = zcdp_to_approximate_simple(Zcdp(rho, REPLACE), delta)
+    tight = zcdp_to_approximate(Zcdp(rho, REPLACE), delta)
+    assert gaussian_epsilon(float(rho), float(delta)) <= float(tight.epsilon) + 1e-9
+    assert tight.epsilon < simple.epsilon
+
+
+@settings(max_examples=60, deadline=None)
+@given(RHOS, DELTAS)
+def test_the_tighter_bound_is_never_above_the_simple_one_and_both_are_rounded_up(rho, delta):
+    budget = Zcdp(rho, ADD)
+    simple, tight = zcdp_to_approximate_simple(budget, delta), zcdp_to_approximate(budget, delta)
+    assert tight.epsilon <= simple.epsilon
+    assert tight.delta == simple.delta == delta
+    assert tight.relation is ADD
+    for bound in (simple, tight):
+        assert (bound.epsilon * 10**12).denominator == 1
+    # (eps - rho)^2 >= 4 rho ln(1/delta), in fractions: the simple bound is not below the theorem's.
+    assert (simple.epsilon - rho) ** 2 >= 4 * rho * log_below(1 / delta)
+    less = simple.epsilon - 3 * UNIT - rho
+    assert less < 0 or less**2 <= 4 * rho * log_above(1 / delta)
+
+
+@settings(max_examples=40, deadline=None)
+@given(RHOS, DELTAS)
+def test_no_order_nearby_gives_a_much_better_bound(rho, delta):
+    found = float(zcdp_to_approximate(Zcdp(rho, REPLACE), delta).epsilon)
+    r, log_delta = float(rho), math.log(1 / delta)
+    middle = math.sqrt(log_delta / r)
+    for factor in (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 1.1, 1.3, 2.0, 5.0, 100.0):
+        more = middle * factor
+        inner = log_delta - more * math.log1p(1 / more) - math.log1p(more)
+        assert found <= max(0.0, r * (1 + more) + inner / more) + 1e-8 * (1 + found)
+
+
+@settings(deadline=None)
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9))
+def test_logarithms_are_bounded_from_both_sides(x):
+    low, high = log_below(x), log_above(x)
+    assert low <= high <= low + Fraction(1, 10**30)
+    assert float(low) == pytest.approx(math.log(x), abs=1e-12)
+
+
+def test_logarithms_of_known_numbers():
+    ten = Fraction("2.302585092994045684017991454684364207601101488628772976033")
+    assert log_below(Fraction(10)) <= ten <= log_above(Fraction(10)) + Fraction(1, 10**50)
+    assert log_below(Fraction(1)) == log_above(Fraction(1)) == 0
+    assert log_above(Fraction(1, 10**400)) < -921
+    assert log_below(Fraction(7, 9)) < log_above(Fraction(7, 9))  # artanh(-1/8), no rounding: the series has a tail
+    with pytest.raises(ValueError, match="above 0"):
+        log_above(Fraction(0))
+
+
+def test_extremes():
+    tiny = Fraction(1, 10**200)
+    assert zcdp_to_approximate(Zcdp(0, REPLACE), Fraction(1, 2)).epsilon == 0
+    assert 0 < zcdp_to_approximate(Zcdp(tiny, REPLACE), Fraction(1, 10**6)).epsilon <= UNIT
+    huge = zcdp_to_approximate(Zcdp(10**12, REPLACE), tiny)
+    assert huge == zcdp_to_approximate_simple(Zcdp(10**12, REPLACE), tiny)
+    assert zcdp_to_approximate(Zcdp(Fraction(1, 2), REPLACE), Fraction(9, 10)).epsilon == 0
+
+
+def test_adding_a_row_and_removing_one_is_replacing_one():
+    assert to_replace_one(PureEpsilon(Fraction(1, 3), ADD)) == PureEpsilon(Fraction(2, 3), REPLACE)
+    assert to_replace_one(Zcdp(Fraction(1, 3), ADD)) == Zcdp(Fraction(4, 3), REPLACE)
+    both = to_replace_one(ApproxDP(Fraction(1), Fraction(1, 10**6), ADD))
+    assert (both.epsilon, both.relation) == (2, REPLACE)
+    assert (1 + math.e) * 1e-6 <= float(both.delta) <= 2 * math.e * 1e-6 * 1.0001
+    with pytest.raises(PrivacyMismatchError, match="adding or removing"):
+        to_replace_one(PureEpsilon(1, REPLACE))
+
+
+def test_what_is_refused():
+    for delta in (Fraction(0), Fraction(1), Fraction(2)):
+        for convert in (zcdp_to_approximate, zcdp_to_approximate_simple):
+            with pytest.raises(ValueError, match="delta"):
+                convert(Zcdp(1, REPLACE), delta)
+    with pytest.raises(TypeError, match="exact fraction"):
+        zcdp_to_approximate(Zcdp(1, REPLACE), 1e-6)
+    with pytest.raises(PrivacyMismatchError, match="Zcdp"):
+        zcdp_to_approximate(PureEpsilon(1, REPLACE), Fraction(1, 2))
+    with pytest.raises(PrivacyMismatchError, match="PureEpsilon"):
+        pure_to_zcdp(Zcdp(1, REPLACE))

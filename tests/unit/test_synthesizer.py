@@ -1,0 +1,94 @@
+"""Single-party mode: fit charges a ledger, sample gives rows, the command writes a release."""
+
+import json
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+
+from common.errors import PrivityError, ProblemsFound
+from common.formats import require
+from common.privacy.ledger import Ledger
+from common.release import RELEASE_FILES, verify_release
+from party import DPSubn, OneWay
+from tests.harness.command import privity
+from tests.harness.tables import FIELDS, people, write_people
+
+SCHEMA = {"name": "people", "fields": FIELDS}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.mark.parametrize("kind", [DPSubn, OneWay])
+def test_fit_and_sample(kind, state):
+    fitted = kind("1.5", population="patients").fit(people(400), SCHEMA)
+    sample = fitted.sample(50, seed=3)
+    assert list(sample.columns) == [f["name"] for f in FIELDS]
+    assert len(sample) == 50
+    pd.testing.assert_frame_equal(sample, fitted.sample(50, seed=3))
+    assert not sample.equals(fitted.sample(50, seed=4))
+    assert fitted.spent == Fraction(3, 2)
+    assert (state / "privity" / "ledgers" / "patients.sqlite").exists()
+
+
+def test_the_repr_tells_settings_and_what_was_spent():
+    model = DPSubn("1", population="patients", settings={"largest_degree": 2})
+    assert repr(model) == "DPSubn(epsilon=1, largest_degree=2; not fitted)"
+    model.fit(people(200), SCHEMA)
+    model.fit(people(200), SCHEMA)
+    assert repr(model) == "DPSubn(epsilon=1, largest_degree=2; spent 2 on 'patients' so far)"
+
+
+def test_two_fits_draw_different_noise():
+    model = OneWay("0.1", population="patients")
+    first = model.fit(people(300), SCHEMA).record.measured[0][1].counts
+    second = model.fit(people(300), SCHEMA).record.measured[0][1].counts
+    assert (first != second).any()
+
+
+def test_the_total_is_kept_over_fits_and_objects(tmp_path):
+    file = tmp_path / "mine.sqlite"
+    OneWay("0.75", population="patients", total_epsilon="1", ledger=file).fit(people(100), SCHEMA)
+    again = DPSubn("0.5", population="patients", total_epsilon="1", ledger=file)
+    with pytest.raises(PrivityError, match="asked 1/2, 1/4 left of 1"):
+        again.fit(people(100), SCHEMA)
+    assert Ledger(file, "patients").spent() == Fraction(3, 4)
+    with pytest.raises(PrivityError, match="belongs to population 'patients'"):
+        OneWay("0.1", population="others", ledger=file).fit(people(100), SCHEMA)
+
+
+def test_a_fit_that_fails_before_it_asks_costs_nothing(tmp_path):
+    file = tmp_path / "mine.sqlite"
+    with pytest.raises(ProblemsFound):
+        OneWay("1", population="p", ledger=file).fit(people(10).assign(ward="east"), SCHEMA)
+    with pytest.raises(ProblemsFound):
+        OneWay("1", population="p", ledger=file, settings={"depth": 1}).fit(people(10), SCHEMA)
+    assert not file.exists()
+
+
+def test_the_command_writes_a_release_and_prints_the_running_total(tmp_path):
+    table, schema = write_people(tmp_path, 300)
+    ledger = tmp_path / "ledger.sqlite"
+    arguments = ["synthesize", "--data", table, "--schema", schema, "--epsilon", "0.5", "--population", "patients"]
+    for number in (1, 2):
+        done = privity(*arguments, "--ledger", ledger, "--total-epsilon", "1", "--out", tmp_path / f"release-{number}")
+        assert done.returncode == 0, done.stderr
+        assert f"epsilon 1/2 now, {Fraction(number, 2)} of 1 in all" in done.stdout
+    release = tmp_path / "release-1"
+    verify_release(release)
+    assert sorted(p.name for p in release.iterdir()) == sorted(RELEASE_FILES)
+    privacy = json.loads((release / "privacy.json").read_text())
+    require(privacy, "privacy", "privacy.json")
+    assert [o["observer"] for o in privacy["observers"]] == ["public"]
+    assert privacy["simulation"] is False
+    done = privity(*arguments, "--ledger", ledger, "--total-epsilon", "1", "--out", tmp_path / "release-3")
+    assert done.returncode == 1
+    assert "asked 1/2, 0 left of 1" in done.stderr
+    assert not (tmp_path / "release-3").exists()
+    shown = privity("party", "ledger", "--file", ledger, "--population", "patients")
+    assert shown.returncode == 0
+    assert "epsilon 1 spent" in shown.stdout
