@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from common.errors import Catalogue, PrivityError
+from common.formats import require
 from deploy.audit.auditor import Finding, audit
 from deploy.audit.catalogue import all_subjects, mechanisms
 from deploy.audit.report import as_document, as_markdown, as_table, console
@@ -46,7 +47,9 @@ def audit_command(
     findings: list[Finding] = list(audit(subjects, quick=quick, progress=progress))
     console().print(as_table(findings, "Privacy audit: claimed epsilon and what was observed (99.9 % lower bound)"))
     if json_out is not None:
-        write_text(json.dumps(as_document(findings, quick), indent=2) + "\n", json_out)
+        document = as_document(findings, quick)
+        require(document, "audit", str(json_out))
+        write_text(json.dumps(document, indent=2) + "\n", json_out)
     if markdown is not None:
         write_text(as_markdown(findings), markdown)
     broken = [f for f in findings if not f.holds]

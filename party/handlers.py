@@ -39,7 +39,8 @@ def select_pair(candidates: Sequence[AttributeParentPair], table: CodedTable, no
 def selection_sensitivity(candidates: Sequence[AttributeParentPair], domain: Sequence[int], rows: int) -> int:
     """Largest sensitivity of the candidates' integer scores, from public numbers only.
 
-    ``rows`` is the party's own n_k: with the larger n of all parties the noise would be too small.
+    ``rows`` is the party's own n_k, of which the integer scores are made too. (In units of R, which is the
+    score over 2 n^2, the n of all parties in its place would make the noise too small.)
     """
     return max(
         r_sensitivity(rows, domain[c.attribute], int(np.prod([domain[p] for p in c.parents], dtype=np.int64)))

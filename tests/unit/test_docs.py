@@ -39,6 +39,7 @@ FORMAT_OF_SECTION = {
     "marginals.json": "marginals",
     "model.json": "model",
     "evaluation.json": "evaluation",
+    "Audit findings": "audit",
 }
 
 
