@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from common.journal import MEMORY, Journal
 from common.privacy.cost import quotas
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.noise import share_variance
 from common.privacy.record import LAPLACE, NOISY_MAX, Cost, RunRecord
 from common.protocol.draws import DrawSeries
+from common.protocol.openings import OpeningSeries
 from common.protocol.secure_sum import split_tables
 from common.protocol.steps import Round, Select
 from common.statistics import Marginal, NoisyTable
@@ -41,21 +44,36 @@ class InProcessSession:
         ]
         self._allowance = Allowance(epsilon, epsilon)
         self._steps = 0
+        self._running: np.ndarray | int = 0
 
     def _next_name(self, phase: str) -> str:
         self._steps += 1
         return f"{self._steps}-{phase}"
 
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
-        round_ = Round("benchmark", phase, self._next_name(phase), tuple(tables), epsilon)
-        vector = sum(r.noisy_vector(round_, self._quota, self._allowance) for r in self.releases)
+        return await self._open_round(Round("benchmark", phase, self._next_name(phase), tuple(tables), epsilon))
+
+    def openings(
+        self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
+    ) -> OpeningSeries:
+        return OpeningSeries("benchmark", phase, self._next_name(phase), tables, epsilon, weights, self._open_round)
+
+    async def _open_round(self, round_: Round) -> list[NoisyTable]:
+        parts = [r.noisy_vector(round_, self._quota, self._allowance, place) for place, r in enumerate(self.releases)]
+        vector = sum(parts)
+        if round_.replacement is not None and round_.replacement.previous is not None:
+            vector = vector + self._running
+        self._running = vector
+        covered = [place for place in range(len(self.releases)) if round_.covers(place)]
         variance = len(self.releases) * share_variance(round_.scale, self._quota)
+        rows = sum(self.party_rows[place] for place in covered)
         opened = [
-            NoisyTable(table, counts, round_.scale, variance, self.rows)
+            NoisyTable(table, counts, round_.scale, variance, rows)
             for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
         ]
-        self.record.add_cost(Cost(phase, LAPLACE, epsilon, self.names))
-        self.record.add_tables(phase, opened)
+        payers = tuple(self.names[place] for place in covered)
+        self.record.add_cost(Cost(round_.phase, LAPLACE, round_.cost, payers))
+        self.record.add_tables(round_.phase, opened)
         return opened
 
     def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> DrawSeries:

@@ -32,6 +32,14 @@ SYNTHESIS = "synthesis"
 CLOSE_SECONDS = 10
 
 
+def unpacked_bytes(plan: RunPlan, cells: int) -> int:
+    """What one party would move for these cells without packing: a ciphertext a cell, there and back.
+
+    The count of Su et al. (ICDE 2016, section VI-F) for each party, at this run's key length.
+    """
+    return 2 * cells * paillier.PublicKey(plan.modulus, allow_small=True).ciphertext_bytes
+
+
 @dataclass(frozen=True)
 class RunRequest:
     """What the operator asked for; see common/formats/run_request.schema.json."""
@@ -170,6 +178,9 @@ class RunDriver:
             "schema_digest": self._schema.digest,
             "plan_digest": plan.digest,
             "bytes": self.meter.bytes,
+            "rounds": self.meter.rounds,
+            "cells": self.meter.cells,
+            "unpacked_bytes": {phase: unpacked_bytes(plan, cells) for phase, cells in self.meter.cells.items()},
             "ciphertexts": self.meter.ciphertexts,
             "seconds": {phase: round(value, digits) for phase, value in self.meter.seconds.items()},
         }

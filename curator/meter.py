@@ -20,10 +20,12 @@ class Meter:
         self.bytes: dict[str, dict[str, int]] = {}
         self.seconds: dict[str, float] = {}
         self.ciphertexts: dict[str, int] = {}
+        self.rounds: dict[str, int] = {}
+        self.cells: dict[str, int] = {}
         self._listener = listener
         self._phase = "start"
         self._entered = time.monotonic()
-        self._done = self._parties = self._cells = 0
+        self._done = self._parties = 0
         self._epsilon = Fraction(0)
 
     def enter(self, phase: str) -> None:
@@ -59,11 +61,18 @@ class Meter:
         self._tell()
 
     def charged(self, record: RunRecord, cells: int = 0) -> None:
-        """Something was charged, and perhaps cells were opened for it."""
-        self._cells += cells
+        """Something was charged, and perhaps a round's cells were opened for it."""
+        if cells:
+            self.exchanged(cells)
         payers = {payer for cost in record.costs for payer in cost.payers}
         self._epsilon = max((record.epsilon(payer) for payer in payers), default=Fraction(0))
         self._tell()
+
+    def exchanged(self, cells: int = 0) -> None:
+        """One more exchange with parties that all wait for: a secure sum of so many cells, or a draw."""
+        self.rounds[self._phase] = self.rounds.get(self._phase, 0) + 1
+        if cells:
+            self.cells[self._phase] = self.cells.get(self._phase, 0) + cells
 
     def _tell(self) -> None:
         total = sum(sum(parties.values()) for parties in self.bytes.values())
@@ -72,7 +81,7 @@ class Meter:
                 phase=self._phase,
                 done=self._done,
                 parties=self._parties,
-                cells=self._cells,
+                cells=sum(self.cells.values()),
                 ciphertexts=sum(self.ciphertexts.values()),
                 bytes=total,
                 epsilon=self._epsilon,

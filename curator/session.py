@@ -24,6 +24,7 @@ from common.privacy.record import NOISY_MAX, SHARED_LAPLACE, Cost, RunRecord
 from common.protocol.draws import DrawSeries
 from common.protocol.limits import check_scale, check_tables
 from common.protocol.manifest import Manifest
+from common.protocol.openings import OpeningSeries
 from common.protocol.plan import RunPlan
 from common.protocol.secure_sum import RoundContext, open_sum, split_tables
 from common.protocol.steps import (
@@ -77,6 +78,7 @@ class NetworkSession:
         self._meter = meter
         self._steps = 0
         self._rounds = 0
+        self._last_round: Round | None = None
 
     @property
     def _members(self) -> tuple[str, ...]:
@@ -96,20 +98,33 @@ class NetworkSession:
                 )
 
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
-        check_tables(tables, self.schema.names, self.schema.domain)
-        round_ = Round(self.plan.spec.run, phase, self._next_name(phase), tuple(tables), epsilon)
-        check_scale(round_.scale)
-        self._reserve(Cost(phase, SHARED_LAPLACE, round_.cost, self._members))
+        return await self._open_round(Round(self.plan.spec.run, phase, self._next_name(phase), tuple(tables), epsilon))
+
+    def openings(
+        self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
+    ) -> OpeningSeries:
+        name = self._next_name(phase)
+        return OpeningSeries(self.plan.spec.run, phase, name, tables, epsilon, weights, self._open_round)
+
+    async def _open_round(self, round_: Round) -> list[NoisyTable]:
+        """Open one round and charge it to everybody whose rows are in it."""
+        check_tables(round_.tables, self.schema.names, self.schema.domain)
+        check_scale(round_.widest_scale)
+        covered = [place for place in range(self.plan.parties) if round_.covers(place)]
+        payers = tuple(self._members[place] for place in covered)
+        self._reserve(Cost(round_.phase, SHARED_LAPLACE, round_.cost, payers))
         self._rounds += 1
-        self._meter.enter(phase)
+        self._meter.enter(round_.phase)
         vector = await self._opened(round_)
         variance = self.plan.parties * share_variance(round_.scale, self.plan.noise_quota)
+        rows = sum(self.party_rows[place] for place in covered)
         opened = [
-            NoisyTable(table, counts, round_.scale, variance, self.rows)
+            NoisyTable(table, counts, round_.scale, variance, rows)
             for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
         ]
-        self.record.add_tables(phase, opened)
+        self.record.add_tables(round_.phase, opened)
         self._meter.charged(self.record, vector.size)
+        self._last_round = round_
         return opened
 
     def combiner(self, attempt: int) -> str:
@@ -124,12 +139,20 @@ class NetworkSession:
         if stored is None:
             context, product = await self._product(round_)
             # Only one product of a round is ever decrypted: the first one that is in the journal.
-            hexadecimal = canonical_bytes([format(c, "x") for c in product])
-            first = self._journal.record(f"{run}/product/{name}", round_.digest, hexadecimal)
-            ciphertexts = [int(c, 16) for c in parse(first)]
+            first = self._journal.record(f"{run}/product/{name}", round_.digest, _product_bytes(product))
+            ciphertexts = _product_numbers(first)
             vector = await asyncio.to_thread(open_sum, ciphertexts, context, self._secret)
             stored = self._journal.record(f"{run}/opened/{name}", round_.digest, vector.astype("<i8").tobytes())
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
+
+    def _base(self, round_: Round) -> tuple[int, ...]:
+        """The running sum that the round changes: the product of the opening before it, none for others."""
+        previous = self._last_round
+        if round_.replacement is None or round_.replacement.previous is None or previous is None:
+            return ()
+        stored = self._journal.recall(f"{round_.run}/product/{previous.round}", previous.digest)
+        assert stored is not None
+        return tuple(_product_numbers(stored))
 
     async def _product(self, round_: Round) -> tuple[RoundContext, Sequence[int]]:
         """The product of all members' ciphertexts; another combiner is tried if one falls silent."""
@@ -142,7 +165,8 @@ class NetworkSession:
                 *(self._contribution(member, Contribute(round_, attempt, combiner)) for member in self._members)
             )
             self._meter.sent(context.layout.plaintexts * (len(self._members) + 1))
-            combine = Combine(round_, attempt, combiner, tuple(zip(self._members, blobs, strict=True)))
+            sent = tuple(zip(self._members, blobs, strict=True))
+            combine = Combine(round_, attempt, combiner, sent, self._base(round_))
             try:
                 product = await self._ask(combiner, combine, round_.phase, Product)
             except PrivityError as error:
@@ -182,4 +206,13 @@ class NetworkSession:
             if not 0 <= reply.index < len(step.candidates):
                 raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the choice is none of the candidates")
             stored = self._journal.record(key, digest, str(reply.index).encode())
+        self._meter.exchanged()
         return int(stored)
+
+
+def _product_bytes(product: Sequence[int]) -> bytes:
+    return canonical_bytes([format(c, "x") for c in product])
+
+
+def _product_numbers(stored: bytes) -> list[int]:
+    return [int(c, 16) for c in parse(stored)]

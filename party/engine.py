@@ -169,7 +169,8 @@ class PartyEngine:
     def _contribute(self, step: Contribute) -> Reply:
         context = self._context(step)
         plan = context.plan
-        vector = self._releases.noisy_vector(step.round, plan.noise_quota, self._policy.allowance(plan.spec))
+        position = plan.spec.members.index(self.party)
+        vector = self._releases.noisy_vector(step.round, plan.noise_quota, self._policy.allowance(plan.spec), position)
         return Contribution(secure_sum.contribute(vector, context, self.party, self._identity))
 
     def _combine(self, step: Combine) -> Reply:
@@ -182,7 +183,7 @@ class PartyEngine:
         )
         if own is None:
             raise self._refusal(step, "this party did not contribute to the round")
-        return Product(tuple(secure_sum.combine(step.blobs, context, self._identity)))
+        return Product(tuple(secure_sum.combine(step.blobs, context, self._identity, step.base)))
 
     def _select(self, step: Select) -> Reply:
         plan = self._plan(step)

@@ -13,6 +13,7 @@ from common.privacy.ledger import Allowance
 from common.privacy.noise import share_variance
 from common.privacy.record import LAPLACE, NOISY_MAX, Cost, RunRecord
 from common.protocol.draws import DrawSeries
+from common.protocol.openings import OpeningSeries
 from common.protocol.secure_sum import split_tables
 from common.protocol.steps import Round, Select
 from common.schema import Schema
@@ -47,15 +48,22 @@ class LocalSession:
         return f"{self._steps}-{phase}"
 
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
-        round_ = Round(self.run, phase, self._next_name(phase), tuple(tables), epsilon)
+        return await self._open_round(Round(self.run, phase, self._next_name(phase), tuple(tables), epsilon))
+
+    def openings(
+        self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
+    ) -> OpeningSeries:
+        return OpeningSeries(self.run, phase, self._next_name(phase), tables, epsilon, weights, self._open_round)
+
+    async def _open_round(self, round_: Round) -> list[NoisyTable]:
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
         variance = share_variance(round_.scale, ALONE)
         opened = [
             NoisyTable(table, counts, round_.scale, variance, self.rows)
             for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
         ]
-        self.record.add_cost(Cost(phase, LAPLACE, epsilon, (self._releases.party,)))
-        self.record.add_tables(phase, opened)
+        self.record.add_cost(Cost(round_.phase, LAPLACE, round_.cost, (self._releases.party,)))
+        self.record.add_tables(round_.phase, opened)
         return opened
 
     def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> DrawSeries:

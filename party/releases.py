@@ -67,27 +67,60 @@ class ChargedReleases:
             state.update(column.tobytes())
         return state.hexdigest()
 
-    def noisy_vector(self, round_: Round, quota: int, allowance: Allowance) -> np.ndarray:
-        """Counts of the round's tables plus this party's noise share; the same at every repetition.
+    def noisy_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> np.ndarray:
+        """This party's part of a round: its counts, where they enter, plus its noise share.
+
+        In a round that replaces noise the share of the opening before is taken out again. The same vector
+        at every repetition.
 
         Args:
             quota: q = K - t; any q parties' shares sum to a discrete Laplace variable of the scale.
+            position: of this party among the members of the plan, from 0.
         Returns:
             int64 of shape (cells,).
         """
         check_tables(round_.tables, self.schema.names, self.schema.domain)
+        check_scale(round_.widest_scale)
         check_scale(round_.scale)
         label = f"{round_.run}/vector/{round_.round}"
 
         def answer() -> bytes:
             cells = count_cells(round_.tables, self.schema.domain)
-            noise = noise_share(round_.scale, quota, cells, self._entropy(label))
-            return handlers.noisy_counts(round_.tables, self._table, noise).astype("<i8").tobytes()
+            share = self._new_share(round_, quota, cells, label)
+            change = share - self._old_share(round_, cells)
+            if round_.adds_rows(position):
+                change = handlers.noisy_counts(round_.tables, self._table, change)
+            return change.astype("<i8").tobytes()
 
         # A share of another quota is another answer: it must not pass for this one.
-        content = digest({"round": round_.digest, "quota": quota})
-        charge = Charge(round_.run, f"round/{round_.round}", round_.cost)
-        stored = self._answer_once(label, content, charge, allowance, answer)
+        content = digest({"round": round_.digest, "quota": quota, "position": position})
+        cost = round_.cost if round_.covers(position) else Fraction(0)
+        stored = self._answer_once(label, content, Charge(round_.run, f"round/{round_.round}", cost), allowance, answer)
+        if round_.replacement is not None and round_.replacement.last:
+            self.journal.erase(f"{round_.run}/share/")
+        return np.frombuffer(stored, dtype="<i8").astype(np.int64)
+
+    def _old_share(self, round_: Round, cells: int) -> np.ndarray:
+        """The share that this party has in the running sum; zeros if there is none yet."""
+        r = round_.replacement
+        if r is None or r.previous is None:
+            return np.zeros(cells, dtype=np.int64)
+        stored = self.journal.recall(f"{round_.run}/share/{r.previous}", r.series(r.previous_coverage))
+        if stored is None or len(stored) != 8 * cells:
+            reason = f"this party has no share in the opening {r.previous}"
+            raise PrivityError(Catalogue.ROUND_REFUSED, round=round_.round, reason=reason)
+        return np.frombuffer(stored, dtype="<i8").astype(np.int64)
+
+    def _new_share(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
+        """A fresh share; kept if a later opening must take it out again."""
+        r = round_.replacement
+        if r is None or r.last:
+            return noise_share(round_.scale, quota, cells, self._entropy(label))
+        key, content = f"{round_.run}/share/{round_.round}", r.series(r.coverage)
+        stored = self.journal.recall(key, content)
+        if stored is None:
+            share = noise_share(round_.scale, quota, cells, self._entropy(label))
+            stored = self.journal.record(key, content, share.astype("<i8").tobytes())
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
 
     def select(self, step: Select, allowance: Allowance) -> int:

@@ -146,10 +146,11 @@ class Ledger:
         Raises:
             PrivityError: budget-exhausted, step-changed if this step was charged another amount, or
                 ledger-unusable.
-            ValueError: the amount is not positive; a refund is impossible.
+            ValueError: the amount is negative; a refund is impossible. (An amount of 0 is a line too: it
+                marks an answer that holds no rows and must still be given once.)
         """
-        if charge.epsilon <= 0 or charge.delta < 0:
-            raise ValueError("a charge is a positive amount")
+        if charge.epsilon < 0 or charge.delta < 0:
+            raise ValueError("a charge is not negative")
         with self._lock, self._told(), self._transaction():
             before = self._entries()
             for earlier in (entry.charge for entry in before):

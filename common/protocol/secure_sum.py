@@ -28,7 +28,7 @@ from common.errors import Catalogue, PrivityError
 from common.protocol.limits import check_tables, count_cells
 from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
-from common.protocol.steps import Round
+from common.protocol.steps import Replacement, Round
 from common.schema import Schema
 
 
@@ -48,6 +48,16 @@ class RoundContext:
             reason = f"{self.combiner} may not be combiner"
             raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round.round, reason=reason)
         check_tables(self.round.tables, self.schema.names, self.schema.domain)
+        if self.round.replacement is not None:
+            self._check_replacement(self.round.replacement)
+
+    def _check_replacement(self, r: Replacement) -> None:
+        # Rows never leave the running sum: an opening must be charged to all that are in it.
+        grows = 0 <= r.previous_coverage <= r.coverage <= self.plan.parties
+        first = (r.previous is None) == (r.previous_coverage == 0)
+        if not grows or not first or r.coverage < 1 or r.widest > self.round.epsilon:
+            reason = "its coverage or its layout does not fit a running sum"
+            raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round.round, reason=reason)
 
     @property
     def cells(self) -> int:
@@ -63,7 +73,7 @@ class RoundContext:
     def layout(self) -> Layout:
         return plan_layout(
             rows=self.plan.rows,
-            scale=self.round.scale,
+            scale=self.round.widest_scale,
             cells=self.cells,
             parties=self.plan.parties,
             tolerate=self.plan.spec.tolerate,
@@ -123,8 +133,16 @@ def contribute(noisy: np.ndarray, context: RoundContext, party: str, identity: I
     return sealing.seal(payload, sealed_to, context.binding(party), identity.signing)
 
 
-def combine(blobs: Sequence[tuple[str, sealing.SealedBlob]], context: RoundContext, identity: Identity) -> list[int]:
-    """The combiner's part: exactly one valid blob from each member, or nothing at all."""
+def combine(
+    blobs: Sequence[tuple[str, sealing.SealedBlob]],
+    context: RoundContext,
+    identity: Identity,
+    base: Sequence[int] = (),
+) -> list[int]:
+    """The combiner's part: exactly one valid blob from each member, or nothing at all.
+
+    ``base`` is the running sum that the blobs change; a round by itself has none.
+    """
     refuse = Catalogue.BLOB_REFUSED
     name = context.round.round
     if sorted(sender for sender, _ in blobs) != sorted(context.plan.spec.members):
@@ -132,6 +150,15 @@ def combine(blobs: Sequence[tuple[str, sealing.SealedBlob]], context: RoundConte
     public = context.public_key
     count = context.layout.plaintexts
     vectors = []
+    replaces = context.round.replacement is not None and context.round.replacement.previous is not None
+    if replaces or base:
+        try:
+            paillier.check_ciphertexts(public, list(base))
+        except ValueError as error:
+            raise PrivityError(refuse, round=name, reason=f"the running sum: {error}") from error
+        if not replaces or len(base) != count:
+            raise PrivityError(refuse, round=name, reason="the running sum does not fit the round")
+        vectors.append(list(base))
     for sender, blob in blobs:
         try:
             payload = sealing.open_sealed(

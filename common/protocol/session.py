@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from common.protocol.openings import OpeningSeries
 from common.schema import Schema
 from common.statistics import AttributeParentPair, Marginal, NoisyTable
 
@@ -49,6 +50,16 @@ class Session(Protocol):
 
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
         """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all."""
+        ...
+
+    def openings(
+        self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
+    ) -> OpeningSeries:
+        """Openings of a running sum over more and more parties; the first party pays ``epsilon`` in all.
+
+        ``weights`` are one for each party, exact, together 1: a weight above 0 opens the sum after that
+        party with this part of ``epsilon``. Each opening carries one noise of its own scale.
+        """
         ...
 
     def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> Selection:

@@ -56,6 +56,39 @@ class Begin:
 
 
 @dataclass(frozen=True)
+class Replacement:
+    """That a round is one opening of a running sum, in which new noise takes the place of the old.
+
+    Attributes:
+        coverage: the rows of the first ``coverage`` members of the plan are in the opened sum.
+        previous: the opening before it, None for the first one; every member takes its old share out.
+        previous_coverage: whose rows were in that one, 0 for the first.
+        widest: the smallest epsilon of any opening of the series. The layout is made for its noise and
+            stays, because slots of different layouts cannot be added to each other.
+        last: no opening follows: old shares are erased.
+    """
+
+    coverage: int
+    previous: str | None
+    previous_coverage: int
+    widest: Fraction
+    last: bool
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "coverage": self.coverage,
+            "previous": self.previous,
+            "previous_coverage": self.previous_coverage,
+            "widest": str(self.widest),
+            "last": self.last,
+        }
+
+    def series(self, coverage: int) -> str:
+        """What a kept share must belong to, so that the right one is taken out."""
+        return digest({"coverage": coverage, "widest": str(self.widest)})
+
+
+@dataclass(frozen=True)
 class Round:
     """One secure sum over all members of the plan: which tables, at which price.
 
@@ -67,6 +100,7 @@ class Round:
     round: str
     tables: tuple[Marginal, ...]
     epsilon: Fraction
+    replacement: Replacement | None = None
 
     @property
     def cost(self) -> Fraction:
@@ -85,11 +119,25 @@ class Round:
             "round": self.round,
             "tables": [list(t) for t in self.tables],
             "epsilon": str(self.epsilon),
+            "replacement": None if self.replacement is None else self.replacement.content(),
         }
 
     @cached_property
     def digest(self) -> str:
         return digest(self.content())
+
+    @property
+    def widest_scale(self) -> Fraction:
+        """b of the largest noise that shares this round's layout."""
+        return self.scale if self.replacement is None else noise_scale(len(self.tables), self.replacement.widest)
+
+    def covers(self, position: int) -> bool:
+        """Whether the rows of the member at this position (from 0) are in the opened sum."""
+        return self.replacement is None or position < self.replacement.coverage
+
+    def adds_rows(self, position: int) -> bool:
+        """Whether they enter in this round: later openings have them already."""
+        return self.covers(position) and (self.replacement is None or position >= self.replacement.previous_coverage)
 
 
 @dataclass(frozen=True)
@@ -123,12 +171,16 @@ class Contribute:
 
 @dataclass(frozen=True)
 class Combine:
-    """Open every member's sealed ciphertexts, multiply, re-randomise, return the product only."""
+    """Open every member's sealed ciphertexts, multiply, re-randomise, return the product only.
+
+    ``base`` is the running sum: the product of the opening whose noise this round replaces.
+    """
 
     round: Round
     attempt: int
     combiner: str
     blobs: tuple[tuple[str, SealedBlob], ...]
+    base: tuple[int, ...] = ()
 
     cost = FREE
 
@@ -149,6 +201,7 @@ class Combine:
             "blobs": [
                 [sender, hashlib.sha256(blob.signature + blob.ciphertext).hexdigest()] for sender, blob in self.blobs
             ],
+            "base": [format(c, "x") for c in self.base],
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from google.protobuf.message import DecodeError
 
@@ -42,7 +42,13 @@ def encode_step(step: steps.Step) -> bytes:
         case steps.Combine():
             blobs = [_blob(sender, blob) for sender, blob in step.blobs]
             message.combine.CopyFrom(
-                pb.Combine(round=_round(step.round), attempt=step.attempt, combiner=step.combiner, blobs=blobs)
+                pb.Combine(
+                    round=_round(step.round),
+                    attempt=step.attempt,
+                    combiner=step.combiner,
+                    blobs=blobs,
+                    base=_numbers(step.base),
+                )
             )
         case steps.Select():
             pairs = [pb.AttributeParentPair(attribute=c.attribute, parents=c.parents) for c in step.candidates]
@@ -70,7 +76,7 @@ def decode_step(data: bytes) -> steps.Step:
             case "combine":
                 c = message.combine
                 blobs = tuple((b.sender, SealedBlob(b.ciphertext, b.signature)) for b in c.blobs)
-                step = steps.Combine(_to_round(message.run, c.round), c.attempt, c.combiner, blobs)
+                step = steps.Combine(_to_round(message.run, c.round), c.attempt, c.combiner, blobs, _to_numbers(c.base))
             case "select":
                 s = message.select
                 pairs = tuple(AttributeParentPair(p.attribute, tuple(p.parents)) for p in s.candidates)
@@ -96,8 +102,7 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
         case steps.Contribution():
             message.contribution.CopyFrom(_blob("", reply.blob))
         case steps.Product():
-            numbers = [c.to_bytes((c.bit_length() + 7) // 8 or 1, "big") for c in reply.ciphertexts]
-            message.product.CopyFrom(pb.Product(ciphertexts=numbers))
+            message.product.CopyFrom(pb.Product(ciphertexts=_numbers(reply.ciphertexts)))
         case steps.Choice():
             message.choice.CopyFrom(pb.Choice(index=reply.index))
         case steps.Refusal():
@@ -119,7 +124,7 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
                 blob = message.contribution
                 reply = steps.Contribution(SealedBlob(blob.ciphertext, blob.signature))
             case "product":
-                reply = steps.Product(tuple(int.from_bytes(c, "big") for c in message.product.ciphertexts))
+                reply = steps.Product(_to_numbers(message.product.ciphertexts))
             case "choice":
                 reply = steps.Choice(message.choice.index)
             case "refusal":
@@ -132,14 +137,39 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
     return message.run, message.key, reply
 
 
+def _numbers(numbers: Iterable[int]) -> list[bytes]:
+    return [c.to_bytes((c.bit_length() + 7) // 8 or 1, "big") for c in numbers]
+
+
+def _to_numbers(texts: Iterable[bytes]) -> tuple[int, ...]:
+    return tuple(int.from_bytes(c, "big") for c in texts)
+
+
 def _round(round_: steps.Round) -> pb.Round:
     tables = [pb.Attributes(index=t) for t in round_.tables]
-    return pb.Round(phase=round_.phase, round=round_.round, tables=tables, epsilon=str(round_.epsilon))
+    message = pb.Round(phase=round_.phase, round=round_.round, tables=tables, epsilon=str(round_.epsilon))
+    if round_.replacement is not None:
+        r = round_.replacement
+        message.replacement.CopyFrom(
+            pb.Replacement(
+                coverage=r.coverage,
+                previous=r.previous,
+                previous_coverage=r.previous_coverage,
+                widest=str(r.widest),
+                last=r.last,
+            )
+        )
+    return message
 
 
 def _to_round(run: str, message: pb.Round) -> steps.Round:
     tables: tuple[Marginal, ...] = tuple(tuple(t.index) for t in message.tables)
-    return steps.Round(run, message.phase, message.round, tables, positive_fraction(message.epsilon))
+    replacement = None
+    if message.HasField("replacement"):
+        r = message.replacement
+        previous = r.previous if r.HasField("previous") else None
+        replacement = steps.Replacement(r.coverage, previous, r.previous_coverage, positive_fraction(r.widest), r.last)
+    return steps.Round(run, message.phase, message.round, tables, positive_fraction(message.epsilon), replacement)
 
 
 def _blob(sender: str, blob: SealedBlob) -> pb.Blob:

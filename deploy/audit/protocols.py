@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from common.privacy.cost import noise_scale
+from common.protocol.openings import OpeningSeries, schedule_weights
 from common.protocol.plan import RunPlan
 from common.protocol.secure_sum import open_sum
 from common.protocol.steps import Combine, Contribute, Contribution, Product, Round
@@ -82,7 +83,8 @@ def begin(consortium: Consortium, tolerate: int) -> RunPlan:
 
 def own_vector(member: Member, plan: RunPlan, round_: Round) -> np.ndarray:
     """What this party knows of its own part in the round: the stored vector, given again by its releases."""
-    return member.releases.noisy_vector(round_, plan.noise_quota, UNLIMITED)
+    position = plan.spec.members.index(member.name)
+    return member.releases.noisy_vector(round_, plan.noise_quota, UNLIMITED, position)
 
 
 def remaining(
@@ -214,6 +216,54 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
     return Subject("two rounds", f"eps {epsilon}, {setting}", epsilon, sample, runs, quick)
 
 
+def openings(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """A running sum with noise replacement: all openings that hold the row, together and one by one.
+
+    The claim is what the party with the replaced row pays: the openings after it entered.
+    """
+    weights = schedule_weights(schedule, setting.parties)
+    claim = epsilon * sum(weights[setting.at :], Fraction(0))
+    first = next(place for place, k in enumerate(_covered(weights)) if k > setting.at)
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = flipped_row(world, setting.rows, setting.at, ATTRIBUTES)
+        views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
+        charged = PLENTY
+        marginals = tuple((a,) for a in range(ATTRIBUTES))
+        for batch in _batches(count, ATTRIBUTES):
+            consortium = consortium_of(tables, source, batch)
+            plan = begin(consortium, setting.tolerate)
+            series = consortium.session(plan).openings("audit", marginals, ATTRIBUTES * epsilon, weights)
+            opened = asyncio.run(_all_openings(series))
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
+            for name, group in setting.observers().items():
+                known = np.zeros_like(opened[0])
+                found = []
+                for place, round_ in enumerate(series.rounds):
+                    known = known + sum(
+                        (own_vector(consortium.parties[member], plan, round_) for member in group), np.zeros_like(known)
+                    )
+                    if place >= first:
+                        inside = [k for k in range(setting.parties) if round_.covers(k) and name_of(k) not in group]
+                        rows = sum(setting.rows[k] for k in inside)
+                        left = (opened[place] - known).reshape(-1, 2)
+                        zero, one = counts_of_zeros(rows, 0), counts_of_zeros(rows, 1)
+                        scale = noise_scale(ATTRIBUTES, round_.epsilon)
+                        found.append(statistics(left, zero, one, scale, shape_of(setting, group)))
+                views[name].append(np.concatenate([sum(found), found[-1]], axis=1))
+        return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
+
+    return Subject("noise replacement", f"eps {epsilon}, {schedule}, {setting}", claim, sample, runs, quick)
+
+
+def _covered(weights: Sequence[Fraction]) -> list[int]:
+    return [k for k, weight in enumerate(weights, start=1) if weight]
+
+
+async def _all_openings(series: OpeningSeries) -> list[np.ndarray]:
+    return [np.concatenate([t.counts for t in await series.open()]) for _ in range(len(series))]
+
+
 def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
     """Draws at one of several parties of unlike size, through session and engines."""
     others = 8
@@ -261,6 +311,9 @@ def protocol_subjects() -> list[Subject]:
         repeated_round(Setting((3, 4, 5), 1, 1), one, 30_000, 0),
         two_rounds(unlike, one, 30_000, 4_500),
         two_rounds(Setting((3, 4, 5), 2, 0), one, 24_000, 0),
+        openings(Setting((3, 4, 5), 1, 0), "uniform", one, 60_000, 6_000),
+        openings(Setting((3, 4, 5), 1, 1), "back-loaded", one, 60_000, 0),
+        openings(Setting((2, 3, 4, 5), 2, 3), "uniform", Fraction(2), 40_000, 0),
         network_selection(Setting((10, 30), 1, 0), one, 6_000, 640),
         network_selection(Setting((10, 30), 1, 1), one, 4_000, 0),
         network_selection(Setting((8, 10, 40), 1, 1), one, 3_000, 0),

@@ -250,7 +250,7 @@ def test_combiner_and_curator_together_learn_only_the_sum() -> None:
     pooled = paillier.decrypt(consortium.secret, paillier.ciphertexts_from_bytes(consortium.public, payload))
 
     victim = consortium.parties[name]
-    vector = victim.releases.noisy_vector(round_, plan.noise_quota, victim.engine._policy.allowance(plan.spec))
+    vector = victim.releases.noisy_vector(round_, plan.noise_quota, victim.engine._policy.allowance(plan.spec), 1)
     pads = masks.zero_sum_masks(
         mask_keys(victim.identity, name, plan, consortium.manifest),
         name,

@@ -139,11 +139,11 @@ def test_another_amount_for_a_charged_step_is_refused(other):
     assert ledger.spent() == Fraction(1, 4)
 
 
-@pytest.mark.parametrize("amount", [0, -1, "-1/2"])
+@pytest.mark.parametrize("amount", ["-1/100", -1, "-1/2"])
 def test_nothing_is_ever_refunded(amount):
     ledger = book()
     charge(ledger, "a", "1/2")
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ValueError, match="not negative"):
         charge(ledger, "b", amount)
     assert ledger.spent() == Fraction(1, 2)
 

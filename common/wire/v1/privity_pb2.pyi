@@ -57,16 +57,32 @@ class Begin(_message.Message):
     def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
 
 class Round(_message.Message):
-    __slots__ = ("phase", "round", "tables", "epsilon")
+    __slots__ = ("phase", "round", "tables", "epsilon", "replacement")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     TABLES_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
+    REPLACEMENT_FIELD_NUMBER: _ClassVar[int]
     phase: str
     round: str
     tables: _containers.RepeatedCompositeFieldContainer[Attributes]
     epsilon: str
-    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ...) -> None: ...
+    replacement: Replacement
+    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ...) -> None: ...
+
+class Replacement(_message.Message):
+    __slots__ = ("coverage", "previous", "previous_coverage", "widest", "last")
+    COVERAGE_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_COVERAGE_FIELD_NUMBER: _ClassVar[int]
+    WIDEST_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    coverage: int
+    previous: str
+    previous_coverage: int
+    widest: str
+    last: bool
+    def __init__(self, coverage: _Optional[int] = ..., previous: _Optional[str] = ..., previous_coverage: _Optional[int] = ..., widest: _Optional[str] = ..., last: _Optional[bool] = ...) -> None: ...
 
 class Attributes(_message.Message):
     __slots__ = ("index",)
@@ -85,16 +101,18 @@ class Contribute(_message.Message):
     def __init__(self, round: _Optional[_Union[Round, _Mapping]] = ..., attempt: _Optional[int] = ..., combiner: _Optional[str] = ...) -> None: ...
 
 class Combine(_message.Message):
-    __slots__ = ("round", "attempt", "combiner", "blobs")
+    __slots__ = ("round", "attempt", "combiner", "blobs", "base")
     ROUND_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     COMBINER_FIELD_NUMBER: _ClassVar[int]
     BLOBS_FIELD_NUMBER: _ClassVar[int]
+    BASE_FIELD_NUMBER: _ClassVar[int]
     round: Round
     attempt: int
     combiner: str
     blobs: _containers.RepeatedCompositeFieldContainer[Blob]
-    def __init__(self, round: _Optional[_Union[Round, _Mapping]] = ..., attempt: _Optional[int] = ..., combiner: _Optional[str] = ..., blobs: _Optional[_Iterable[_Union[Blob, _Mapping]]] = ...) -> None: ...
+    base: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, round: _Optional[_Union[Round, _Mapping]] = ..., attempt: _Optional[int] = ..., combiner: _Optional[str] = ..., blobs: _Optional[_Iterable[_Union[Blob, _Mapping]]] = ..., base: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Blob(_message.Message):
     __slots__ = ("sender", "ciphertext", "signature")

@@ -1,0 +1,255 @@
+"""Openings of a running sum: rows enter party by party, and one shared noise takes the place of another."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from common.counting import contingency_tables
+from common.crypto import paillier
+from common.errors import PrivityError
+from common.protocol.openings import schedule_weights
+from common.protocol.secure_sum import open_sum
+from common.protocol.steps import Combine, Contribute, Contribution, Product, Refusal, Replacement, Round
+from tests.harness.consortium import TestConsortium, make_consortium
+
+TABLES = ((0, 1), (1, 2))
+DOMAIN = (3, 4, 2)
+# So large an epsilon that the noise is 0 but for a chance below 1e-20.
+NO_NOISE = Fraction(900)
+
+
+def true_counts(consortium: TestConsortium, parties: int, tables=TABLES) -> np.ndarray:
+    names = list(consortium.parties)[:parties]
+    return sum(
+        np.concatenate([c.ravel() for c in contingency_tables(consortium.parties[n].table, list(tables))])
+        for n in names
+    )
+
+
+def open_all(consortium: TestConsortium, epsilon: Fraction, weights, run: str = "run-1", tables=TABLES):
+    """Every opening of a series: (coverage rows, all counts in one vector, variance)."""
+    plan = consortium.begin(consortium.spec(run=run, epsilon=epsilon))
+
+    async def whole():
+        series = consortium.session(plan).openings("update", tables, epsilon, weights)
+        return [await series.open() for _ in range(len(series))]
+
+    return [
+        (opened[0].rows, np.concatenate([t.counts.ravel() for t in opened]), opened[0].variance)
+        for opened in asyncio.run(whole())
+    ]
+
+
+@pytest.mark.parametrize("parties", [2, 3, 4])
+@pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded"])
+def test_each_opening_is_the_sum_of_the_rows_so_far(parties: int, schedule: str) -> None:
+    consortium = make_consortium(parties, domain=DOMAIN, rows=40)
+    weights = schedule_weights(schedule, parties)
+    opened = open_all(consortium, NO_NOISE, weights)
+    covered = [k for k, weight in enumerate(weights, start=1) if weight]
+    assert len(opened) == len(covered)
+    for k, (rows, counts, _) in zip(covered, opened, strict=True):
+        assert rows == 40 * k
+        np.testing.assert_array_equal(counts, true_counts(consortium, k))
+
+
+@pytest.mark.parametrize("parties", [2, 3, 4])
+def test_each_party_pays_for_every_opening_that_holds_its_rows(parties: int) -> None:
+    consortium = make_consortium(parties, domain=DOMAIN)
+    weights = schedule_weights("back-loaded", parties)
+    epsilon = Fraction(1, 2)
+    open_all(consortium, epsilon, weights)
+    spent = [party.ledger.spent() for party in consortium.parties.values()]
+    assert spent == [epsilon * sum(weights[k:]) for k in range(parties)]
+    assert spent[0] == epsilon
+
+
+def test_explicit_weights_may_skip_parties() -> None:
+    consortium = make_consortium(4, domain=DOMAIN, rows=30)
+    weights = schedule_weights("0,1/4,0,3/4", 4)
+    opened = open_all(consortium, NO_NOISE, weights)
+    assert [rows for rows, _, _ in opened] == [60, 120]
+    for k, (_, counts, _) in zip((2, 4), opened, strict=True):
+        np.testing.assert_array_equal(counts, true_counts(consortium, k))
+
+
+@pytest.mark.parametrize("parties", [2, 3, 4])
+def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_opening(parties: int) -> None:
+    consortium = make_consortium(parties, domain=DOMAIN)
+    plan = consortium.begin()
+    before = len(consortium.recorder.received)
+    weights = schedule_weights("uniform", parties)
+
+    async def whole():
+        series = consortium.session(plan).openings("update", TABLES, Fraction(1), weights)
+        return [await series.open() for _ in range(len(series))]
+
+    opened = [np.concatenate([t.counts.ravel() for t in tables]) for tables in asyncio.run(whole())]
+    from common.wire.codec import decode_reply
+
+    replies = [decode_reply(message)[2] for _, message in consortium.recorder.received[before:]]
+    assert sum(isinstance(r, Contribution) for r in replies) == parties * parties
+    products = [r for r in replies if isinstance(r, Product)]
+    assert len(products) == parties
+    assert len(replies) == parties * parties + parties
+    # All that the run's key opens in it are the opened sums, in their order.
+    key = consortium.secret
+    for k, (product, counts) in enumerate(zip(products, opened, strict=True), start=1):
+        replacement = Replacement(k, "x" if k > 1 else None, k - 1, Fraction(1, parties), k == parties)
+        round_ = Round("run-1", "update", "y", TABLES, Fraction(1, parties), replacement)
+        context = consortium.context(plan, round_, "party-1")
+        np.testing.assert_array_equal(open_sum(product.ciphertexts, context, key), counts)
+    sealed = [r.blob.ciphertext for r in replies if isinstance(r, Contribution)]
+    assert len(set(sealed)) == len(sealed)
+    assert len(products[0].ciphertexts) == len(paillier.decrypt(key, list(products[0].ciphertexts)))
+
+
+def noises(parties: int, weights, epsilon: Fraction, seeds: int) -> list[np.ndarray]:
+    """For each opening, the noise on all its cells over several runs."""
+    tables = ((0, 1),)
+    found: list[list[np.ndarray]] = [[] for w in weights if w]
+    covered = [k for k, weight in enumerate(weights, start=1) if weight]
+    for seed in range(seeds):
+        consortium = make_consortium(parties, domain=(40, 40), rows=10, seed=seed)
+        for place, (_, counts, _) in enumerate(open_all(consortium, epsilon, weights, tables=tables)):
+            found[place].append(counts - true_counts(consortium, covered[place], tables))
+    return [np.concatenate(parts) for parts in found]
+
+
+@pytest.mark.parametrize(("parties", "schedule"), [(2, "uniform"), (3, "back-loaded"), (4, "0,1/2,0,1/2")])
+def test_an_opening_carries_exactly_one_shared_noise_and_noise_never_accumulates(parties: int, schedule: str) -> None:
+    epsilon, weights = Fraction(1, 2), schedule_weights(schedule, parties)
+    found = noises(parties, weights, epsilon, seeds=4)
+    for weight, noise in zip([w for w in weights if w], found, strict=True):
+        one = float(stats.dlaplace(float(epsilon * weight) / 2).var())
+        expected = one * parties / (parties - 1)
+        # 6,400 variables: the standard error of their variance is about 3 %.
+        assert noise.var() == pytest.approx(expected, rel=0.15)
+        assert abs(noise.mean()) < 5 * np.sqrt(expected / noise.size)
+    for first, second in itertools.pairwise(found):
+        assert abs(np.corrcoef(first, second)[0, 1]) < 0.07, "the old noise is still in the sum"
+
+
+def series_of(plan, weights, name: str = "s") -> list[Round]:
+    """The rounds of a series, as the session makes them."""
+    from common.protocol.openings import OpeningSeries
+
+    async def unused(_round):
+        raise AssertionError
+
+    return OpeningSeries(plan.spec.run, "update", name, TABLES, Fraction(1), weights, unused).rounds
+
+
+def contribute_all(consortium: TestConsortium, round_: Round, combiner: str = "party-1", attempt: int = 1):
+    replies = {name: consortium.tell(name, Contribute(round_, attempt, combiner)) for name in consortium.parties}
+    assert all(isinstance(reply, Contribution) for reply in replies.values()), replies
+    return tuple((name, reply.blob) for name, reply in replies.items())
+
+
+class TestLies:
+    """What a curator may not make of a running sum."""
+
+    def setup_method(self) -> None:
+        self.consortium = make_consortium(3, domain=DOMAIN)
+        self.plan = self.consortium.begin(self.consortium.spec(epsilon=Fraction(9)))
+        self.rounds = series_of(self.plan, schedule_weights("uniform", 3))
+        blobs = contribute_all(self.consortium, self.rounds[0])
+        reply = self.consortium.tell("party-1", Combine(self.rounds[0], 1, "party-1", blobs))
+        assert isinstance(reply, Product)
+        self.base = reply.ciphertexts
+
+    def refused(self, **changes: object) -> None:
+        second = self.rounds[1]
+        assert second.replacement is not None
+        lie = replace(second, replacement=replace(second.replacement, **changes))
+        before = self.consortium.parties["party-1"].ledger.spent()
+        assert isinstance(self.consortium.tell("party-1", Contribute(lie, 1, "party-1")), Refusal)
+        assert self.consortium.parties["party-1"].ledger.spent() == before
+
+    def test_rows_that_leave_the_sum_unpaid(self) -> None:
+        self.refused(coverage=0)
+        self.refused(coverage=1, previous_coverage=2)
+
+    def test_more_parties_than_there_are(self) -> None:
+        self.refused(coverage=4)
+
+    def test_another_share_than_the_one_that_is_in(self) -> None:
+        second = self.rounds[1]
+        for changes in ({"previous": "s/9"}, {"previous_coverage": 2}, {"widest": Fraction(1, 9)}):
+            lie = replace(second, replacement=replace(second.replacement, **changes))
+            reply = self.consortium.tell("party-2", Contribute(lie, 1, "party-1"))
+            assert isinstance(reply, Refusal), changes
+
+    def test_a_first_opening_that_claims_rows_before_it(self) -> None:
+        self.refused(previous=None)
+
+    def test_a_combine_without_the_running_sum_or_with_one_too_many(self) -> None:
+        blobs = contribute_all(self.consortium, self.rounds[1])
+        bad = Combine(self.rounds[1], 1, "party-1", blobs)
+        assert isinstance(self.consortium.tell("party-1", bad), Refusal)
+        invalid = replace(bad, base=(0, *self.base[1:]))
+        assert isinstance(self.consortium.tell("party-1", invalid), Refusal)
+        good = replace(bad, base=self.base)
+        assert isinstance(self.consortium.tell("party-1", good), Product)
+
+    def test_another_attempt_opens_the_same_value(self) -> None:
+        opened = []
+        for attempt, combiner in ((1, "party-1"), (2, "party-3")):
+            blobs = contribute_all(self.consortium, self.rounds[1], combiner, attempt)
+            reply = self.consortium.tell(combiner, Combine(self.rounds[1], attempt, combiner, blobs, self.base))
+            context = self.consortium.context(self.plan, self.rounds[1], combiner, attempt)
+            opened.append(open_sum(reply.ciphertexts, context, self.consortium.secret))
+        np.testing.assert_array_equal(*opened)
+
+
+def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_path) -> None:
+    consortium = make_consortium(3, domain=DOMAIN, folder=tmp_path)
+    plan = consortium.begin(consortium.spec(epsilon=Fraction(9)))
+    rounds = series_of(plan, schedule_weights("uniform", 3))
+    for place, round_ in enumerate(rounds):
+        contribute_all(consortium, round_)
+        kept = consortium.parties["party-2"].journal.keys("run-1/share/")
+        assert bool(kept) == (place < 2), "scrubbed after the last opening, not before"
+        consortium.restart("party-2")
+
+
+def test_a_replay_asks_nobody_again() -> None:
+    consortium = make_consortium(3, domain=DOMAIN)
+    weights = schedule_weights("uniform", 3)
+    first = open_all(consortium, Fraction(1), weights)
+    told = len(consortium.recorder.sent)
+    again = open_all(consortium, Fraction(1), weights)
+    # Enrolment and plan are told again (six steps); no opening is.
+    assert len(consortium.recorder.sent) == told + 6
+    for (_, counts, _), (_, other, _) in zip(first, again, strict=True):
+        np.testing.assert_array_equal(counts, other)
+
+
+@pytest.mark.parametrize("text", ["1/2,1/4", "1,0", "0.5,0.6", "a,b", "", "magic", "-1,2"])
+def test_bad_schedules_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        schedule_weights(text, 2)
+    with pytest.raises(ValueError, match="weights for"):
+        schedule_weights("1/2,1/4,1/4", 2)
+
+
+def test_openings_beyond_the_schedule_are_an_error() -> None:
+    consortium = make_consortium(2, domain=DOMAIN)
+    session = consortium.session(consortium.begin())
+
+    async def too_many():
+        series = session.openings("update", TABLES, Fraction(1), schedule_weights("final", 2))
+        for _ in range(2):
+            await series.open()
+
+    with pytest.raises(RuntimeError, match="only 1 openings"):
+        asyncio.run(too_many())
+    with pytest.raises(PrivityError, match="more than the run's epsilon"):
+        asyncio.run(session.measure("more", TABLES, Fraction(1)))
