@@ -128,13 +128,19 @@ class DPSubn(Synthesizer):
     algorithm = "dp-subn"
 
 
+class DPCcbn(Synthesizer):
+    """DP-CCBN over one party."""
+
+    algorithm = "dp-ccbn"
+
+
 class OneWay(Synthesizer):
     """Noisy 1-way tables only: what every other algorithm must beat."""
 
     algorithm = "one-way"
 
 
-SYNTHESIZERS: dict[str, type[Synthesizer]] = {c.algorithm: c for c in (DPSubn, OneWay)}
+SYNTHESIZERS: dict[str, type[Synthesizer]] = {c.algorithm: c for c in (DPSubn, DPCcbn, OneWay)}
 
 
 def _schema(schema: Schema | Mapping[str, Any] | Path | str) -> Schema:

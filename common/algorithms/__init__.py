@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms import dp_subn, one_way
+from common.algorithms import dp_ccbn, dp_subn, one_way
 from common.models.bayesian_network import BayesianNetwork
 from common.protocol.session import Session
 
@@ -27,6 +27,7 @@ class Algorithm:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
+    "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
     "dp-subn": Algorithm(dp_subn.Settings.read, dp_subn.learn),
     "one-way": Algorithm(one_way.check, one_way.learn),
 }

@@ -17,6 +17,13 @@ from common.statistics import Marginal, NoisyTable
 FITTING_ROUNDS = 50
 """Most rounds of alternating projections, and rounds of iterative proportional fitting after them."""
 
+CHANCE = 1.0
+"""Standard deviations of the noise's sum of squares that do not count as association: otherwise half of the
+drowned tables would show some. Adult, K = 3: mean 2-way distance .134 -> .126 at eps .1, .091 -> .088 at .2,
+.068 -> .065 at .4 (2 is no better)."""
+
+SMOOTHING_STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -64,8 +71,34 @@ def nearest_counts(counts: np.ndarray, total: float) -> np.ndarray:
     return np.maximum(counts - shift, 0.0)
 
 
-def one_way_marginals(estimates: Mapping[Marginal, Estimate], attributes: int, rows: int) -> list[np.ndarray]:
-    """One non-negative marginal with total ``rows`` for each attribute, from every table that has it."""
+def smooth(estimate: Estimate) -> np.ndarray:
+    """Counts of ordered categories, each drawn towards its neighbours as far as that lowers the risk.
+
+    The smoother is ``(1 + strength D'D)^-1``, D the first differences; of a few strengths the one with
+    the least unbiased estimate of the squared error (Stein 1981, for a linear smoother) is taken, 0 being
+    one of them: spiky or precisely known counts stay as they are. Adult, eps .2, K = 3: mean 2-way
+    distance .098 -> .092.
+    """
+    counts = estimate.counts
+    differences = np.diff(np.eye(counts.size), axis=0)
+    best, least = counts, 2 * estimate.variance * counts.size
+    for strength in SMOOTHING_STRENGTHS:
+        smoother = np.linalg.inv(np.eye(counts.size) + strength * differences.T @ differences)
+        smoothed = smoother @ counts
+        risk = ((counts - smoothed) ** 2).sum() + 2 * estimate.variance * np.trace(smoother)
+        if risk < least:
+            best, least = smoothed, risk
+    return best
+
+
+def one_way_marginals(
+    estimates: Mapping[Marginal, Estimate], attributes: int, rows: int, ordered: Mapping[int, int] | None = None
+) -> list[np.ndarray]:
+    """One non-negative marginal with total ``rows`` for each attribute, from every table that has it.
+
+    Args:
+        ordered: attributes to smooth, with the number of their first codes that stand in an order.
+    """
     marginals = []
     for attribute in range(attributes):
         parts = []
@@ -74,8 +107,36 @@ def one_way_marginals(estimates: Mapping[Marginal, Estimate], attributes: int, r
                 part = marginalise(estimate, [table.index(attribute)])
                 surplus = (rows - part.counts.sum()) / part.counts.size
                 parts.append(Estimate(part.counts + surplus, part.variance))
-        marginals.append(nearest_counts(average(parts).counts, float(rows)))
+        mean = average(parts)
+        counts = mean.counts.copy()
+        length = (ordered or {}).get(attribute, 0)
+        if length > 1:
+            counts[:length] = smooth(Estimate(counts[:length], mean.variance))
+        marginals.append(nearest_counts(counts, float(rows)))
     return marginals
+
+
+def shrink_pair(estimate: Estimate, marginals: Sequence[np.ndarray], rows: int) -> Estimate:
+    """A 2-way table drawn towards independence, cell by cell as far as noise outweighs association.
+
+    The residual against the product of the marginals has the prior variance ``tau * p`` in a cell of
+    probability p: rare cells cannot deviate much. tau follows from the residuals' squares less the noise's (the
+    square of a Laplace variable of variance v has the variance 5 v^2), see ``CHANCE``; the weight is Wiener's,
+    ``tau p / (tau p + noise)``. A table drowned in noise becomes the product, a clear one stays. Adult, eps .2,
+    K = 3: mean 2-way distance .112 -> .106; eps .1: .154 -> .132.
+    """
+    first, second = marginals
+    product = np.outer(first, second) / rows
+    residual = estimate.counts - product
+    # The marginals' own error is not association: fitting puts it right.
+    residual -= residual.mean(axis=0, keepdims=True)
+    residual -= residual.mean(axis=1, keepdims=True)
+    noise = estimate.variance * (1 - 1 / first.size) * (1 - 1 / second.size)
+    chance = noise * (residual.size + CHANCE * math.sqrt(5 * residual.size))
+    tau = max(0.0, (residual**2).sum() - chance)
+    signal = tau * product / rows
+    weight = np.divide(signal, signal + noise, out=np.zeros_like(signal), where=signal > 0)
+    return Estimate(product + weight * residual, estimate.variance)
 
 
 def fit_table(estimate: Estimate, marginals: Sequence[np.ndarray], rows: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -55,6 +55,18 @@ class SettingsReader:
             return default
         if value not in allowed:
             self._note(key, "choice", f"{value!r} is unknown.", f"Write one of: {', '.join(allowed)}.")
+            return default
+        return str(value)
+
+    def read(self, key: str, default: str, check: Callable[[str], object]) -> str:
+        """A text that ``check`` accepts; its ValueError says what is wrong with another."""
+        value = self._value(key)
+        if value is None:
+            return default
+        try:
+            check(value if isinstance(value, str) else "")
+        except (ValueError, ZeroDivisionError) as error:
+            self._note(key, "text", f"{value!r}: {error}.", f"Write for instance {default!r}.")
             return default
         return str(value)
 

@@ -25,8 +25,13 @@ def useful_degree(domain: Sequence[int], cells: int, largest: int) -> int:
     "On average" is the geometric mean of the domain sizes, which is exact for binary attributes.
     A degree of 1 is always allowed: a tree of pairs beats no structure in all our measurements.
     """
-    bits = sum(math.log2(size) for size in domain) / len(domain)
     degree = 1
-    while degree < min(largest, len(domain) - 1) and (degree + 2) * bits <= math.log2(max(cells, 1)):
+    while degree < min(largest, len(domain) - 1) and holds_typical_table(domain, degree + 2, cells):
         degree += 1
     return degree
+
+
+def holds_typical_table(domain: Sequence[int], ways: int, cells: int) -> bool:
+    """Whether ``cells`` are enough for a table of ``ways`` attributes of the geometric mean of the sizes."""
+    bits = sum(math.log2(size) for size in domain) / len(domain)
+    return ways * bits <= math.log2(max(cells, 1))

@@ -172,7 +172,7 @@ def generous_policy(minimum_key_bits: int) -> Policy:
         total_epsilon=PLENTY,
         epsilon_per_run=PLENTY,
         total_delta=Fraction(0),
-        algorithms=("dp-subn", "one-way"),
+        algorithms=("dp-ccbn", "dp-subn", "one-way"),
         minimum_parties=2,
         minimum_tolerate=1,
         minimum_key_bits=minimum_key_bits,

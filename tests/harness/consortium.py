@@ -78,7 +78,7 @@ def open_policy(**changes: Any) -> Policy:
         "total_epsilon": Fraction(1000),
         "epsilon_per_run": Fraction(1000),
         "total_delta": Fraction(0),
-        "algorithms": ("dp-subn", "one-way"),
+        "algorithms": ("dp-ccbn", "dp-subn", "one-way"),
         "minimum_parties": 2,
         "minimum_tolerate": 1,
         "minimum_key_bits": KEY_BITS,

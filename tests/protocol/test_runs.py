@@ -159,3 +159,30 @@ def test_an_algorithm_that_overspends_is_stopped_before_any_party_is_asked() -> 
     with pytest.raises(PrivityError, match="more than the run's epsilon"):
         asyncio.run(session.measure("second", [(1,)], Fraction(1, 2)))
     assert len(consortium.recorder.sent) == told
+
+
+@pytest.mark.parametrize("schedule", ["uniform", "back-loaded", "0,1/3,2/3"])
+def test_dp_subn_under_a_schedule_charges_the_first_party_in_full_and_later_ones_less(tmp_path, schedule: str) -> None:
+    consortium = make_consortium(3, domain=DOMAIN, rows=200)
+    consortium.drive(tmp_path / "release", settings={"schedule": schedule}, epsilon=Fraction(1))
+    spent = [party.ledger.spent() for party in consortium.parties.values()]
+    assert spent[0] == 1
+    assert spent == sorted(spent, reverse=True)
+    assert spent[2] < 1
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    assert [Fraction(p["epsilon"]) for p in statement["parties"]] == spent
+
+
+def test_a_schedule_of_another_number_of_parties_is_refused_before_anything_is_spent(tmp_path) -> None:
+    consortium = make_consortium(3, domain=DOMAIN)
+    with pytest.raises(PrivityError, match="2 weights for 3 parties"):
+        consortium.drive(tmp_path / "release", settings={"schedule": "1/2,1/2"})
+    assert {party.ledger.spent() for party in consortium.parties.values()} == {Fraction(0)}
+
+
+def test_a_frontier_that_would_drown_is_left_out_on_request(tmp_path) -> None:
+    consortium = make_consortium(2, domain=DOMAIN, rows=20)
+    consortium.drive(tmp_path / "release", settings={"frontier": "useful"}, epsilon=Fraction(1, 10))
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    assert {p["phase"] for p in statement["phases"]} == {"structure initialisation", "parameter learning"}
+    assert {party.ledger.spent() for party in consortium.parties.values()} == {Fraction(1, 10)}

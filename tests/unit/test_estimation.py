@@ -9,7 +9,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from common.algorithms.estimation import Estimate, average, collect, fit_table, marginalise, nearest_counts
+from common.algorithms.estimation import (
+    Estimate,
+    average,
+    collect,
+    fit_table,
+    marginalise,
+    nearest_counts,
+    shrink_pair,
+    smooth,
+)
 from common.algorithms.estimation import one_way_marginals as one_way
 from common.statistics import NoisyTable
 
@@ -160,3 +169,59 @@ def test_fitting_leaves_the_estimate_as_it_was():
     counts = np.array([[5.0, -1.0], [2.0, 4.0]])
     fit_table(Estimate(counts, 1.0), [np.array([4.0, 6.0]), np.array([7.0, 3.0])], 10)
     assert counts.tolist() == [[5.0, -1.0], [2.0, 4.0]]
+
+
+def test_smoothing_lowers_the_error_of_noisy_smooth_counts():
+    generator = np.random.default_rng(8)
+    true = 1000 + 500 * np.sin(np.arange(16) / 5)
+    before = after = 0.0
+    for _ in range(200):
+        counts = true + generator.normal(0, 300, 16)
+        before += ((counts - true) ** 2).sum()
+        after += ((smooth(Estimate(counts, 300.0**2)) - true) ** 2).sum()
+    assert after < 0.6 * before
+
+
+def test_smoothing_leaves_precise_and_spiky_counts_as_they_are():
+    spiky = np.array([0.0, 5000.0, 0.0, 0.0, 9000.0, 10.0])
+    assert (smooth(Estimate(spiky, 100.0)) == spiky).all()
+    assert (smooth(Estimate(spiky, 0.0)) == spiky).all()
+
+
+@given(arrays(float, st.integers(1, 9), elements=COUNTS), st.floats(0, 1e6))
+def test_smoothing_keeps_the_total(counts, variance):
+    smoothed = smooth(Estimate(counts, variance))
+    assert smoothed.sum() == pytest.approx(counts.sum(), abs=1e-3)
+    assert np.abs(smoothed).max() <= np.abs(counts).max() + 1e-6
+
+
+def test_only_the_codes_in_an_order_are_smoothed():
+    counts = np.array([100.0, 300.0, 100.0, 300.0, 200.0])
+    estimates = {(0,): Estimate(counts, 1e6), (1,): Estimate(counts, 1e6)}
+    first, second = one_way(estimates, 2, 1000, {0: 4})
+    assert np.ptp(first[:4]) < 50
+    assert first[4] == pytest.approx(200)
+    assert second == pytest.approx(counts)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.2, 1.0])
+def test_a_clear_pair_table_stays_and_a_drowned_one_becomes_the_product(strength):
+    generator = np.random.default_rng(9)
+    product = np.full((6, 6), 5000 / 36)
+    true = (1 - strength) * product + strength * np.eye(6) * 5000 / 6
+    marginals = [true.sum(axis=1), true.sum(axis=0)]
+    clear = shrink_pair(Estimate(true + generator.normal(0, 0.1, true.shape), 0.01), marginals, 5000)
+    assert clear.counts == pytest.approx(true, abs=3)
+    raw = shrunk = 0.0
+    for _ in range(50):
+        drowned = true + generator.normal(0, 3000, true.shape)
+        found = shrink_pair(Estimate(drowned, 3000.0**2), marginals, 5000)
+        raw += np.abs(drowned - true).sum()
+        shrunk += np.abs(found.counts - true).sum()
+    assert shrunk < 0.4 * raw
+
+
+@given(TABLES, TOTALS, st.floats(0, 1e9))
+def test_a_shrunk_table_is_finite_whatever_the_noise(counts, rows, variance):
+    marginals = [nearest_counts(np.abs(counts).sum(axis=a), float(rows)) for a in (1, 0)]
+    assert np.isfinite(shrink_pair(Estimate(counts, variance), marginals, rows).counts).all()

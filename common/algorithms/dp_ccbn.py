@@ -1,0 +1,51 @@
+"""DP-CCBN: the curator constructs the Bayesian network from measured tables of all candidates.
+
+Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section V: the first of the paper's two baselines. Half of
+epsilon measures the tables of every candidate attribute-parent pair, which tells the structure; the other
+half measures the tables of the network. Deviations: the candidates' strengths are R less what the noise
+alone shows, not mutual information; every pair of attributes is measured once, not once in each direction;
+the degree is 1, because the tables of all larger parent sets would drown in their noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from common.algorithms.association import noisy_association
+from common.algorithms.parameters import PAIR_SHARE, learn_parameters
+from common.algorithms.search_frontier import Parents
+from common.algorithms.settings import SettingsReader
+from common.models.bayesian_network import BayesianNetwork
+from common.privacy.budget import split_epsilon
+from common.protocol.session import Session
+
+STRUCTURE = "structure learning"
+HALVES = (Fraction(1), Fraction(1))
+
+
+def check(settings: Mapping[str, Any], _names: Sequence[str]) -> None:
+    """There are no settings."""
+    SettingsReader("dp-ccbn", settings).finish()
+
+
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
+    """Learn a tree of the joint rows of all parties for ``epsilon`` in all."""
+    check(settings, session.schema.names)
+    attributes = range(len(session.schema.attributes))
+    if len(attributes) == 1:
+        return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE)
+    for_structure, for_parameters = split_epsilon(epsilon, HALVES)
+    pairs = list(combinations(attributes, 2))
+    opened = await session.measure(STRUCTURE, pairs, for_structure)
+    strength = {pair: noisy_association(table) for pair, table in zip(pairs, opened, strict=True)}
+    network: Parents = {0: ()}
+    while len(network) < len(attributes):
+        best = max(
+            ((x, p) for x in attributes if x not in network for p in network),
+            key=lambda edge: (strength[min(edge), max(edge)], -edge[0], -edge[1]),
+        )
+        network[best[0]] = (best[1],)
+    return await learn_parameters(session, network, opened, for_parameters, PAIR_SHARE)

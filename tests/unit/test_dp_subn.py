@@ -1,0 +1,115 @@
+"""How DP-SUBN divides epsilon, from public numbers only, and what it asks of a session."""
+
+import asyncio
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.in_process import InProcessSession
+from common.algorithms import dp_subn, parameters
+from common.algorithms.dp_subn import Settings, divide, learn
+from common.algorithms.parameters import DROWNED_SHARE, PAIR_SHARE, WIDE_SHARE
+from common.privacy.cost import noise_scale
+
+USEFUL = Settings(frontier="useful")
+EPSILONS = st.fractions(min_value=Fraction(1, 100), max_value=100)
+DOMAIN = st.lists(st.integers(2, 40), min_size=2, max_size=12)
+
+
+def spent(budget):
+    """What a party pays that makes draws."""
+    return budget.draws + budget.parameters + (budget.pairs + budget.update if budget.frontier else 0)
+
+
+@given(EPSILONS, st.integers(1, 10**6), DOMAIN, st.sampled_from([Settings(), USEFUL]))
+def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settings):
+    budget = divide(settings, epsilon, rows, domain)
+    assert budget.frontier or settings is USEFUL
+    assert spent(budget) == epsilon
+    assert min(budget.draws, budget.parameters, budget.pairs, budget.update) > 0
+    assert 0 < budget.share < 1
+    assert 1 <= budget.degree <= Settings().largest_degree
+
+
+def test_few_rows_make_a_tree_without_a_frontier_and_leave_more_to_the_parameters():
+    budget = divide(USEFUL, Fraction(1), 45_222, [10] * 15)
+    assert not budget.frontier
+    assert (budget.degree, budget.share) == (1, PAIR_SHARE)
+    assert (budget.draws, budget.parameters) == (Fraction(1, 10), Fraction(9, 10))
+    assert divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15).share == DROWNED_SHARE
+
+
+def test_narrow_tables_make_a_higher_degree_and_leave_more_to_the_draws():
+    budget = divide(USEFUL, Fraction(1), 21_574, [2] * 16)
+    assert not budget.frontier
+    assert (budget.degree, budget.share) == (3, WIDE_SHARE)
+    assert (budget.draws, budget.parameters) == (Fraction(1, 5), Fraction(4, 5))
+
+
+def test_there_is_a_frontier_from_where_the_tables_of_the_first_phase_are_useful():
+    domain = [2] * 16
+    # 120 pair tables of 4 cells share a fiftieth of epsilon.
+    rows = int(4 * 2 * noise_scale(120, Fraction(5) / 50))
+    assert divide(USEFUL, Fraction(5), rows, domain).frontier
+    assert not divide(USEFUL, Fraction(5), rows - 1, domain).frontier
+    assert divide(Settings(frontier="useful", frontier_theta=Fraction(1, 100)), Fraction(1), 2_000, domain).frontier
+
+
+def run(make_table, domain, epsilon, rows=400, settings=None, parties=3):
+    tables = [make_table(domain, rows, seed) for seed in range(parties)]
+    session = InProcessSession(tables, epsilon)
+    model = asyncio.run(learn(session, epsilon, settings or {}))
+    return session, model
+
+
+@pytest.mark.parametrize("domain", [[3], [2, 2], [2, 5, 16, 3], [4] * 5])
+@pytest.mark.parametrize("settings", [{"frontier": "useful"}, {}, {"frontier": "useful", "frontier_theta": "1/1000"}])
+def test_a_run_costs_exactly_epsilon_and_gives_every_attribute_a_node(make_table, domain, settings):
+    session, model = run(make_table, domain, Fraction(3, 7), settings=settings)
+    totals = [release.ledger.spent() for release in session.releases]
+    assert max(totals) == Fraction(3, 7)
+    assert set(model.parents) == set(range(len(domain)))
+    phases = {cost.phase for cost in session.record.costs}
+    assert (
+        (dp_subn.UPDATE in phases)
+        == (dp_subn.CORRELATIONS in phases)
+        == (settings != {"frontier": "useful"} and len(domain) > 1)
+    )
+
+
+@pytest.mark.parametrize(("domain", "groups"), [([5] * 6, 1), ([2, 2, 2, 30, 40, 30], 2), ([7], 1)])
+def test_narrow_and_wide_single_tables_are_measured_apart_if_it_pays(make_table, domain, groups):
+    asked = []
+
+    class Session:
+        schema = make_table(domain, 1).schema
+
+        async def measure(self, _phase, tables, epsilon):
+            asked.append((tuple(tables), epsilon))
+            return [*tables]
+
+    tables = asyncio.run(parameters._measure_single(Session(), Fraction(2, 3)))
+    assert sorted(tables) == [(a,) for a in range(len(domain))]
+    assert len(asked) == groups
+    assert sum(epsilon for _, epsilon in asked) == Fraction(2, 3)
+    error = sum(len(t) / e * sum(domain[a] for (a,) in t) for t, e in asked)
+    assert error <= len(domain) * sum(domain) / Fraction(2, 3)
+
+
+def test_only_codes_in_an_order_are_smoothed(people):
+    ordered = parameters._ordered(people)
+    names = {people.names[a]: count for a, count in ordered.items()}
+    assert names == {"age": 16, "gain": 3, "weight": 3, "grade": 3}
+
+
+def test_the_model_of_strong_pairs_is_near_them(make_table):
+    table = make_table([4, 4, 4], 30_000)
+    column = table.columns[0]
+    copied = type(table)(table.schema, (column, column, table.columns[2]))
+    session = InProcessSession([copied, copied], Fraction(2))
+    model = asyncio.run(learn(session, Fraction(2), {}))
+    sample = model.sample(5_000, np.random.default_rng(1))
+    assert (sample.columns[0] == sample.columns[1]).mean() > 0.97
