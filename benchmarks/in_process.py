@@ -19,7 +19,7 @@ from common.privacy.noise import share_variance
 from common.privacy.record import LAPLACE, NOISY_MAX, Cost, RunRecord
 from common.protocol.draws import DrawSeries
 from common.protocol.openings import OpeningSeries
-from common.protocol.secure_sum import split_tables
+from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Round, Select
 from common.statistics import Marginal, NoisyTable
 from common.table import CodedTable
@@ -67,10 +67,7 @@ class InProcessSession:
         covered = [place for place in range(len(self.releases)) if round_.covers(place)]
         variance = len(self.releases) * share_variance(round_.scale, self._quota)
         rows = sum(self.party_rows[place] for place in covered)
-        opened = [
-            NoisyTable(table, counts, round_.scale, variance, rows)
-            for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
-        ]
+        opened = noisy_tables(vector, round_, self.schema, variance, rows)
         payers = tuple(self.names[place] for place in covered)
         self.record.add_cost(Cost(round_.phase, LAPLACE, round_.cost, payers))
         self.record.add_tables(round_.phase, opened)

@@ -31,7 +31,7 @@ def contingency_tables(table: CodedTable, marginals: Sequence[Sequence[int]]) ->
     for marginal in marginals:
         if len(set(marginal)) < len(marginal):
             raise ValueError("a marginal names each attribute once")
-        shape = tuple(table.schema.domain[attribute] for attribute in marginal)
+        shape = tuple(table.schema.derived.domain[attribute] for attribute in marginal)
         if not shape:
             tables.append(np.array(table.rows, dtype=np.int64))
             continue
@@ -46,9 +46,9 @@ def contingency_tables(table: CodedTable, marginals: Sequence[Sequence[int]]) ->
 def _cells(table: CodedTable, attributes: Marginal) -> npt.NDArray[np.unsignedinteger]:
     """Return the cell of each row, shape (rows,), over attributes in C order."""
     cells = table.column(attributes[0]) if attributes else np.zeros(table.rows, dtype=np.uint8)
-    size = table.schema.domain[attributes[0]] if attributes else 1
+    size = table.schema.derived.domain[attributes[0]] if attributes else 1
     for attribute in attributes[1:]:
-        width = table.schema.domain[attribute]
+        width = table.schema.derived.domain[attribute]
         size *= width
         cells = _extend(cells, table.column(attribute), size, width)
     return cells

@@ -31,7 +31,7 @@ def marginals_document(record: RunRecord, schema: Schema) -> dict[str, Any]:
         "tables": [
             {
                 "phase": phase,
-                "attributes": [schema.names[a] for a in table.attributes],
+                "attributes": [schema.derived.names[a] for a in table.attributes],
                 "shape": list(table.counts.shape),
                 "scale": str(table.scale),
                 "variance": table.variance,

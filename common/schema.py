@@ -21,6 +21,7 @@ import rfc8785
 
 from common import formats
 from common.attribute import Attribute, Group, Value, number_text, value_text
+from common.derived import DerivedAttributes
 from common.errors import Problem, ProblemsFound
 
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
@@ -52,6 +53,11 @@ class Schema:
     def domain(self) -> tuple[int, ...]:
         """The number of codes of each attribute."""
         return tuple(attribute.size for attribute in self.attributes)
+
+    @cached_property
+    def derived(self) -> DerivedAttributes:
+        """The attributes together with everything that may be counted in their place."""
+        return DerivedAttributes(self.attributes)
 
     def index(self, name: str) -> int:
         """Return the position of the attribute ``name``; ``KeyError`` if there is none."""

@@ -13,7 +13,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class CodedTable:
 
     schema: Schema
     columns: tuple[Column, ...]
+    _derived: dict[int, Column] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.columns) != len(self.schema.attributes):
@@ -67,8 +68,14 @@ class CodedTable:
         return len(self.columns[0])
 
     def column(self, index: int) -> Column:
-        """Return the codes of attribute ``index``, shape (rows,)."""
-        return self.columns[index]
+        """Return the codes of attribute ``index``, derived ones included, shape (rows,)."""
+        if index < len(self.columns):
+            return self.columns[index]
+        if index not in self._derived:
+            derived = self.schema.derived
+            codes = derived.derive(index, self.columns[derived.base[index]])
+            self._derived[index] = codes.astype(code_type(derived.domain[index]))
+        return self._derived[index]
 
     def take(self, indices: npt.ArrayLike) -> CodedTable:
         """Return the table of the rows at ``indices`` (positions, or a mask), in that order."""

@@ -26,7 +26,7 @@ from common.protocol.limits import check_scale, check_tables
 from common.protocol.manifest import Manifest
 from common.protocol.openings import OpeningSeries
 from common.protocol.plan import RunPlan
-from common.protocol.secure_sum import RoundContext, open_sum, split_tables
+from common.protocol.secure_sum import RoundContext, noisy_tables, open_sum
 from common.protocol.steps import (
     Choice,
     Combine,
@@ -108,7 +108,7 @@ class NetworkSession:
 
     async def _open_round(self, round_: Round) -> list[NoisyTable]:
         """Open one round and charge it to everybody whose rows are in it."""
-        check_tables(round_.tables, self.schema.names, self.schema.domain)
+        check_tables(round_.tables, self.schema.derived)
         check_scale(round_.widest_scale)
         covered = [place for place in range(self.plan.parties) if round_.covers(place)]
         payers = tuple(self._members[place] for place in covered)
@@ -118,10 +118,7 @@ class NetworkSession:
         vector = await self._opened(round_)
         variance = self.plan.parties * share_variance(round_.scale, self.plan.noise_quota)
         rows = sum(self.party_rows[place] for place in covered)
-        opened = [
-            NoisyTable(table, counts, round_.scale, variance, rows)
-            for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
-        ]
+        opened = noisy_tables(vector, round_, self.schema, variance, rows)
         self.record.add_tables(round_.phase, opened)
         self._meter.charged(self.record, vector.size)
         self._last_round = round_

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from common.counting import contingency_tables
-from common.privacy.scores import r_score, r_sensitivity
+from common.joint_counts import JointCounter
+from common.privacy.scores import r_scores, r_sensitivity
 from common.privacy.selection import SelectionNoise, noisy_max
+from common.protocol.limits import cells_of
 from common.statistics import AttributeParentPair, Marginal
 from common.table import CodedTable
 
@@ -29,11 +31,35 @@ def noisy_counts(tables: Sequence[Marginal], table: CodedTable, noise: np.ndarra
     return counts.astype(np.int64) + noise
 
 
-def select_pair(candidates: Sequence[AttributeParentPair], table: CodedTable, noise: SelectionNoise) -> int:
+class PairScores:
+    """Exact integer scores R of attribute-parent pairs on one table, each computed once.
+
+    The draws of a structure ask for most pairs again and again.
+    """
+
+    def __init__(self, table: CodedTable) -> None:
+        self._counter = JointCounter(table)
+        self._known: dict[Marginal, int] = {}
+
+    def of(self, candidates: Sequence[AttributeParentPair]) -> list[int]:
+        by_parents: dict[Marginal, list[int]] = {}
+        marginals = [candidate.marginal for candidate in candidates]
+        for candidate, marginal in zip(candidates, marginals, strict=True):
+            if marginal not in self._known:
+                by_parents.setdefault(candidate.parents, []).append(candidate.attribute)
+        for parents, attributes in by_parents.items():
+            joints = self._counter.count(parents, attributes)
+            for attribute, score in zip(attributes, r_scores(joints), strict=True):
+                self._known[attribute, *parents] = score
+        return [self._known[marginal] for marginal in marginals]
+
+    def forget(self) -> None:
+        self._known.clear()
+
+
+def select_pair(candidates: Sequence[AttributeParentPair], scores: PairScores, noise: SelectionNoise) -> int:
     """Index of the candidate whose exact integer score R plus noise is the largest."""
-    joints = contingency_tables(table, [c.marginal for c in candidates])
-    scores = [r_score(joint.reshape(joint.shape[0], -1)) for joint in joints]
-    return noisy_max(scores, noise)
+    return noisy_max(scores.of(candidates), noise)
 
 
 def selection_sensitivity(candidates: Sequence[AttributeParentPair], domain: Sequence[int], rows: int) -> int:
@@ -42,7 +68,6 @@ def selection_sensitivity(candidates: Sequence[AttributeParentPair], domain: Seq
     ``rows`` is the party's own n_k, of which the integer scores are made too. (In units of R, which is the
     score over 2 n^2, the n of all parties in its place would make the noise too small.)
     """
-    return max(
-        r_sensitivity(rows, domain[c.attribute], int(np.prod([domain[p] for p in c.parents], dtype=np.int64)))
-        for c in candidates
-    )
+    parents = cells_of([c.parents for c in candidates], domain).tolist()
+    sizes = {(domain[c.attribute], int(size)) for c, size in zip(candidates, parents, strict=True)}
+    return max(r_sensitivity(rows, x_size, parent_size) for x_size, parent_size in sizes)

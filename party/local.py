@@ -14,7 +14,7 @@ from common.privacy.noise import share_variance
 from common.privacy.record import LAPLACE, NOISY_MAX, Cost, RunRecord
 from common.protocol.draws import DrawSeries
 from common.protocol.openings import OpeningSeries
-from common.protocol.secure_sum import split_tables
+from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Round, Select
 from common.schema import Schema
 from common.statistics import Marginal, NoisyTable
@@ -58,10 +58,7 @@ class LocalSession:
     async def _open_round(self, round_: Round) -> list[NoisyTable]:
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
         variance = share_variance(round_.scale, ALONE)
-        opened = [
-            NoisyTable(table, counts, round_.scale, variance, self.rows)
-            for table, counts in zip(round_.tables, split_tables(vector, round_, self.schema.domain), strict=True)
-        ]
+        opened = noisy_tables(vector, round_, self.schema, variance, self.rows)
         self.record.add_cost(Cost(round_.phase, LAPLACE, round_.cost, (self._releases.party,)))
         self.record.add_tables(round_.phase, opened)
         return opened

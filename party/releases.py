@@ -57,6 +57,7 @@ class ChargedReleases:
         self.journal = journal
         self.ledger = ledger
         self._table = table
+        self._scores = handlers.PairScores(table)
         self._entropy = entropy
 
     @cached_property
@@ -79,13 +80,13 @@ class ChargedReleases:
         Returns:
             int64 of shape (cells,).
         """
-        check_tables(round_.tables, self.schema.names, self.schema.domain)
+        check_tables(round_.tables, self.schema.derived)
         check_scale(round_.widest_scale)
         check_scale(round_.scale)
         label = f"{round_.run}/vector/{round_.round}"
 
         def answer() -> bytes:
-            cells = count_cells(round_.tables, self.schema.domain)
+            cells = count_cells(round_.tables, self.schema.derived.domain)
             share = self._new_share(round_, quota, cells, label)
             change = share - self._old_share(round_, cells)
             if round_.adds_rows(position):
@@ -131,16 +132,16 @@ class ChargedReleases:
 
         def answer() -> bytes:
             noise = draw_selection_noise(len(step.candidates), sensitivity, step.epsilon, self._entropy(label))
-            return str(handlers.select_pair(step.candidates, self._table, noise)).encode()
+            return str(handlers.select_pair(step.candidates, self._scores, noise)).encode()
 
         charge = Charge(step.run, step.key, step.cost)
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
     def _selection_sensitivity(self, candidates: Sequence[AttributeParentPair], step: str) -> int:
-        check_tables([c.marginal for c in candidates], self.schema.names, self.schema.domain)
+        check_tables([c.marginal for c in candidates], self.schema.derived)
         if not all(c.parents for c in candidates):
             raise PrivityError(Catalogue.STEP_REFUSED, step=step, reason="a candidate has no parents")
-        return handlers.selection_sensitivity(candidates, self.schema.domain, self.rows)
+        return handlers.selection_sensitivity(candidates, self.schema.derived.domain, self.rows)
 
     def _answer_once(
         self, label: str, content: str, charge: Charge, allowance: Allowance, answer: Callable[[], bytes]
@@ -161,4 +162,5 @@ class ChargedReleases:
 
     def forget(self, run: str) -> None:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
+        self._scores.forget()
         self.journal.erase(f"{run}/")

@@ -31,19 +31,24 @@ from common.algorithms.covering_design import optimal_design
 from common.algorithms.parameters import DROWNED_SHARE, PAIR_SHARE, WIDE_SHARE, learn_parameters
 from common.algorithms.search_frontier import Parents, build_frontier
 from common.algorithms.settings import SettingsReader
+from common.algorithms.structure import draw_structure, parent_sets
 from common.algorithms.usefulness import holds_typical_table, useful_cells, useful_degree
 from common.errors import Catalogue, PrivityError
 from common.models.bayesian_network import BayesianNetwork
 from common.privacy.budget import split_epsilon
-from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, check_tables, count_cells
+from common.protocol.limits import TABLE_CELLS, check_tables, count_cells
 from common.protocol.openings import parse_schedule, schedule_weights
 from common.protocol.session import Session
-from common.statistics import AttributeParentPair, Marginal, NoisyTable
+from common.statistics import Marginal, NoisyTable
 
 CORRELATIONS = "correlation quantification"
 INITIALISATION = "structure initialisation"
 UPDATE = "structure update"
-FRONTIERS = ("always", "useful")
+FRONTIERS = ("useful", "always")
+ATTRIBUTES = ("native", "binary")
+VIEWS = ("covering", "pairs")
+QUOTAS = ("rows", "balanced")
+LARGEST_DEGREE = 5
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,17 @@ class Settings:
     Attributes:
         correlations, initialisation, update, parameters: weights of the four phases in epsilon.
         theta: usefulness of the network's tables, from which its degree k follows.
-        frontier_theta: usefulness of the pair tables of edges that the frontier adds, and of those of
-            phase 1 on average, without which there is no frontier.
+        frontier_theta: usefulness of the frontier's tables, from which its degree k' follows (at least
+            k + 1), of the pair tables of edges that it adds, and of those of phase 1 on average, without
+            which there is no frontier.
         largest_degree: most parents of an attribute in the network; the frontier allows one more.
+        degree, frontier_degree: k and k' themselves, in the place of what follows from theta.
         frontier: ``always`` runs phases 1 and 3 whatever they get; ``useful`` leaves them out, and gives
-            their part to the others, where the pair tables of phase 1 would drown on average.
+            their part to the others, where the pair tables of phase 1 would drown on average. The default
+            is ``useful``, but ``always`` if a schedule is asked for: it is one of phase 3.
+        attributes: ``native`` ones with the domains of the schema, or ``binary``: the bits of their codes.
+        views: what phase 1 measures: the cheapest ``covering`` design, or all ``pairs``.
+        quotas: the parties' draws in proportion to their ``rows``, or ``balanced``.
         schedule: which updates of phase 3 are opened: ``final``, ``uniform``, ``back-loaded`` or weights
             ``w1,...,wK``, one for each party.
         first_attribute: name of the attribute without parents from which the structure grows;
@@ -71,7 +82,12 @@ class Settings:
     theta: Fraction = Fraction(2)
     frontier_theta: Fraction = Fraction(2)
     largest_degree: int = 3
-    frontier: str = "always"
+    degree: int | None = None
+    frontier_degree: int | None = None
+    frontier: str = "useful"
+    attributes: str = "native"
+    views: str = "covering"
+    quotas: str = "rows"
     schedule: str = "final"
     first_attribute: str | None = None
 
@@ -87,8 +103,14 @@ class Settings:
             parameters=reader.weight("parameters", default.parameters),
             theta=reader.weight("theta", default.theta),
             frontier_theta=reader.weight("frontier_theta", default.frontier_theta),
-            largest_degree=reader.whole("largest_degree", default.largest_degree, 1, 5),
-            frontier=reader.choice("frontier", default.frontier, FRONTIERS) or default.frontier,
+            largest_degree=reader.whole("largest_degree", default.largest_degree, 1, LARGEST_DEGREE),
+            degree=reader.optional_whole("degree", 1, LARGEST_DEGREE),
+            frontier_degree=reader.optional_whole("frontier_degree", 1, LARGEST_DEGREE + 1),
+            frontier=reader.choice("frontier", "always" if "schedule" in settings else default.frontier, FRONTIERS)
+            or default.frontier,
+            attributes=reader.choice("attributes", default.attributes, ATTRIBUTES) or default.attributes,
+            views=reader.choice("views", default.views, VIEWS) or default.views,
+            quotas=reader.choice("quotas", default.quotas, QUOTAS) or default.quotas,
             schedule=reader.read("schedule", default.schedule, parse_schedule),
             first_attribute=reader.choice("first_attribute", None, names),
         )
@@ -111,7 +133,7 @@ class Budget:
             ``update`` are part of one of the others, and not spent.
         share: part of ``parameters`` for the network's tables, the rest being for the 1-way tables.
         frontier: whether phases 1 and 3 run.
-        degree: most parents of an attribute in the network.
+        degree: k, most parents of an attribute in the network; frontier_degree: k', in the frontier.
     """
 
     pairs: Fraction
@@ -121,6 +143,7 @@ class Budget:
     share: Fraction
     frontier: bool
     degree: int
+    frontier_degree: int
 
 
 def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[int]) -> Budget:
@@ -135,6 +158,7 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
     pairs, draws, update, parameters = settings.split(epsilon)
     seen = useful_cells(rows, math.comb(attributes, 2), pairs, settings.frontier_theta)
     frontier = settings.frontier == "always" or holds_typical_table(domain, 2, seen)
+    statistics = useful_cells(rows, attributes, update, settings.frontier_theta)
     cells = useful_cells(rows, attributes, parameters * WIDE_SHARE, settings.theta)
     wide = holds_typical_table(domain, 3, cells)
     if not frontier and wide:
@@ -143,33 +167,42 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
         parameters += pairs + update
     paired = holds_typical_table(domain, 2, useful_cells(rows, attributes, parameters * PAIR_SHARE, settings.theta))
     share = WIDE_SHARE if wide else PAIR_SHARE if paired else DROWNED_SHARE
-    degree = useful_degree(domain, cells, settings.largest_degree)
-    return Budget(pairs, draws, update, parameters, share, frontier, degree)
+    degree = settings.degree or useful_degree(domain, cells, settings.largest_degree)
+    wider = max(degree + 1, useful_degree(domain, statistics, settings.largest_degree + 1))
+    return Budget(pairs, draws, update, parameters, share, frontier, degree, settings.frontier_degree or wider)
 
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
     """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
     chosen = Settings.read(settings, session.schema.names)
-    domain = session.schema.domain
-    attributes = len(domain)
-    if attributes == 1:
-        return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE)
+    derived = session.schema.derived
+    by_attribute = [
+        (a,) if chosen.attributes == "native" else derived.bits(a) for a in range(len(session.schema.names))
+    ]
+    nodes = [node for some in by_attribute for node in some]
+    domain = [derived.domain[node] for node in nodes]
+    if len(nodes) == 1:
+        return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE)
     weights = _weights(chosen.schedule, len(session.party_rows))
-    for pair in combinations(range(attributes), 2):
-        check_tables([pair], session.schema.names, domain)
+    widest = sorted(nodes, key=lambda node: derived.domain[node])[-2:]
+    check_tables([tuple(sorted(widest))], derived)
     budget = divide(chosen, epsilon, session.rows, domain)
-    degree = budget.degree
+    first = by_attribute[session.schema.index(chosen.first_attribute) if chosen.first_attribute else 0][0]
+
+    async def initialise() -> Parents:
+        balanced = chosen.quotas == "balanced"
+        return await draw_structure(
+            session, INITIALISATION, budget.draws, budget.degree, nodes, first, balanced=balanced
+        )
+
     if not budget.frontier:
-        network = await _initialise_structure(session, budget.draws, degree, chosen)
-        return await learn_parameters(session, network, [], budget.parameters, budget.share)
-
-    association = await _quantify_correlations(session, budget.pairs)
-    network = await _initialise_structure(session, budget.draws, degree, chosen)
-
+        return await learn_parameters(session, await initialise(), [], budget.parameters, budget.share)
+    association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
+    network = await initialise()
     edges = sum(len(parents) for parents in network.values())
-    largest_pair = useful_cells(session.rows, edges + attributes, budget.update, chosen.frontier_theta)
-    frontier = build_frontier(network, association, degree + 1, domain, largest_pair)
-    network, opened = await _update_structure(session, frontier, degree, budget.update, weights)
+    largest_pair = useful_cells(session.rows, edges + len(nodes), budget.update, chosen.frontier_theta)
+    frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
+    network, opened = await _update_structure(session, frontier, budget.degree, budget.update, weights)
     return await learn_parameters(session, network, opened, budget.parameters, budget.share)
 
 
@@ -181,45 +214,23 @@ def _weights(schedule: str, parties: int) -> tuple[Fraction, ...]:
         raise PrivityError(Catalogue.BAD_OPTION, option="schedule", reason=str(error), hint=hint) from None
 
 
-async def _quantify_correlations(session: Session, epsilon: Fraction) -> dict[tuple[int, int], float]:
-    """Phase 1: the association of every pair of attributes, from the views of a covering design."""
-    design = optimal_design(session.schema.domain)
-    tables = await session.measure(CORRELATIONS, design.views, epsilon)
-    by_view = {table.attributes: table for table in tables}
-    pairs = combinations(range(len(session.schema.attributes)), 2)
-    return {pair: noisy_association(_within(by_view[design.view_of(*pair)], pair)) for pair in pairs}
-
-
-async def _initialise_structure(session: Session, epsilon: Fraction, degree: int, settings: Settings) -> Parents:
-    """Phase 2: party after party draws attribute-parent pairs on its own rows."""
-    names = session.schema.names
-    first = names.index(settings.first_attribute) if settings.first_attribute else 0
-    network: Parents = {first: ()}
-    left = [a for a in range(len(names)) if a != first]
-    series = session.selection(INITIALISATION, len(left), epsilon)
-    while left:
-        pair = await series.draw(_candidates(left, sorted(network), degree, session.schema.domain))
-        network[pair.attribute] = pair.parents
-        left.remove(pair.attribute)
-    return network
-
-
-def _candidates(
-    left: Sequence[int], placed: Sequence[int], degree: int, domain: Sequence[int]
-) -> list[AttributeParentPair]:
-    """Every attribute not placed with every parent set of the degree, or of the largest one that fits.
-
-    Limits are on declared domains only: tables of at most TABLE_CELLS, ROUND_CELLS for all together.
-    """
-    for size in range(min(degree, len(placed)), 0, -1):
-        parent_sets = list(combinations(placed, size))
-        pairs = [AttributeParentPair(x, parents) for x in left for parents in parent_sets]
-        fitting = [p for p in pairs if count_cells([p.marginal], domain) <= TABLE_CELLS]
-        every = {p.attribute for p in fitting} == set(left)
-        if every and count_cells([p.marginal for p in fitting], domain) <= ROUND_CELLS:
-            return fitting
-    # Pairs of attributes have been measured before, so each of them is within the limits.
-    return [AttributeParentPair(x, (placed[0],)) for x in left]
+async def _quantify_correlations(
+    session: Session, epsilon: Fraction, nodes: Sequence[int], views: str
+) -> dict[tuple[int, int], float]:
+    """Phase 1: the association of every pair of attributes, from the views of a covering design or pair tables."""
+    pairs = list(combinations(nodes, 2))
+    if views == "pairs":
+        return dict(
+            zip(pairs, map(noisy_association, await session.measure(CORRELATIONS, pairs, epsilon)), strict=True)
+        )
+    design = optimal_design([session.schema.derived.domain[node] for node in nodes])
+    tables = await session.measure(CORRELATIONS, [tuple(nodes[i] for i in view) for view in design.views], epsilon)
+    by_view = dict(zip(design.views, tables, strict=True))
+    places = combinations(range(len(nodes)), 2)
+    return {
+        pair: noisy_association(_within(by_view[design.view_of(i, j)], pair))
+        for pair, (i, j) in zip(pairs, places, strict=True)
+    }
 
 
 def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> list[Marginal]:
@@ -233,20 +244,10 @@ def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> l
         if not parents:
             continue
         together: list[Marginal] = [(attribute, *parents)]
-        apart: list[Marginal] = [(attribute, *some) for some in _options(attribute, parents, degree, domain)]
+        apart: list[Marginal] = [(attribute, *some) for some in parent_sets(attribute, parents, degree, domain)]
         cells = count_cells(together, domain)
         tables += together if cells <= min(TABLE_CELLS, count_cells(apart, domain)) else apart
     return tables
-
-
-def _options(attribute: int, parents: Sequence[int], degree: int, domain: Sequence[int]) -> list[Marginal]:
-    """Parent sets that the updated network may give the attribute: of the degree, or the largest that fits."""
-    for size in range(min(degree, len(parents)), 0, -1):
-        sets = combinations(parents, size)
-        fitting = [some for some in sets if count_cells([(attribute, *some)], domain) <= TABLE_CELLS]
-        if fitting:
-            return fitting
-    return [()]
 
 
 async def _update_structure(
@@ -257,8 +258,8 @@ async def _update_structure(
     After each opening the frontier shrinks to the stronger half of each attribute's parent sets; the tables
     stay those of the first frontier, so that no statistic lacks earlier parties' counts.
     """
-    domain = session.schema.domain
-    options = {x: _options(x, parents, degree, domain) for x, parents in frontier.items()}
+    domain = session.schema.derived.domain
+    options = {x: parent_sets(x, parents, degree, domain) for x, parents in frontier.items()}
     series = session.openings(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
     opened: list[NoisyTable] = []
     for left in range(len(series), 0, -1):

@@ -92,15 +92,18 @@ def smooth(estimate: Estimate) -> np.ndarray:
 
 
 def one_way_marginals(
-    estimates: Mapping[Marginal, Estimate], attributes: int, rows: int, ordered: Mapping[int, int] | None = None
-) -> list[np.ndarray]:
+    estimates: Mapping[Marginal, Estimate],
+    attributes: Iterable[int],
+    rows: int,
+    ordered: Mapping[int, int] | None = None,
+) -> dict[int, np.ndarray]:
     """One non-negative marginal with total ``rows`` for each attribute, from every table that has it.
 
     Args:
         ordered: attributes to smooth, with the number of their first codes that stand in an order.
     """
-    marginals = []
-    for attribute in range(attributes):
+    marginals = {}
+    for attribute in attributes:
         parts = []
         for table, estimate in estimates.items():
             if attribute in table:
@@ -112,7 +115,7 @@ def one_way_marginals(
         length = (ordered or {}).get(attribute, 0)
         if length > 1:
             counts[:length] = smooth(Estimate(counts[:length], mean.variance))
-        marginals.append(nearest_counts(counts, float(rows)))
+        marginals[attribute] = nearest_counts(counts, float(rows))
     return marginals
 
 

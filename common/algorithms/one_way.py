@@ -28,5 +28,5 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     check(settings, session.schema.names)
     attributes = range(len(session.schema.attributes))
     tables = await session.measure(MARGINALS, [(a,) for a in attributes], epsilon)
-    marginals = one_way_marginals(collect(tables), len(attributes), session.rows)
+    marginals = one_way_marginals(collect(tables), attributes, session.rows)
     return BayesianNetwork(session.schema, [Node(AttributeParentPair(a, ()), marginals[a]) for a in attributes])

@@ -20,7 +20,8 @@ class SettingsReader:
         self._problems: list[Problem] = []
 
     def _value(self, key: str) -> Any:
-        self._known.append(key)
+        if key not in self._known:
+            self._known.append(key)
         return self._settings.get(key)
 
     def _note(self, key: str, rule: str, message: str, remedy: str) -> None:
@@ -48,6 +49,9 @@ class SettingsReader:
             self._note(key, "range", f"{value!r} is out of range.", f"Write a number from {smallest} to {largest}.")
             return default
         return value
+
+    def optional_whole(self, key: str, smallest: int, largest: int) -> int | None:
+        return None if self._value(key) is None else self.whole(key, smallest, smallest, largest)
 
     def choice(self, key: str, default: str | None, allowed: Sequence[str]) -> str | None:
         value = self._value(key)

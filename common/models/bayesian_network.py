@@ -1,4 +1,8 @@
-"""A Bayesian network over coded attributes: sampled, saved and loaded as JSON."""
+"""A Bayesian network over coded attributes: sampled, saved and loaded as JSON.
+
+An attribute is drawn itself or bit by bit; a parent may be any attribute, or one derived of it, that what
+was drawn before determines.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from common.derived import DerivedAttributes
 from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.schema import Schema
@@ -28,26 +33,30 @@ class Node:
 
 
 class BayesianNetwork:
-    """One node for each attribute of the schema; the edges form a DAG.
+    """For each attribute of the schema one node, or one for each of its bits; the edges form a DAG.
 
     Raises:
-        ValueError: an attribute without a node or with two, a wrong shape, or a cycle.
+        ValueError: an attribute that is not drawn or drawn twice, a wrong shape, or a cycle.
     """
 
     def __init__(self, schema: Schema, nodes: Sequence[Node]) -> None:
         by_attribute = {node.pair.attribute: node for node in nodes}
-        if sorted(by_attribute) != list(range(len(schema.attributes))) or len(by_attribute) != len(nodes):
-            raise ValueError("a network needs exactly one node for each attribute")
+        if len(by_attribute) != len(nodes):
+            raise ValueError("a network has one node for an attribute")
+        derived = schema.derived
+        sources = _sources(derived, len(schema.attributes), set(by_attribute))
         graph: nx.DiGraph = nx.DiGraph()
         graph.add_nodes_from(by_attribute)
         for node in nodes:
             if len(set(node.pair.marginal)) != len(node.pair.marginal):
                 raise ValueError("a node names an attribute twice")
-            if node.weights.shape != tuple(schema.domain[a] for a in node.pair.marginal):
+            if node.weights.shape != tuple(derived.domain[a] for a in node.pair.marginal):
                 raise ValueError("a node's table does not have the shape of its attributes' domains")
             if not (np.isfinite(node.weights).all() and (node.weights >= 0).all()):
                 raise ValueError("a node's table has a negative or infinite weight")
-            graph.add_edges_from((parent, node.pair.attribute) for parent in node.pair.parents)
+            for parent in node.pair.parents:
+                needed = (parent,) if parent in by_attribute else sources[derived.base[parent]]
+                graph.add_edges_from((source, node.pair.attribute) for source in needed)
         if not nx.is_directed_acyclic_graph(graph):
             raise ValueError("the network has a cycle")
         self.schema = schema
@@ -59,26 +68,35 @@ class BayesianNetwork:
 
     def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
         """Independent rows of the network's joint distribution, by ancestral sampling."""
-        columns = [np.zeros(rows, dtype=np.int64) for _ in self.schema.attributes]
+        derived = self.schema.derived
+        columns: dict[int, np.ndarray] = {}
         for node in self.nodes:
             cumulative = _conditional(node.weights).cumsum(axis=0)
             # Rounding must not leave a gap below 1 that no category fills.
             cumulative[-1] = 1.0
             shape = node.weights.shape[1:]
+            drawn = np.empty(rows, dtype=np.int64)
             for start in range(0, rows, _ROWS_AT_ONCE):
                 block = slice(start, min(start + _ROWS_AT_ONCE, rows))
                 size = block.stop - start
                 given = np.zeros(size, dtype=np.int64)
                 for parent, width in zip(node.pair.parents, shape, strict=True):
-                    given = given * width + columns[parent][block]
-                columns[node.pair.attribute][block] = (generator.random(size) >= cumulative[:, given]).sum(axis=0)
-        return CodedTable(
-            self.schema,
-            tuple(c.astype(code_type(a.size)) for c, a in zip(columns, self.schema.attributes, strict=True)),
-        )
+                    given = given * width + self._values(parent, columns)[block]
+                drawn[block] = (generator.random(size) >= cumulative[:, given]).sum(axis=0)
+            columns[node.pair.attribute] = drawn
+        restored = [derived.restore(a, columns) for a in range(len(self.schema.attributes))]
+        codes = (c.astype(code_type(a.size)) for c, a in zip(restored, self.schema.attributes, strict=True))
+        return CodedTable(self.schema, tuple(codes))
+
+    def _values(self, attribute: int, columns: dict[int, np.ndarray]) -> np.ndarray:
+        """The column of an attribute that the columns drawn so far determine; kept among them."""
+        if attribute not in columns:
+            derived = self.schema.derived
+            columns[attribute] = derived.derive(attribute, derived.restore(derived.base[attribute], columns))
+        return columns[attribute]
 
     def to_dict(self) -> dict[str, Any]:
-        names = self.schema.names
+        names = self.schema.derived.names
         return {
             "format_version": FORMAT_VERSION,
             "kind": "bayesian-network",
@@ -99,10 +117,11 @@ class BayesianNetwork:
         require(document, "model", file)
         if document["schema_digest"] != schema.digest:
             raise PrivityError(Catalogue.TAMPERED, what=file, reason="the model belongs to another schema")
+        index = schema.derived.index
         try:
             nodes = [
                 Node(
-                    AttributeParentPair(schema.index(n["attribute"]), tuple(schema.index(p) for p in n["parents"])),
+                    AttributeParentPair(index(n["attribute"]), tuple(index(p) for p in n["parents"])),
                     np.asarray(n["weights"], dtype=np.float64),
                 )
                 for n in document["nodes"]
@@ -110,6 +129,19 @@ class BayesianNetwork:
             return cls(schema, nodes)
         except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise PrivityError(Catalogue.TAMPERED, what=file, reason=str(error)) from error
+
+
+def _sources(derived: DerivedAttributes, attributes: int, drawn: set[int]) -> list[tuple[int, ...]]:
+    """For each attribute the nodes that determine it; ValueError if they are not exactly the nodes drawn."""
+    sources = []
+    for attribute in range(attributes):
+        found = [s for s in dict.fromkeys(derived.sources(attribute)) if drawn.issuperset(s)]
+        if len(found) != 1:
+            raise ValueError("a network draws each attribute exactly once")
+        sources += found
+    if {node for source in sources for node in source} != drawn:
+        raise ValueError("a network draws each attribute exactly once")
+    return sources
 
 
 def _conditional(weights: np.ndarray) -> np.ndarray:

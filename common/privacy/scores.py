@@ -6,6 +6,8 @@ margins a_x, b_y, the integer ``sum |n c_xy - a_x b_y|`` equals 2 n^2 R: no floa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,6 +43,26 @@ def r_score(joint: NDArray[np.int64]) -> int:
         for a, line in zip(by_x, exact, strict=True)
         for b, c in zip(by_parent, line, strict=True)
     )
+
+
+def r_scores(joints: Sequence[NDArray[np.int64]]) -> list[int]:
+    """``r_score`` of each table; those of one shape at once."""
+    scores = [0] * len(joints)
+    by_shape: dict[tuple[int, ...], list[int]] = {}
+    for place, joint in enumerate(joints):
+        by_shape.setdefault(joint.shape, []).append(place)
+    for places in by_shape.values():
+        stacked = np.stack([joints[place] for place in places])
+        plain = stacked.ndim == 3 and stacked.dtype == np.int64 and stacked.size and stacked.min() >= 0
+        rows = stacked.sum(axis=(1, 2)) if plain and stacked.max() < _VECTOR_ROWS else None
+        if rows is None or rows.max() >= _VECTOR_ROWS:
+            found = [r_score(joint) for joint in stacked]
+        else:
+            expected = stacked.sum(axis=2)[:, :, None] * stacked.sum(axis=1)[:, None, :]
+            found = np.abs(rows[:, None, None] * stacked - expected).sum(axis=(1, 2)).tolist()
+        for place, score in zip(places, found, strict=True):
+            scores[place] = score
+    return scores
 
 
 def r_sensitivity(rows: int, x_size: int, parent_size: int) -> int:

@@ -30,6 +30,7 @@ from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
 from common.protocol.steps import Replacement, Round
 from common.schema import Schema
+from common.statistics import NoisyTable
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class RoundContext:
         if self.combiner not in self.plan.spec.members or self.combiner == self.manifest.curator_member:
             reason = f"{self.combiner} may not be combiner"
             raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round.round, reason=reason)
-        check_tables(self.round.tables, self.schema.names, self.schema.domain)
+        check_tables(self.round.tables, self.schema.derived)
         if self.round.replacement is not None:
             self._check_replacement(self.round.replacement)
 
@@ -62,7 +63,7 @@ class RoundContext:
     @property
     def cells(self) -> int:
         """Cells of all tables of the round together, in the order of the tables, C order within each."""
-        return count_cells(self.round.tables, self.schema.domain)
+        return count_cells(self.round.tables, self.schema.derived.domain)
 
     @property
     def public_key(self) -> paillier.PublicKey:
@@ -185,6 +186,12 @@ def open_sum(product: Sequence[int], context: RoundContext, secret: paillier.Sec
         return unpack(paillier.decrypt(secret, list(product)), context.plan.modulus, context.layout)
     except ValueError as error:
         raise PrivityError(Catalogue.ROUND_REFUSED, round=context.round.round, reason=str(error)) from error
+
+
+def noisy_tables(vector: np.ndarray, round_: Round, schema: Schema, variance: float, rows: int) -> list[NoisyTable]:
+    """An opened vector as tables; ``variance`` is that of its noise in a cell, ``rows`` what it counts."""
+    tables = zip(round_.tables, split_tables(vector, round_, schema.derived.domain), strict=True)
+    return [NoisyTable(table, counts, round_.scale, variance, rows) for table, counts in tables]
 
 
 def split_tables(vector: np.ndarray, round_: Round, domain: Sequence[int]) -> list[np.ndarray]:

@@ -229,7 +229,8 @@ class Select:
             "run": self.run,
             "phase": self.phase,
             "draw": self.draw,
-            "candidates": [[c.attribute, list(c.parents)] for c in self.candidates],
+            # One text: there may be a hundred thousand candidates.
+            "candidates": ";".join([",".join(map(str, c.marginal)) for c in self.candidates]),
             "epsilon": str(self.epsilon),
         }
 

@@ -68,6 +68,7 @@ def small_tables(world: int, setting: Setting, attributes: int) -> dict[str, Cod
 def whole_run(algorithm: str, setting: Setting, attributes: int, epsilon: Fraction, runs: int, quick: int) -> Subject:
     """Enrolment, every phase, every opening and every choice of one run, charged to the ledgers."""
     worlds = [small_tables(world, setting, attributes) for world in (0, 1)]
+    settings = {"frontier": "always"} if algorithm == "dp-subn" else {}  # all phases that there are
 
     def sample(world: int, count: int, source: Source) -> Seen:
         views: dict[str, list[list[float]]] = {name: [] for name in setting.observers()}
@@ -77,7 +78,7 @@ def whole_run(algorithm: str, setting: Setting, attributes: int, epsilon: Fracti
             consortium = RecordedConsortium(worlds[world], source, batch)
             plan = consortium.begin(consortium.spec(algorithm=algorithm, epsilon=epsilon, tolerate=setting.tolerate))
             session = consortium.session(plan)
-            asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, {}))
+            asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
             charged = min(charged, consortium.parties[replaced].ledger.spent())
             stated = min(stated, session.record.epsilon(replaced))
             opened = _opened_vectors(consortium, session.record.measured)
@@ -125,7 +126,7 @@ def _evidence_of_choices(
             table = tables[party]
             joints = contingency_tables(table, [c.marginal for c in step.candidates])
             scores = np.array([r_score(joint.reshape(joint.shape[0], -1)) for joint in joints], dtype=np.float64)
-            sensitivity = handlers.selection_sensitivity(step.candidates, table.schema.domain, table.rows)
+            sensitivity = handlers.selection_sensitivity(step.candidates, table.schema.derived.domain, table.rows)
             scaled = scores * float(step.epsilon) / (2 * sensitivity)
             logs.append(scaled[index] - np.log(np.exp(scaled - scaled.max()).sum()) - scaled.max())
         total += logs[0] - logs[1]

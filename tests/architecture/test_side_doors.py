@@ -173,7 +173,7 @@ def traces_of(tables: dict[str, CodedTable], folder: Path) -> dict[str, object]:
         plan = consortium.begin(consortium.spec(run="run-2", epsilon=Fraction(2)))
         refused = []
         for step in (
-            Contribute(Round("run-2", "p", "r", ((0, 9),), Fraction(1)), 1, "party-1"),
+            Contribute(Round("run-2", "p", "r", ((0, 99),), Fraction(1)), 1, "party-1"),
             Contribute(Round("run-2", "p", "r", ((0, 1),), Fraction(5)), 1, "party-1"),
             Select("run-2", "p", "d", (AttributeParentPair(0, ()),), Fraction(1)),
             Enrol(consortium.spec(run="run-3", algorithm="magic")),

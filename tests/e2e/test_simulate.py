@@ -34,7 +34,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release over three parties, one of which holds 80 % of the rows."""
     folder = tmp_path_factory.mktemp("simulation")
     out = folder / "release"
-    done = privity(*options(folder, out, "--epsilon", "2.5", "--split", "sizes:.8,.1,.1", gzip=True))
+    done = privity(
+        *options(folder, out, "--epsilon", "2.5", "--split", "sizes:.8,.1,.1", "--schedule", "final", gzip=True)
+    )
     assert done.returncode == 0, done.stderr
     assert "one machine saw all rows" in done.stdout
     for phase in ("enrolment", "correlation quantification", "structure initialisation", "parameter learning"):

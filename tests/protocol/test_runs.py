@@ -23,6 +23,7 @@ from tests.harness.consortium import (
 )
 
 DOMAIN = (2, 3, 4, 2, 3)
+FOUR_PHASES = {"frontier": "always"}
 
 
 @pytest.mark.parametrize("parties", [2, 3, 7])
@@ -56,7 +57,7 @@ def test_one_party_holds_most_rows(tmp_path) -> None:
     schema = make_schema(DOMAIN)
     sizes = {"large": 800, "small": 150, "tiny": 50}
     consortium = TestConsortium({name: make_table(schema, rows, seed=rows) for name, rows in sizes.items()})
-    consortium.drive(tmp_path / "release", epsilon=Fraction(1))
+    consortium.drive(tmp_path / "release", settings=FOUR_PHASES, epsilon=Fraction(1))
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     paid = {p["phase"]: p["paid_by"] for p in statement["phases"]}
     # Four draws in proportion to 800 : 150 : 50 are 3, 1 and 0.
@@ -83,7 +84,7 @@ def test_local_and_network_sessions_record_the_same_costs() -> None:
     local = LocalSession("alone", consortium.schema, consortium.parties["party-1"].releases, allowance)
     records: list[RunRecord] = []
     for session in (network, local):
-        asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(1), {}))
+        asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(1), FOUR_PHASES))
         records.append(session.record)
     assert records[0].phases("party-1") == records[1].phases("party-1")
 
@@ -131,8 +132,8 @@ def test_a_run_taken_up_after_a_crash_of_the_curator_gives_the_same_release(tmp_
         consortium.tell = limited
         if crash:
             with pytest.raises(Crashed):
-                consortium.drive(folder / "release")
-        consortium.drive(folder / "release")
+                consortium.drive(folder / "release", settings=FOUR_PHASES)
+        consortium.drive(folder / "release", settings=FOUR_PHASES)
         assert {p.ledger.spent() for p in consortium.parties.values()} == {Fraction(1)}
         releases.append((folder / "release" / "marginals.json").read_bytes())
     assert releases[0] == releases[1]
@@ -180,9 +181,9 @@ def test_a_schedule_of_another_number_of_parties_is_refused_before_anything_is_s
     assert {party.ledger.spent() for party in consortium.parties.values()} == {Fraction(0)}
 
 
-def test_a_frontier_that_would_drown_is_left_out_on_request(tmp_path) -> None:
+def test_a_frontier_that_would_drown_is_left_out(tmp_path) -> None:
     consortium = make_consortium(2, domain=DOMAIN, rows=20)
-    consortium.drive(tmp_path / "release", settings={"frontier": "useful"}, epsilon=Fraction(1, 10))
+    consortium.drive(tmp_path / "release", epsilon=Fraction(1, 10))
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     assert {p["phase"] for p in statement["phases"]} == {"structure initialisation", "parameter learning"}
     assert {party.ledger.spent() for party in consortium.parties.values()} == {Fraction(1, 10)}

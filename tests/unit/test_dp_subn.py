@@ -14,7 +14,8 @@ from common.algorithms.dp_subn import Settings, divide, learn
 from common.algorithms.parameters import DROWNED_SHARE, PAIR_SHARE, WIDE_SHARE
 from common.privacy.cost import noise_scale
 
-USEFUL = Settings(frontier="useful")
+ALWAYS = Settings(frontier="always")
+USEFUL = Settings()
 EPSILONS = st.fractions(min_value=Fraction(1, 100), max_value=100)
 DOMAIN = st.lists(st.integers(2, 40), min_size=2, max_size=12)
 
@@ -24,7 +25,7 @@ def spent(budget):
     return budget.draws + budget.parameters + (budget.pairs + budget.update if budget.frontier else 0)
 
 
-@given(EPSILONS, st.integers(1, 10**6), DOMAIN, st.sampled_from([Settings(), USEFUL]))
+@given(EPSILONS, st.integers(1, 10**6), DOMAIN, st.sampled_from([ALWAYS, USEFUL]))
 def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settings):
     budget = divide(settings, epsilon, rows, domain)
     assert budget.frontier or settings is USEFUL
@@ -55,7 +56,7 @@ def test_there_is_a_frontier_from_where_the_tables_of_the_first_phase_are_useful
     rows = int(4 * 2 * noise_scale(120, Fraction(5) / 50))
     assert divide(USEFUL, Fraction(5), rows, domain).frontier
     assert not divide(USEFUL, Fraction(5), rows - 1, domain).frontier
-    assert divide(Settings(frontier="useful", frontier_theta=Fraction(1, 100)), Fraction(1), 2_000, domain).frontier
+    assert divide(Settings(frontier_theta=Fraction(1, 100)), Fraction(1), 2_000, domain).frontier
 
 
 def run(make_table, domain, epsilon, rows=400, settings=None, parties=3):
@@ -66,18 +67,14 @@ def run(make_table, domain, epsilon, rows=400, settings=None, parties=3):
 
 
 @pytest.mark.parametrize("domain", [[3], [2, 2], [2, 5, 16, 3], [4] * 5])
-@pytest.mark.parametrize("settings", [{"frontier": "useful"}, {}, {"frontier": "useful", "frontier_theta": "1/1000"}])
+@pytest.mark.parametrize("settings", [{}, {"frontier": "always"}, {"frontier_theta": "1/1000"}])
 def test_a_run_costs_exactly_epsilon_and_gives_every_attribute_a_node(make_table, domain, settings):
     session, model = run(make_table, domain, Fraction(3, 7), settings=settings)
     totals = [release.ledger.spent() for release in session.releases]
     assert max(totals) == Fraction(3, 7)
     assert set(model.parents) == set(range(len(domain)))
     phases = {cost.phase for cost in session.record.costs}
-    assert (
-        (dp_subn.UPDATE in phases)
-        == (dp_subn.CORRELATIONS in phases)
-        == (settings != {"frontier": "useful"} and len(domain) > 1)
-    )
+    assert (dp_subn.UPDATE in phases) == (dp_subn.CORRELATIONS in phases) == (settings != {} and len(domain) > 1)
 
 
 @pytest.mark.parametrize(("domain", "groups"), [([5] * 6, 1), ([2, 2, 2, 30, 40, 30], 2), ([7], 1)])
@@ -91,7 +88,7 @@ def test_narrow_and_wide_single_tables_are_measured_apart_if_it_pays(make_table,
             asked.append((tuple(tables), epsilon))
             return [*tables]
 
-    tables = asyncio.run(parameters._measure_single(Session(), Fraction(2, 3)))
+    tables = asyncio.run(parameters._measure_single(Session(), dict.fromkeys(range(len(domain)), ()), Fraction(2, 3)))
     assert sorted(tables) == [(a,) for a in range(len(domain))]
     assert len(asked) == groups
     assert sum(epsilon for _, epsilon in asked) == Fraction(2, 3)

@@ -1,0 +1,72 @@
+"""Draw the structure of a Bayesian network, attribute by attribute; shared by algorithms.
+
+Source: PrivBayes (Zhang et al., TODS 2017), algorithms 2 and 4, its greedy construction. Over K parties each
+draw happens at one of them: DP-SUBN (Su et al., ICDE 2016), section VI-A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from common.algorithms.search_frontier import Parents
+from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, cells_of, count_cells
+from common.protocol.session import Session
+from common.statistics import AttributeParentPair
+
+
+async def draw_structure(
+    session: Session,
+    phase: str,
+    epsilon: Fraction,
+    degree: int,
+    attributes: Sequence[int],
+    first: int,
+    *,
+    balanced: bool = False,
+) -> Parents:
+    """A network over ``attributes`` that grows from ``first``; each draw costs its share of ``epsilon``.
+
+    Args:
+        degree: most parents of an attribute.
+        balanced: equal quotas for the parties, instead of in proportion to their rows.
+    """
+    network: Parents = {first: ()}
+    left = [a for a in attributes if a != first]
+    series = session.selection(phase, len(left), epsilon, balanced=balanced)
+    while left:
+        pair = await series.draw(candidates(left, sorted(network), degree, session.schema.derived.domain))
+        network[pair.attribute] = pair.parents
+        left.remove(pair.attribute)
+    return network
+
+
+def candidates(
+    left: Sequence[int], placed: Sequence[int], degree: int, domain: Sequence[int]
+) -> list[AttributeParentPair]:
+    """Every attribute not placed with every parent set of the degree, or of the largest one that fits.
+
+    Limits are on declared domains only: tables of at most TABLE_CELLS, ROUND_CELLS for all together.
+    """
+    for size in range(min(degree, len(placed)), 0, -1):
+        sets = list(combinations(placed, size))
+        cells = np.outer([domain[x] for x in left], cells_of(sets, domain))
+        fits = cells <= TABLE_CELLS
+        if fits.any(axis=1).all() and cells[fits].sum() <= ROUND_CELLS:
+            rows = zip(left, fits.tolist(), strict=True)
+            return [AttributeParentPair(x, some) for x, row in rows for some, fit in zip(sets, row, strict=True) if fit]
+    # Pairs of attributes have been checked before, so each of them is within the limits.
+    return [AttributeParentPair(x, (placed[0],)) for x in left]
+
+
+def parent_sets(attribute: int, parents: Sequence[int], degree: int, domain: Sequence[int]) -> list[tuple[int, ...]]:
+    """Choices of the attribute's parents among ``parents``: of the degree, or of the largest size that fits."""
+    for size in range(min(degree, len(parents)), 0, -1):
+        sets = combinations(parents, size)
+        fitting = [some for some in sets if count_cells([(attribute, *some)], domain) <= TABLE_CELLS]
+        if fitting:
+            return fitting
+    return [()]

@@ -1,0 +1,66 @@
+"""Joint counts on packed columns against counts cell by cell, and scores in batches against one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.counting import contingency_table
+from common.joint_counts import PACKED_CELLS, JointCounter
+from common.privacy.scores import r_score, r_scores
+from common.statistics import AttributeParentPair
+from party.handlers import PairScores
+
+
+@given(st.lists(st.integers(2, 12), min_size=2, max_size=6), st.integers(0, 200), st.integers(0, 9), st.data())
+def test_joint_counts_are_those_of_the_contingency_table(make_table, domain, rows, seed, data):
+    table = make_table(domain, rows, seed)
+    size = data.draw(st.integers(1, min(3, len(domain) - 1)))
+    parents = data.draw(st.permutations(range(len(domain))))[:size]
+    others = [a for a in range(len(domain)) if a not in parents]
+    counter = JointCounter(table)
+    for _ in range(2):
+        for attribute, counts in zip(others, counter.count(parents, others), strict=True):
+            expected = contingency_table(table, [attribute, *parents]).reshape(domain[attribute], -1)
+            assert counts.dtype == np.int64
+            assert counts.tolist() == expected.tolist()
+
+
+def test_both_ways_of_counting_are_in_use(make_table):
+    table = make_table([2, 12, 12], 100)
+    assert 2 * 12 <= PACKED_CELLS < 12 * 12
+    narrow, wide = JointCounter(table).count([1], [0, 2])
+    assert narrow.sum() == wide.sum() == 100
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5)), max_size=8), st.integers(0, 2**20), st.data())
+def test_scores_in_batches_are_those_one_by_one(shapes, largest, data):
+    generator = np.random.default_rng(data.draw(st.integers(0, 99)))
+    joints = [generator.integers(0, largest + 1, shape) for shape in shapes]
+    assert r_scores(joints) == [r_score(joint) for joint in joints]
+
+
+def test_scores_of_counts_beyond_64_bits_stay_exact():
+    joints = [np.array([[2**31, 0], [0, 2**31]]), np.array([[1, 0], [0, 1]])]
+    assert r_scores(joints) == [r_score(joint) for joint in joints]
+
+
+@pytest.mark.parametrize("bad", [np.array([[-1, 2], [1, 1]]), np.ones((2, 2))])
+def test_what_is_no_table_of_counts_is_refused(bad):
+    with pytest.raises(ValueError, match=r"counts|integers"):
+        r_scores([bad])
+
+
+def test_known_scores_are_not_computed_again_until_they_are_forgotten(make_table, monkeypatch):
+    table = make_table([2, 3, 4], 50)
+    scores = PairScores(table)
+    pairs = [AttributeParentPair(0, (1,)), AttributeParentPair(1, (2, 0)), AttributeParentPair(2, (1,))]
+    first = scores.of(pairs)
+    assert first == [
+        r_score(contingency_table(table, p.marginal).reshape(table.schema.domain[p.attribute], -1)) for p in pairs
+    ]
+    monkeypatch.setattr(JointCounter, "count", lambda *_: pytest.fail("counted again"))
+    assert scores.of(pairs[::-1]) == first[::-1]
+    scores.forget()
+    with pytest.raises(pytest.fail.Exception):
+        scores.of(pairs)
