@@ -7,22 +7,28 @@ wire) changes no value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from common.algorithms import ALGORITHMS
 from common.journal import MEMORY, Journal
+from common.models import Model
 from common.privacy.cost import quotas
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.noise import share_variance
-from common.privacy.record import LAPLACE, NOISY_MAX, Cost, RunRecord
+from common.privacy.record import LAPLACE, OWN_MODEL, Cost, RunRecord, noisy_max_on
 from common.protocol.draws import DrawSeries
+from common.protocol.lots import public_lot
 from common.protocol.openings import OpeningSeries
 from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Round, Select
 from common.statistics import Marginal, NoisyTable
 from common.table import CodedTable
+from party.local import LocalSession
 from party.releases import ChargedReleases
 
 
@@ -43,12 +49,16 @@ class InProcessSession:
             for name, table in zip(self.names, tables, strict=True)
         ]
         self._allowance = Allowance(epsilon, epsilon)
+        self._lots = secrets.token_hex(8)
         self._steps = 0
         self._running: np.ndarray | int = 0
 
     def _next_name(self, phase: str) -> str:
         self._steps += 1
         return f"{self._steps}-{phase}"
+
+    def lot(self, purpose: str, sides: int) -> int:
+        return public_lot(self._lots, purpose, sides)
 
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
         return await self._open_round(Round("benchmark", phase, self._next_name(phase), tuple(tables), epsilon))
@@ -73,12 +83,21 @@ class InProcessSession:
         self.record.add_tables(round_.phase, opened)
         return opened
 
-    def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> DrawSeries:
+    async def learn_apart(
+        self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction
+    ) -> list[Model]:
+        self.record.add_cost(Cost(phase, OWN_MODEL, epsilon, self.names))
+        sessions = [LocalSession("benchmark", self.schema, r, self._allowance) for r in self.releases]
+        return [await ALGORITHMS[algorithm].learn(session, epsilon, settings) for session in sessions]
+
+    def selection(
+        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> DrawSeries:
         counts = quotas(draws, self.party_rows, balanced=balanced)
         payers = tuple(name for name, count in zip(self.names, counts, strict=True) if count)
-        self.record.add_cost(Cost(phase, NOISY_MAX, epsilon, payers))
+        self.record.add_cost(Cost(phase, noisy_max_on(score), epsilon, payers))
         name = self._next_name(phase)
-        return DrawSeries("benchmark", phase, name, draws, epsilon, self.party_rows, balanced, self._ask)
+        return DrawSeries("benchmark", phase, name, draws, epsilon, self.party_rows, balanced, self._ask, score)
 
     async def _ask(self, party: int, step: Select) -> int:
         return self.releases[party].select(step, self._allowance)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from common.errors import Catalogue, PrivityError
 from common.formats import read_json, require
-from common.models.bayesian_network import BayesianNetwork
+from common.models import Model
 from common.privacy.record import RunRecord
 from common.schema import Schema
 from common.table import decode, write_csv
@@ -43,7 +43,7 @@ def marginals_document(record: RunRecord, schema: Schema) -> dict[str, Any]:
     }
 
 
-def synthesise(model: BayesianNetwork, rows: int, seed: int | None) -> pd.DataFrame:
+def synthesise(model: Model, rows: int, seed: int | None) -> pd.DataFrame:
     """Sample rows from the model and decode them to real values.
 
     ``seed`` decides the sampling only: the model is released, so sampling needs no secret randomness.
@@ -57,7 +57,7 @@ def write_release(
     folder: Path,
     *,
     synthetic: pd.DataFrame,
-    model: BayesianNetwork,
+    model: Model,
     record: RunRecord,
     privacy: dict[str, Any],
     run: dict[str, Any],

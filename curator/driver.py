@@ -65,7 +65,7 @@ class RunRequest:
         for holds, option, reason, possible in rules:
             if not holds:
                 raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
-        ALGORITHMS[self.algorithm].check(self.settings, schema.names)
+        ALGORITHMS[self.algorithm].check(self.settings, schema)
 
 
 class RunDriver:

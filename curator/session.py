@@ -7,9 +7,9 @@ After a crash the algorithm runs again from the top, and what was awaited before
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from common.crypto.paillier import SecretKey
 from common.crypto.sealing import SealedBlob
 from common.errors import Catalogue, PrivityError
 from common.journal import Journal
+from common.models import Model
+from common.models.load import load_model
 from common.privacy.cost import quotas
 from common.privacy.noise import share_variance
-from common.privacy.record import NOISY_MAX, SHARED_LAPLACE, Cost, RunRecord
+from common.privacy.record import OWN_MODEL, SHARED_LAPLACE, Cost, RunRecord, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.limits import check_scale, check_tables
+from common.protocol.lots import public_lot
 from common.protocol.manifest import Manifest
 from common.protocol.openings import OpeningSeries
 from common.protocol.plan import RunPlan
@@ -32,6 +35,8 @@ from common.protocol.steps import (
     Combine,
     Contribute,
     Contribution,
+    Learn,
+    Learned,
     Product,
     Reply,
     Round,
@@ -44,7 +49,7 @@ from common.statistics import Marginal, NoisyTable
 from curator.meter import Meter
 
 Ask = Callable[[str, Step, str], Awaitable[Reply]]
-Kind = TypeVar("Kind", Contribution, Product, Choice)
+Kind = TypeVar("Kind", Contribution, Product, Choice, Learned)
 
 
 class NetworkSession:
@@ -96,6 +101,9 @@ class NetworkSession:
                 raise PrivityError(
                     Catalogue.STEP_REFUSED, step=cost.phase, reason="the algorithm asks for more than the run's epsilon"
                 )
+
+    def lot(self, purpose: str, sides: int) -> int:
+        return public_lot(self.plan.digest, purpose, sides)
 
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
         return await self._open_round(Round(self.plan.spec.run, phase, self._next_name(phase), tuple(tables), epsilon))
@@ -185,15 +193,36 @@ class NetworkSession:
         self._meter.answered()
         return reply
 
-    def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> DrawSeries:
+    def selection(
+        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> DrawSeries:
         counts = quotas(draws, self.party_rows, balanced=balanced)
         payers = tuple(m for m, count in zip(self._members, counts, strict=True) if count)
         self._meter.enter(phase)
         self._meter.expect(draws)
-        self._reserve(Cost(phase, NOISY_MAX, epsilon, payers))
+        self._reserve(Cost(phase, noisy_max_on(score), epsilon, payers))
         self._meter.charged(self.record)
         run, name = self.plan.spec.run, self._next_name(phase)
-        return DrawSeries(run, phase, name, draws, epsilon, self.party_rows, balanced, self._choose)
+        return DrawSeries(run, phase, name, draws, epsilon, self.party_rows, balanced, self._choose, score)
+
+    async def learn_apart(
+        self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction
+    ) -> list[Model]:
+        name = self._next_name(phase)
+        step = Learn(self.plan.spec.run, phase, name, algorithm, dict(settings), epsilon)
+        self._meter.enter(phase)
+        self._meter.expect(len(self._members))
+        self._reserve(Cost(phase, OWN_MODEL, epsilon, self._members))
+        self._meter.charged(self.record)
+        return list(await asyncio.gather(*(self._learned(member, step) for member in self._members)))
+
+    async def _learned(self, party: str, step: Learn) -> Model:
+        key, digest = f"{step.run}/learned/{step.name}/{party}", step_digest(step)
+        stored = self._journal.recall(key, digest)
+        if stored is None:
+            reply = await self._ask(party, step, step.phase, Learned)
+            stored = self._journal.record(key, digest, canonical_bytes(reply.model))
+        return load_model(parse(stored), self.schema, f"the model of {party}")
 
     async def _choose(self, party: int, step: Select) -> int:
         key, digest = f"{step.run}/chosen/{step.draw}", step_digest(step)

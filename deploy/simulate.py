@@ -58,7 +58,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     """
     _check(task)
     schema = load_schema(task.schema)
-    ALGORITHMS[task.algorithm].check(task.settings, schema.names)
+    ALGORITHMS[task.algorithm].check(task.settings, schema)
     frame = read_rows(task.data)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     encode(frame, schema, str(task.data))

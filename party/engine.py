@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import traceback
 
+from common.algorithms import ALGORITHMS
 from common.canonical import canonical_bytes, parse
 from common.crypto.identity import Identity
 from common.errors import Catalogue, PrivityError
@@ -26,6 +27,8 @@ from common.protocol.steps import (
     Done,
     Enrol,
     Enrolled,
+    Learn,
+    Learned,
     Product,
     Refusal,
     Reply,
@@ -34,10 +37,12 @@ from common.protocol.steps import (
     step_digest,
 )
 from common.wire.codec import encode_reply
+from party.local import LocalSession, complete
 from party.policy import Policy
 from party.releases import ChargedReleases
 
 LARGEST_KEY_BITS = 8192
+IN_SUMS, ALONE = b"sums", b"alone"
 
 _log = logging.getLogger("privity.party")
 
@@ -102,7 +107,7 @@ class PartyEngine:
     def _refusal(self, step: Step, reason: str) -> PrivityError:
         return PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
-    def _answer(self, step: Enrol | Begin | Contribute | Combine | Select) -> Reply:
+    def _answer(self, step: Enrol | Begin | Contribute | Combine | Select | Learn) -> Reply:
         match step:
             case Enrol():
                 return self._enrol(step)
@@ -114,6 +119,8 @@ class PartyEngine:
                 return self._combine(step)
             case Select():
                 return self._select(step)
+            case Learn():
+                return self._learn(step)
 
     def _enrol(self, step: Enrol) -> Reply:
         if step.spec.manifest_digest != self._manifest.digest:
@@ -166,8 +173,14 @@ class PartyEngine:
             schema=self._releases.schema,
         )
 
+    def _claim(self, step: Contribute | Learn, way: bytes) -> None:
+        """Refuse a run that would show the curator this party's rows both in a sum and by themselves."""
+        if self._journal.record(f"{step.run}/way", "way", way) != way:
+            raise self._refusal(step, "the run has used this party's rows in another way")
+
     def _contribute(self, step: Contribute) -> Reply:
         context = self._context(step)
+        self._claim(step, IN_SUMS)
         plan = context.plan
         position = plan.spec.members.index(self.party)
         vector = self._releases.noisy_vector(step.round, plan.noise_quota, self._policy.allowance(plan.spec), position)
@@ -188,3 +201,15 @@ class PartyEngine:
     def _select(self, step: Select) -> Reply:
         plan = self._plan(step)
         return Choice(self._releases.select(step, self._policy.allowance(plan.spec)))
+
+    def _learn(self, step: Learn) -> Reply:
+        plan = self._plan(step)
+        algorithm = ALGORITHMS.get(step.algorithm)
+        if algorithm is None or algorithm.apart:
+            raise self._refusal(step, f"{step.algorithm!r} is nothing that one party can learn alone")
+        schema = self._releases.schema
+        algorithm.check(step.settings, schema)
+        self._claim(step, ALONE)
+        allowance = self._policy.allowance(plan.spec)
+        session = LocalSession(step.run, schema, self._releases, allowance, prefix=f"{step.name}/")
+        return Learned(complete(algorithm.learn(session, step.epsilon, step.settings)).to_dict())

@@ -12,7 +12,7 @@ import numpy as np
 
 from common.counting import contingency_tables
 from common.joint_counts import JointCounter
-from common.privacy.scores import r_scores, r_sensitivity
+from common.privacy.scores import SCORES
 from common.privacy.selection import SelectionNoise, noisy_max
 from common.protocol.limits import cells_of
 from common.statistics import AttributeParentPair, Marginal
@@ -32,37 +32,49 @@ def noisy_counts(tables: Sequence[Marginal], table: CodedTable, noise: np.ndarra
 
 
 class PairScores:
-    """Exact integer scores R of attribute-parent pairs on one table, each computed once.
+    """Exact integer scores of attribute-parent pairs on one table, each computed once.
 
     The draws of a structure ask for most pairs again and again.
     """
 
     def __init__(self, table: CodedTable) -> None:
         self._counter = JointCounter(table)
-        self._known: dict[Marginal, int] = {}
+        self._of_kind: dict[str, dict[Marginal, int]] = {}
 
-    def of(self, candidates: Sequence[AttributeParentPair]) -> list[int]:
+    def of(self, candidates: Sequence[AttributeParentPair], kind: str) -> list[int]:
+        """Scores of the kind (a name in ``SCORES``) in the candidates' order."""
+        known = self._of_kind.setdefault(kind, {})
         by_parents: dict[Marginal, list[int]] = {}
         marginals = [candidate.marginal for candidate in candidates]
         for candidate, marginal in zip(candidates, marginals, strict=True):
-            if marginal not in self._known:
+            if marginal not in known:
                 by_parents.setdefault(candidate.parents, []).append(candidate.attribute)
         for parents, attributes in by_parents.items():
             joints = self._counter.count(parents, attributes)
-            for attribute, score in zip(attributes, r_scores(joints), strict=True):
-                self._known[attribute, *parents] = score
-        return [self._known[marginal] for marginal in marginals]
+            for attribute, score in zip(attributes, SCORES[kind].of(joints), strict=True):
+                known[attribute, *parents] = score
+        return [known[marginal] for marginal in marginals]
 
     def forget(self) -> None:
-        self._known.clear()
+        self._of_kind.clear()
 
 
-def select_pair(candidates: Sequence[AttributeParentPair], scores: PairScores, noise: SelectionNoise) -> int:
-    """Index of the candidate whose exact integer score R plus noise is the largest."""
-    return noisy_max(scores.of(candidates), noise)
+def select_pair(candidates: Sequence[AttributeParentPair], kind: str, scores: PairScores, noise: SelectionNoise) -> int:
+    """Index of the candidate whose exact integer score plus noise is the largest."""
+    return noisy_max(scores.of(candidates, kind), noise)
 
 
-def selection_sensitivity(candidates: Sequence[AttributeParentPair], domain: Sequence[int], rows: int) -> int:
+def has_score(candidates: Sequence[AttributeParentPair], domain: Sequence[int], rows: int, kind: str) -> bool:
+    """Whether the kind of score exists for all candidates, by declared domains and the public row count."""
+    score = SCORES.get(kind)
+    if score is None or rows >= score.largest_rows:
+        return False
+    return not score.binary or all(domain[c.attribute] == 2 for c in candidates)
+
+
+def selection_sensitivity(
+    candidates: Sequence[AttributeParentPair], domain: Sequence[int], rows: int, kind: str = "R"
+) -> int:
     """Largest sensitivity of the candidates' integer scores, from public numbers only.
 
     ``rows`` is the party's own n_k, of which the integer scores are made too. (In units of R, which is the
@@ -70,4 +82,4 @@ def selection_sensitivity(candidates: Sequence[AttributeParentPair], domain: Seq
     """
     parents = cells_of([c.parents for c in candidates], domain).tolist()
     sizes = {(domain[c.attribute], int(size)) for c, size in zip(candidates, parents, strict=True)}
-    return max(r_sensitivity(rows, x_size, parent_size) for x_size, parent_size in sizes)
+    return max(SCORES[kind].sensitivity(rows, x_size, parent_size) for x_size, parent_size in sizes)

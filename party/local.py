@@ -6,13 +6,17 @@ encryption, because nothing leaves the process but the releases.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from fractions import Fraction
+from typing import Any, TypeVar, cast
 
+from common.algorithms import ALGORITHMS
+from common.models import Model
 from common.privacy.ledger import Allowance
 from common.privacy.noise import share_variance
-from common.privacy.record import LAPLACE, NOISY_MAX, Cost, RunRecord
+from common.privacy.record import LAPLACE, Cost, RunRecord, noisy_max_on
 from common.protocol.draws import DrawSeries
+from common.protocol.lots import public_lot
 from common.protocol.openings import OpeningSeries
 from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Round, Select
@@ -21,6 +25,17 @@ from common.statistics import Marginal, NoisyTable
 from party.releases import ChargedReleases
 
 ALONE = 1
+Learnt = TypeVar("Learnt")
+
+
+def complete(coroutine: Coroutine[Any, Any, Learnt]) -> Learnt:
+    """The result of an algorithm on a LocalSession, which answers at once: nothing in it ever waits."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return cast("Learnt", end.value)
+    coroutine.close()
+    raise RuntimeError("an algorithm on a local session waited for something else")
 
 
 class LocalSession:
@@ -29,12 +44,16 @@ class LocalSession:
     Args:
         run: name of the run in ledger and journal; a new name is a new release.
         allowance: what the ledger may be charged.
+        prefix: of the names of the steps, when they are part of a larger run.
     """
 
     noise_variables = Fraction(1)
 
-    def __init__(self, run: str, schema: Schema, releases: ChargedReleases, allowance: Allowance) -> None:
+    def __init__(
+        self, run: str, schema: Schema, releases: ChargedReleases, allowance: Allowance, prefix: str = ""
+    ) -> None:
         self.run = run
+        self._prefix = prefix
         self.schema = schema
         self.rows = releases.rows
         self.party_rows = (releases.rows,)
@@ -45,7 +64,10 @@ class LocalSession:
 
     def _next_name(self, phase: str) -> str:
         self._steps += 1
-        return f"{self._steps}-{phase}"
+        return f"{self._prefix}{self._steps}-{phase}"
+
+    def lot(self, purpose: str, sides: int) -> int:
+        return public_lot(f"{self.run}/{self._releases.party}/{self._prefix}", purpose, sides)
 
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
         return await self._open_round(Round(self.run, phase, self._next_name(phase), tuple(tables), epsilon))
@@ -63,9 +85,18 @@ class LocalSession:
         self.record.add_tables(round_.phase, opened)
         return opened
 
-    def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> DrawSeries:
-        self.record.add_cost(Cost(phase, NOISY_MAX, epsilon, (self._releases.party,)))
-        return DrawSeries(self.run, phase, self._next_name(phase), draws, epsilon, self.party_rows, balanced, self._ask)
+    def selection(
+        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> DrawSeries:
+        self.record.add_cost(Cost(phase, noisy_max_on(score), epsilon, (self._releases.party,)))
+        name = self._next_name(phase)
+        return DrawSeries(self.run, phase, name, draws, epsilon, self.party_rows, balanced, self._ask, score)
+
+    async def learn_apart(
+        self, _phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction
+    ) -> list[Model]:
+        # One party alone: its own session is this one.
+        return [await ALGORITHMS[algorithm].learn(self, epsilon, settings)]
 
     async def _ask(self, _party: int, step: Select) -> int:
         return self._releases.select(step, self._allowance)

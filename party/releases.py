@@ -8,7 +8,7 @@ cannot bring about a second answer under fresh noise.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 
@@ -24,7 +24,6 @@ from common.privacy.noise import noise_share
 from common.privacy.selection import draw_selection_noise
 from common.protocol.limits import check_scale, check_tables, count_cells
 from common.protocol.steps import Round, Select, step_digest
-from common.statistics import AttributeParentPair
 from common.table import CodedTable
 from party import handlers
 
@@ -126,22 +125,26 @@ class ChargedReleases:
 
     def select(self, step: Select, allowance: Allowance) -> int:
         """Index of the chosen candidate; the same at every repetition."""
-        sensitivity = self._selection_sensitivity(step.candidates, step.key)
+        sensitivity = self._selection_sensitivity(step)
         check_scale(selection_scale(sensitivity, step.epsilon))
         label = f"{step.run}/choice/{step.draw}"
 
         def answer() -> bytes:
             noise = draw_selection_noise(len(step.candidates), sensitivity, step.epsilon, self._entropy(label))
-            return str(handlers.select_pair(step.candidates, self._scores, noise)).encode()
+            return str(handlers.select_pair(step.candidates, step.score, self._scores, noise)).encode()
 
         charge = Charge(step.run, step.key, step.cost)
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
-    def _selection_sensitivity(self, candidates: Sequence[AttributeParentPair], step: str) -> int:
-        check_tables([c.marginal for c in candidates], self.schema.derived)
-        if not all(c.parents for c in candidates):
-            raise PrivityError(Catalogue.STEP_REFUSED, step=step, reason="a candidate has no parents")
-        return handlers.selection_sensitivity(candidates, self.schema.derived.domain, self.rows)
+    def _selection_sensitivity(self, step: Select) -> int:
+        domain = self.schema.derived.domain
+        check_tables([c.marginal for c in step.candidates], self.schema.derived)
+        if not all(c.parents for c in step.candidates):
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="a candidate has no parents")
+        if not handlers.has_score(step.candidates, domain, self.rows, step.score):
+            reason = f"there is no score {step.score!r} for these attributes or so many rows"
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
+        return handlers.selection_sensitivity(step.candidates, domain, self.rows, step.score)
 
     def _answer_once(
         self, label: str, content: str, charge: Charge, allowance: Allowance, answer: Callable[[], bytes]

@@ -5,7 +5,6 @@ Every fit is charged to a ledger before it looks at the rows, like a run over th
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import secrets
@@ -19,14 +18,14 @@ import pandas as pd
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.journal import MEMORY, Journal
-from common.models.bayesian_network import BayesianNetwork
+from common.models import Model
 from common.privacy.budget import parse_epsilon
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.record import RunRecord
 from common.release import synthesise
 from common.schema import Schema, load_schema, parse_schema
 from common.table import CodedTable, encode
-from party.local import LocalSession
+from party.local import LocalSession, complete
 from party.releases import ChargedReleases
 
 OWNER = "owner"
@@ -70,7 +69,7 @@ class Synthesizer:
         self.total_epsilon = None if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon")
         self.settings = dict(settings or {})
         self._ledger = ledger
-        self._model: BayesianNetwork | None = None
+        self._model: Model | None = None
         self.record: RunRecord | None = None
         self.run: str | None = None
         self.spent: Fraction | None = None
@@ -86,7 +85,7 @@ class Synthesizer:
             PrivityError: budget-exhausted or ledger-unusable.
         """
         declared = _schema(schema)
-        ALGORITHMS[self.algorithm].check(self.settings, declared.names)
+        ALGORITHMS[self.algorithm].check(self.settings, declared)
         rows = table if isinstance(table, CodedTable) else encode(table.map(str), declared, "table")
         if rows.schema.digest != declared.digest:
             raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
@@ -98,7 +97,7 @@ class Synthesizer:
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
             session = LocalSession(self.run, declared, releases, allowance)
-            learned = asyncio.run(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
+            learned = complete(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
             self.spent = ledger.spent()
         finally:
             ledger.close()
@@ -106,7 +105,7 @@ class Synthesizer:
         return self
 
     @property
-    def model(self) -> BayesianNetwork:
+    def model(self) -> Model:
         """The learnt model; ValueError before ``fit``."""
         if self._model is None:
             raise ValueError("fit it first")
@@ -134,13 +133,25 @@ class DPCcbn(Synthesizer):
     algorithm = "dp-ccbn"
 
 
+class PrivBayes(Synthesizer):
+    """PrivBayes: noisy conditionals of a network drawn by the exponential mechanism."""
+
+    algorithm = "privbayes"
+
+
+class Independent(Synthesizer):
+    """Independent over one party: the model of its learner."""
+
+    algorithm = "independent"
+
+
 class OneWay(Synthesizer):
     """Noisy 1-way tables only: what every other algorithm must beat."""
 
     algorithm = "one-way"
 
 
-SYNTHESIZERS: dict[str, type[Synthesizer]] = {c.algorithm: c for c in (DPSubn, DPCcbn, OneWay)}
+SYNTHESIZERS: dict[str, type[Synthesizer]] = {c.algorithm: c for c in (DPSubn, DPCcbn, Independent, OneWay, PrivBayes)}
 
 
 def _schema(schema: Schema | Mapping[str, Any] | Path | str) -> Schema:

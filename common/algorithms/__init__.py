@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms import dp_ccbn, dp_subn, one_way
-from common.models.bayesian_network import BayesianNetwork
+from common.algorithms import dp_ccbn, dp_subn, independent, one_way, privbayes
+from common.models import Model
 from common.protocol.session import Session
+from common.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -17,18 +18,22 @@ class Algorithm:
     """One way to learn a model.
 
     Attributes:
-        check: reads the plain settings, given the attributes' names; raises ProblemsFound with every
+        check: reads the plain settings, given the schema; raises ProblemsFound with every
             fault, before any party is asked.
         learn: learns a model for an epsilon in all.
+        apart: whether the parties learn models of their own, one by one.
     """
 
-    check: Callable[[Mapping[str, Any], Sequence[str]], object]
-    learn: Callable[[Session, Fraction, Mapping[str, Any]], Coroutine[Any, Any, BayesianNetwork]]
+    check: Callable[[Mapping[str, Any], Schema], object]
+    learn: Callable[[Session, Fraction, Mapping[str, Any]], Coroutine[Any, Any, Model]]
+    apart: bool = False
 
 
 ALGORITHMS: dict[str, Algorithm] = {
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
     "dp-subn": Algorithm(dp_subn.Settings.read, dp_subn.learn),
+    "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
     "one-way": Algorithm(one_way.check, one_way.learn),
+    "privbayes": Algorithm(privbayes.Settings.read, privbayes.learn),
 }
 """Every algorithm that a run may name."""

@@ -9,7 +9,7 @@ the degree is 1, because the tables of all larger parent sets would drown in the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -21,19 +21,20 @@ from common.algorithms.settings import SettingsReader
 from common.models.bayesian_network import BayesianNetwork
 from common.privacy.budget import split_epsilon
 from common.protocol.session import Session
+from common.schema import Schema
 
 STRUCTURE = "structure learning"
 HALVES = (Fraction(1), Fraction(1))
 
 
-def check(settings: Mapping[str, Any], _names: Sequence[str]) -> None:
+def check(settings: Mapping[str, Any], _schema: Schema) -> None:
     """There are no settings."""
     SettingsReader("dp-ccbn", settings).finish()
 
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
     """Learn a tree of the joint rows of all parties for ``epsilon`` in all."""
-    check(settings, session.schema.names)
+    check(settings, session.schema)
     attributes = range(len(session.schema.attributes))
     if len(attributes) == 1:
         return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE)

@@ -39,6 +39,7 @@ from common.privacy.budget import split_epsilon
 from common.protocol.limits import TABLE_CELLS, check_tables, count_cells
 from common.protocol.openings import parse_schedule, schedule_weights
 from common.protocol.session import Session
+from common.schema import Schema
 from common.statistics import Marginal, NoisyTable
 
 CORRELATIONS = "correlation quantification"
@@ -92,7 +93,7 @@ class Settings:
     first_attribute: str | None = None
 
     @classmethod
-    def read(cls, settings: Mapping[str, Any], names: Sequence[str]) -> Settings:
+    def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
         """From the plain document of a run spec; every fault at once."""
         reader = SettingsReader("dp-subn", settings)
         default = cls()
@@ -112,7 +113,7 @@ class Settings:
             views=reader.choice("views", default.views, VIEWS) or default.views,
             quotas=reader.choice("quotas", default.quotas, QUOTAS) or default.quotas,
             schedule=reader.read("schedule", default.schedule, parse_schedule),
-            first_attribute=reader.choice("first_attribute", None, names),
+            first_attribute=reader.choice("first_attribute", None, schema.names),
         )
         reader.finish()
         return read
@@ -174,7 +175,7 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
     """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
-    chosen = Settings.read(settings, session.schema.names)
+    chosen = Settings.read(settings, session.schema)
     derived = session.schema.derived
     by_attribute = [
         (a,) if chosen.attributes == "native" else derived.bits(a) for a in range(len(session.schema.names))

@@ -5,7 +5,7 @@ It is what every other algorithm must beat; its mean 2-way distance is a weak ba
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -13,19 +13,20 @@ from common.algorithms.estimation import collect, one_way_marginals
 from common.algorithms.settings import SettingsReader
 from common.models.bayesian_network import BayesianNetwork, Node
 from common.protocol.session import Session
+from common.schema import Schema
 from common.statistics import AttributeParentPair
 
 MARGINALS = "one-way marginals"
 
 
-def check(settings: Mapping[str, Any], _names: Sequence[str]) -> None:
+def check(settings: Mapping[str, Any], _schema: Schema) -> None:
     """There are no settings."""
     SettingsReader("one-way", settings).finish()
 
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
     """Measure every attribute's marginal for ``epsilon`` in all."""
-    check(settings, session.schema.names)
+    check(settings, session.schema)
     attributes = range(len(session.schema.attributes))
     tables = await session.measure(MARGINALS, [(a,) for a in attributes], epsilon)
     marginals = one_way_marginals(collect(tables), attributes, session.rows)

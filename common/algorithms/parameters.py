@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+
+import numpy as np
 
 from common.algorithms.consistency import make_consistent
 from common.algorithms.estimation import (
@@ -17,6 +19,7 @@ from common.algorithms.estimation import (
     shrink_pair,
 )
 from common.algorithms.search_frontier import Parents
+from common.algorithms.usefulness import holds_typical_table, useful_cells
 from common.models.bayesian_network import BayesianNetwork, Node
 from common.protocol.limits import count_cells
 from common.protocol.session import Session
@@ -41,6 +44,17 @@ LEAST_GAIN = Fraction(97, 100)
 """Two groups of 1-way tables cost a round more: only if the square root of their noise falls below this part."""
 
 
+def share_of_tables(session: Session, nodes: Sequence[int], epsilon: Fraction, theta: Fraction) -> Fraction:
+    """Part of ``epsilon`` for the network's tables, by what tables can be told from their noise."""
+    domain = [session.schema.derived.domain[node] for node in nodes]
+
+    def useful(ways: int, share: Fraction) -> bool:
+        cells = useful_cells(session.rows, len(nodes), epsilon * share, theta)
+        return holds_typical_table(domain, ways, cells)
+
+    return WIDE_SHARE if useful(3, WIDE_SHARE) else PAIR_SHARE if useful(2, PAIR_SHARE) else DROWNED_SHARE
+
+
 async def learn_parameters(
     session: Session, network: Parents, opened: Sequence[NoisyTable], epsilon: Fraction, share: Fraction
 ) -> BayesianNetwork:
@@ -49,12 +63,18 @@ async def learn_parameters(
     Args:
         share: part of epsilon for the network's tables; without any, all of it is for the 1-way tables.
     """
-    marginals = [(x, *parents) for x, parents in sorted(network.items()) if parents]
+    marginals = _uncontained([(x, *parents) for x, parents in sorted(network.items()) if parents])
     if not marginals:
         return _fit(session, network, [*await _measure_single(session, network, epsilon), *opened])
     tables = await session.measure(PARAMETERS, marginals, epsilon * share)
     single = await _measure_single(session, network, epsilon * (1 - share))
     return _fit(session, network, [*tables, *single, *opened])
+
+
+def _uncontained(marginals: Sequence[Marginal]) -> list[Marginal]:
+    """Those that no other one contains: what is in a wider table costs nothing more."""
+    sets = [frozenset(marginal) for marginal in marginals]
+    return [m for m, attributes in zip(marginals, sets, strict=True) if not any(attributes < other for other in sets)]
 
 
 async def _measure_single(session: Session, network: Parents, epsilon: Fraction) -> list[NoisyTable]:
@@ -98,16 +118,35 @@ def _fit(session: Session, network: Parents, tables: Sequence[NoisyTable]) -> Ba
             nodes.append(Node(pair, ones[x]))
             continue
         key = tuple(sorted(pair.marginal))
-        estimate = estimates[key]
-        for table, other in estimates.items():
-            if set(key) < set(table):
-                estimate = average([estimate, marginalise(other, [table.index(a) for a in key])])
-        # Shrinking needs the noise of what no smaller table has: the average's, not the consistent cells'.
-        estimate = Estimate(consistent[key].counts, estimate.variance)
-        marginals = [ones[a] for a in key]
+        estimate = _of_marginal(key, estimates, consistent)
+        marginals = [_one_way(a, ones, session.schema) for a in key]
         if len(key) == 2:
             # Wider tables are useful by choice of the degree; shrinking them made nltcs worse at eps .1-.4.
             estimate = shrink_pair(estimate, marginals, rows)
         fitted = fit_table(estimate, marginals, rows)
         nodes.append(Node(pair, fitted.transpose([key.index(a) for a in pair.marginal])))
     return BayesianNetwork(session.schema, nodes)
+
+
+def _of_marginal(
+    key: Marginal, estimates: Mapping[Marginal, Estimate], consistent: Mapping[Marginal, Estimate]
+) -> Estimate:
+    """The marginal from every table that contains it.
+
+    The counts are the consistent ones, in any of these tables. The variance is that of what only these tables
+    tell, not of the consistent cells: shrinking concerns what no smaller table has.
+    """
+    holders = {table: [table.index(a) for a in key] for table in estimates if set(key) <= set(table)}
+    variance = average([marginalise(estimates[table], axes) for table, axes in holders.items()]).variance
+    table, axes = next(iter(holders.items()))
+    return Estimate(marginalise(consistent[table], axes).counts, variance)
+
+
+def _one_way(attribute: int, ones: Mapping[int, np.ndarray], schema: Schema) -> np.ndarray:
+    """Counts of an attribute; those of a generalisation are sums of its base's."""
+    if attribute in ones:
+        return ones[attribute]
+    derived = schema.derived
+    counts = ones[derived.base[attribute]]
+    groups = derived.derive(attribute, np.arange(counts.size))
+    return np.bincount(groups, weights=counts, minlength=derived.domain[attribute])

@@ -24,10 +24,10 @@ class SettingsReader:
             self._known.append(key)
         return self._settings.get(key)
 
-    def _note(self, key: str, rule: str, message: str, remedy: str) -> None:
+    def note(self, key: str, rule: str, message: str, remedy: str) -> None:
         self._problems.append(Problem(self._where, key, rule, message, remedy))
 
-    def weight(self, key: str, default: Fraction) -> Fraction:
+    def weight(self, key: str, default: Fraction, largest: Fraction = Fraction(1000)) -> Fraction:
         """A positive exact number given as text, such as "1/4" or "0.25"."""
         value = self._value(key)
         if value is None:
@@ -36,8 +36,9 @@ class SettingsReader:
             number = exact_number(value) if isinstance(value, str) else Fraction(0)
         except (ValueError, ZeroDivisionError):
             number = Fraction(0)
-        if not 0 < number <= 1000:
-            self._note(key, "weight", f"{value!r} is not a positive number as text.", 'Write for instance "1/4".')
+        if not 0 < number <= largest:
+            message = f"{value!r} is not a number above 0, at most {largest}, as text."
+            self.note(key, "weight", message, 'Write for instance "1/4".')
             return default
         return number
 
@@ -46,7 +47,7 @@ class SettingsReader:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= largest:
-            self._note(key, "range", f"{value!r} is out of range.", f"Write a number from {smallest} to {largest}.")
+            self.note(key, "range", f"{value!r} is out of range.", f"Write a number from {smallest} to {largest}.")
             return default
         return value
 
@@ -58,9 +59,18 @@ class SettingsReader:
         if value is None:
             return default
         if value not in allowed:
-            self._note(key, "choice", f"{value!r} is unknown.", f"Write one of: {', '.join(allowed)}.")
+            self.note(key, "choice", f"{value!r} is unknown.", f"Write one of: {', '.join(allowed)}.")
             return default
         return str(value)
+
+    def document(self, key: str) -> dict[str, Any]:
+        value = self._value(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.note(key, "document", f"{value!r} holds no settings.", "Write a JSON object.")
+            return {}
+        return value
 
     def read(self, key: str, default: str, check: Callable[[str], object]) -> str:
         """A text that ``check`` accepts; its ValueError says what is wrong with another."""
@@ -70,7 +80,7 @@ class SettingsReader:
         try:
             check(value if isinstance(value, str) else "")
         except (ValueError, ZeroDivisionError) as error:
-            self._note(key, "text", f"{value!r}: {error}.", f"Write for instance {default!r}.")
+            self.note(key, "text", f"{value!r}: {error}.", f"Write for instance {default!r}.")
             return default
         return str(value)
 
@@ -78,6 +88,6 @@ class SettingsReader:
         """Raises ProblemsFound with everything that was wrong, unknown keys included."""
         for key in self._settings:
             if key not in self._known:
-                self._note(key, "unknown", "there is no such setting.", f"Known: {', '.join(self._known) or 'none'}.")
+                self.note(key, "unknown", "there is no such setting.", f"Known: {', '.join(self._known) or 'none'}.")
         if self._problems:
             raise ProblemsFound(self._problems)

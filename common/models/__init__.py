@@ -1,0 +1,24 @@
+"""What is learnt and released: models that can be sampled, saved and loaded."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from common.schema import Schema
+from common.table import CodedTable
+
+
+class Model(Protocol):
+    """A joint distribution over the attributes of a schema."""
+
+    schema: Schema
+
+    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
+        """Independent rows of the distribution."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of ``model.json``; ``common.models.load.load_model`` reads it."""
+        ...

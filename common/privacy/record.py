@@ -10,7 +10,12 @@ from common.statistics import NoisyTable
 
 LAPLACE = "discrete Laplace noise on contingency tables"
 SHARED_LAPLACE = "multi-party discrete Laplace noise on contingency tables, opened as one sum"
-NOISY_MAX = "report noisy max (integer form of the exponential mechanism) on the score R"
+OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
+
+
+def noisy_max_on(score: str) -> str:
+    """The mechanism of draws on a score."""
+    return f"report noisy max (integer form of the exponential mechanism) on the score {score}"
 
 
 @dataclass(frozen=True)

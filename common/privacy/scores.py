@@ -1,4 +1,4 @@
-"""The exact integer form of PrivBayes' score R, and its sensitivity to one replaced row.
+"""Scores of attribute-parent pairs as exact integers, by name, and the score R.
 
 R(X, Pi) = 1/2 sum |P(x, y) - P(x) P(y)| (Zhang et al., "PrivBayes", 2017). With n rows, counts c_xy and
 margins a_x, b_y, the integer ``sum |n c_xy - a_x b_y|`` equals 2 n^2 R: no float, no rounding.
@@ -6,10 +6,15 @@ margins a_x, b_y, the integer ``sum |n c_xy - a_x b_y|`` equals 2 n^2 R: no floa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from common.privacy.score_f import f_scores, f_sensitivity
+from common.privacy.score_i import LARGEST_ROWS, i_scores, i_sensitivity
 
 _VECTOR_ROWS = 2**31  # below this many rows, 2 n^2 (the largest possible sum) fits into int64
 
@@ -80,3 +85,27 @@ def r_sensitivity(rows: int, x_size: int, parent_size: int) -> int:
     if x_size == 2 or parent_size == 2:
         return 4 * (rows - 1)
     return 6 * rows + 4
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one kind of score is computed and bounded.
+
+    Attributes:
+        of: exact integer scores of tables of shape (|X|, |Pi|).
+        sensitivity: the most by which one replaced row moves a score: (rows, |X|, |Pi|), declared sizes.
+        binary: whether the attribute (not the parents) must be binary.
+        largest_rows: the score is for fewer rows.
+    """
+
+    of: Callable[[Sequence[NDArray[np.int64]]], list[int]]
+    sensitivity: Callable[[int, int, int], int]
+    binary: bool = False
+    largest_rows: float = math.inf
+
+
+SCORES: dict[str, Score] = {
+    "F": Score(f_scores, f_sensitivity, binary=True),
+    "I": Score(i_scores, i_sensitivity, largest_rows=LARGEST_ROWS),
+    "R": Score(r_scores, r_sensitivity),
+}

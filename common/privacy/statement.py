@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from common.privacy.record import RunRecord
+from common.privacy.record import OWN_MODEL, RunRecord
 
 FORMAT_VERSION = 1
 
@@ -95,11 +95,19 @@ def _in_words(statement: dict[str, Any], largest: Fraction, key_bits: int | None
         "One person is taken to have one row, at one party. A person with m rows has m times the loss.",
         "The number of rows of each party is public and not protected.",
     ]
-    if key_bits:
-        words += [
+    if key_bits and OWN_MODEL in statement["mechanisms"]:
+        words.append(
+            f"The same holds against the curator, against each of the {k} parties, and against any {t} of them"
+            " together: each party's rows lie under noise that this party alone drew and knows."
+        )
+    elif key_bits:
+        words.append(
             f"The same holds against the curator, against each of the {k} parties, and against any {t} of them"
             f" together, who know their own share of the noise: the shares of any {k - t} parties alone make"
-            " up the whole noise that is claimed.",
+            " up the whole noise that is claimed."
+        )
+    if key_bits:
+        words += [
             "Against the curator and the parties the guarantee rests on cryptography that is believed hard to"
             " break today (it is not secure against a quantum computer), on parties and curator keeping to the"
             " protocol, and on the curator colluding with nobody.",

@@ -15,6 +15,7 @@ class DrawSeries:
 
     Args:
         ask: sends a step to the party of this index and gives back the index of the choice.
+        score: kind of score, a name in ``common.privacy.scores``.
         name: prefix of the draws' keys, unique within the run.
     """
 
@@ -28,12 +29,14 @@ class DrawSeries:
         party_rows: Sequence[int],
         balanced: bool,
         ask: Callable[[int, Select], Awaitable[int]],
+        score: str = "R",
     ) -> None:
         self._run, self._phase, self._name = run, phase, name
         counts = quotas(draws, party_rows, balanced=balanced)
         self._turns = [(k, draw_epsilon(epsilon, count)) for k, count in enumerate(counts) for _ in range(count)]
         self._next = 0
         self._ask = ask
+        self._score = score
 
     async def draw(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
         """The next draw of the series, at the party whose turn it is."""
@@ -42,6 +45,6 @@ class DrawSeries:
         if not candidates:
             raise ValueError("a draw needs candidates")
         party, epsilon = self._turns[self._next]
-        step = Select(self._run, self._phase, f"{self._name}/{self._next}", tuple(candidates), epsilon)
+        step = Select(self._run, self._phase, f"{self._name}/{self._next}", tuple(candidates), epsilon, self._score)
         self._next += 1
         return candidates[await self._ask(party, step)]

@@ -20,6 +20,9 @@ TABLE_CELLS = 1 << 20
 ROUND_CELLS = 1 << 24
 """Most cells of one round: 128 MiB as 64-bit counts."""
 
+DRAW_CANDIDATES = 1 << 20
+"""Most candidates of one draw."""
+
 
 def check_scale(scale: Fraction) -> None:
     """Refuse a noise scale that the exact integer samplers do not serve, before anything is charged.

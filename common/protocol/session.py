@@ -6,11 +6,12 @@ awaits. It sees statistics; it never sees rows, parties' vectors, sockets or key
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
+from common.models import Model
 from common.protocol.openings import OpeningSeries
 from common.schema import Schema
 from common.statistics import AttributeParentPair, Marginal, NoisyTable
@@ -20,7 +21,7 @@ class Selection(Protocol):
     """A series of exponential-mechanism draws, paid for as a whole."""
 
     async def draw(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
-        """One draw among the candidates by the score R, on the rows of the party whose turn it is.
+        """One draw among the candidates by their score, on the rows of the party whose turn it is.
 
         The candidates may depend on earlier outputs only. Drawing more often than declared is an error.
         """
@@ -48,6 +49,10 @@ class Session(Protocol):
         """K/(K-t): how many discrete Laplace variables the noise of an opened cell amounts to."""
         ...
 
+    def lot(self, purpose: str, sides: int) -> int:
+        """A public number from 0 to ``sides - 1`` that nobody chose and that is the same at every replay."""
+        ...
+
     async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
         """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all."""
         ...
@@ -62,10 +67,22 @@ class Session(Protocol):
         """
         ...
 
-    def selection(self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False) -> Selection:
+    def selection(
+        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> Selection:
         """Declare ``draws`` draws once; they cost every party that makes some ``epsilon`` in all.
 
         Each draw happens at one party: quotas in proportion to the public row counts, or balanced.
+        ``score`` is a name in ``common.privacy.scores``.
+        """
+        ...
+
+    async def learn_apart(
+        self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction
+    ) -> list[Model]:
+        """A model of each party's own rows, learnt there; costs every party ``epsilon``.
+
+        A session either learns apart or opens sums: models and sums would be two views of the same rows.
         """
         ...
 

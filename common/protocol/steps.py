@@ -214,6 +214,7 @@ class Select:
     draw: str
     candidates: tuple[AttributeParentPair, ...]
     epsilon: Fraction
+    score: str = "R"
 
     @property
     def key(self) -> str:
@@ -232,6 +233,42 @@ class Select:
             # One text: there may be a hundred thousand candidates.
             "candidates": ";".join([",".join(map(str, c.marginal)) for c in self.candidates]),
             "epsilon": str(self.epsilon),
+            "score": self.score,
+        }
+
+
+@dataclass(frozen=True)
+class Learn:
+    """Learn a model of the party's own rows with one of the algorithms, under noise of its own.
+
+    A run asks for this or for sums over all parties, never for both: the model and an opened sum would be
+    two views of the same rows at one observer.
+    """
+
+    run: str
+    phase: str
+    name: str
+    algorithm: str
+    settings: dict[str, Any]
+    epsilon: Fraction
+
+    @property
+    def key(self) -> str:
+        return f"learn/{self.name}"
+
+    @property
+    def cost(self) -> Fraction:
+        return self.epsilon
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "kind": "learn",
+            "run": self.run,
+            "phase": self.phase,
+            "name": self.name,
+            "algorithm": self.algorithm,
+            "settings": self.settings,
+            "epsilon": str(self.epsilon),
         }
 
 
@@ -249,7 +286,7 @@ class Close:
         return {"kind": "close", "run": self.run, "state": self.state}
 
 
-Step = Enrol | Begin | Contribute | Combine | Select | Close
+Step = Enrol | Begin | Contribute | Combine | Select | Learn | Close
 
 
 def step_digest(step: Step) -> str:
@@ -278,6 +315,13 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """Reply to Learn: the model as a plain document; made of charged releases only."""
+
+    model: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Enrolled:
     """Reply to Enrol: the party's signed enrolment as a plain document (``Enrolment.to_dict``)."""
 
@@ -298,4 +342,4 @@ class Refusal:
     remedy: str
 
 
-Reply = Enrolled | Done | Contribution | Product | Choice | Refusal
+Reply = Enrolled | Done | Contribution | Product | Choice | Learned | Refusal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
@@ -10,7 +11,8 @@ from common.canonical import canonical_bytes, parse, positive_fraction
 from common.crypto.sealing import SealedBlob
 from common.protocol import steps
 from common.protocol.plan import Enrolment, RunPlan, RunSpec, check_run_name
-from common.statistics import AttributeParentPair, Marginal
+from common.statistics import Marginal
+from common.wire.candidates import decode_candidates, encode_candidates
 from common.wire.v1 import privity_pb2 as pb
 
 CHUNK_BYTES = 1 << 20
@@ -51,9 +53,24 @@ def encode_step(step: steps.Step) -> bytes:
                 )
             )
         case steps.Select():
-            pairs = [pb.AttributeParentPair(attribute=c.attribute, parents=c.parents) for c in step.candidates]
             message.select.CopyFrom(
-                pb.Select(phase=step.phase, draw=step.draw, candidates=pairs, epsilon=str(step.epsilon))
+                pb.Select(
+                    phase=step.phase,
+                    draw=step.draw,
+                    candidates=encode_candidates(step.candidates),
+                    epsilon=str(step.epsilon),
+                    score=step.score,
+                )
+            )
+        case steps.Learn():
+            message.learn.CopyFrom(
+                pb.Learn(
+                    phase=step.phase,
+                    name=step.name,
+                    algorithm=step.algorithm,
+                    settings=canonical_bytes(step.settings),
+                    epsilon=str(step.epsilon),
+                )
             )
         case steps.Close():
             message.close.state = step.state
@@ -79,8 +96,12 @@ def decode_step(data: bytes) -> steps.Step:
                 step = steps.Combine(_to_round(message.run, c.round), c.attempt, c.combiner, blobs, _to_numbers(c.base))
             case "select":
                 s = message.select
-                pairs = tuple(AttributeParentPair(p.attribute, tuple(p.parents)) for p in s.candidates)
-                step = steps.Select(message.run, s.phase, s.draw, pairs, positive_fraction(s.epsilon))
+                pairs = decode_candidates(s.candidates)
+                step = steps.Select(message.run, s.phase, s.draw, pairs, positive_fraction(s.epsilon), s.score)
+            case "learn":
+                o = message.learn
+                settings = _document(o.settings)
+                step = steps.Learn(message.run, o.phase, o.name, o.algorithm, settings, positive_fraction(o.epsilon))
             case "close":
                 step = steps.Close(message.run, message.close.state)
             case _:
@@ -105,6 +126,8 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
             message.product.CopyFrom(pb.Product(ciphertexts=_numbers(reply.ciphertexts)))
         case steps.Choice():
             message.choice.CopyFrom(pb.Choice(index=reply.index))
+        case steps.Learned():
+            message.learned.model = canonical_bytes(reply.model)
         case steps.Refusal():
             message.refusal.CopyFrom(pb.Refusal(code=reply.code, message=reply.message, remedy=reply.remedy))
     return message.SerializeToString(deterministic=True)
@@ -127,6 +150,8 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
                 reply = steps.Product(_to_numbers(message.product.ciphertexts))
             case "choice":
                 reply = steps.Choice(message.choice.index)
+            case "learned":
+                reply = steps.Learned(_document(message.learned.model))
             case "refusal":
                 r = message.refusal
                 reply = steps.Refusal(r.code, r.message, r.remedy)
@@ -135,6 +160,13 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
     except (DecodeError, ValueError, KeyError, TypeError) as error:
         raise MalformedMessageError("not a reply of this protocol") from error
     return message.run, message.key, reply
+
+
+def _document(data: bytes) -> dict[str, Any]:
+    document = parse(data)
+    if not isinstance(document, dict):
+        raise ValueError("not a plain document")
+    return document
 
 
 def _numbers(numbers: Iterable[int]) -> list[bytes]:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from common.algorithms import ALGORITHMS
 from common.crypto import paillier
 from common.crypto.identity import Identity
 from common.journal import Journal
@@ -172,7 +173,7 @@ def generous_policy(minimum_key_bits: int) -> Policy:
         total_epsilon=PLENTY,
         epsilon_per_run=PLENTY,
         total_delta=Fraction(0),
-        algorithms=("dp-ccbn", "dp-subn", "one-way"),
+        algorithms=tuple(ALGORITHMS),
         minimum_parties=2,
         minimum_tolerate=1,
         minimum_key_bits=minimum_key_bits,

@@ -18,6 +18,7 @@ from common.errors import PrivityError
 from common.privacy.entropy import SeededEntropy
 from common.privacy.ledger import Ledger
 from common.privacy.noise import noise_share
+from common.privacy.scores import SCORES
 from common.protocol.plan import RunPlan
 from deploy.audit.auditor import Finding, audit
 from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
@@ -153,7 +154,7 @@ def test_the_factor_two_of_a_draw_left_out(subject: Subject, monkeypatch) -> Non
 def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
     """R of n_k rows moves by 2(n_k - 1)/n_k^2, not by 2(n - 1)/n^2: as integers, 2 n_k^2 times that."""
 
-    def of_all_rows(_candidates, _domain, rows):
+    def of_all_rows(_candidates, _domain, rows, _score):
         everybody = 40
         return 4 * rows * rows * (everybody - 1) // everybody**2
 
@@ -162,7 +163,8 @@ def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
 
 
 def test_the_binary_sensitivity_for_wider_domains(monkeypatch) -> None:
-    monkeypatch.setattr("party.handlers.r_sensitivity", lambda rows, _x, _parents: 4 * (rows - 1))
+    narrow = replace(SCORES["R"], sensitivity=lambda rows, _x, _parents: 4 * (rows - 1))
+    monkeypatch.setitem(SCORES, "R", narrow)
     assert broken(SCORE)
 
 

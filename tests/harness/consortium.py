@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from common.algorithms import ALGORITHMS
 from common.privacy.entropy import SeededEntropy
 from common.protocol.steps import Reply, Step
 from common.schema import Schema
@@ -78,7 +79,7 @@ def open_policy(**changes: Any) -> Policy:
         "total_epsilon": Fraction(1000),
         "epsilon_per_run": Fraction(1000),
         "total_delta": Fraction(0),
-        "algorithms": ("dp-ccbn", "dp-subn", "one-way"),
+        "algorithms": tuple(ALGORITHMS),
         "minimum_parties": 2,
         "minimum_tolerate": 1,
         "minimum_key_bits": KEY_BITS,

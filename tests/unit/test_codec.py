@@ -2,6 +2,7 @@
 
 import time
 from fractions import Fraction
+from itertools import combinations
 
 import pytest
 from hypothesis import example, given
@@ -11,8 +12,10 @@ from common.canonical import canonical_bytes
 from common.crypto.identity import Identity
 from common.crypto.sealing import SealedBlob
 from common.protocol import steps
+from common.protocol.limits import DRAW_CANDIDATES
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.statistics import AttributeParentPair
+from common.wire.candidates import decode_candidates, encode_candidates
 from common.wire.codec import (
     CHUNK_BYTES,
     MalformedMessageError,
@@ -35,12 +38,14 @@ MARGINAL = st.lists(UINT32, max_size=4).map(tuple)
 BLOB = st.builds(SealedBlob, st.binary(max_size=200), st.binary(max_size=64))
 ROUND = st.builds(steps.Round, RUN, TEXT, TEXT, st.lists(MARGINAL, max_size=4).map(tuple), EPSILON)
 PAIRS = st.lists(st.builds(AttributeParentPair, UINT32, MARGINAL), max_size=4).map(tuple)
+DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEXT, max_size=2)), max_size=3)
 STEP = st.one_of(
     st.just(steps.Enrol(SPEC)),
     st.just(steps.Begin(PLAN)),
     st.builds(steps.Contribute, ROUND, UINT32, TEXT),
     st.builds(steps.Combine, ROUND, UINT32, TEXT, st.lists(st.tuples(TEXT, BLOB), max_size=3).map(tuple)),
-    st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON),
+    st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON, st.sampled_from(["R", "I", "F"])),
+    st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, EPSILON),
     st.builds(steps.Close, RUN, TEXT),
 )
 REPLY = st.one_of(
@@ -49,6 +54,7 @@ REPLY = st.one_of(
     st.builds(steps.Contribution, BLOB),
     st.builds(steps.Product, st.lists(st.integers(0, 2**300), max_size=4).map(tuple)),
     st.builds(steps.Choice, UINT32),
+    st.builds(steps.Learned, DOCUMENT),
     st.builds(steps.Refusal, TEXT, TEXT, TEXT),
 )
 
@@ -218,3 +224,27 @@ def test_chunks_are_full_but_the_last_and_join_to_the_message(size):
     assert len(parts) == max(1, -(-size // CHUNK_BYTES))
     assert all(len(part) == CHUNK_BYTES for part in parts[:-1])
     assert b"".join(parts) == message
+
+
+def product(attributes, pool, size):
+    return tuple(AttributeParentPair(x, some) for x in attributes for some in combinations(pool, size))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_candidates_that_share_a_pool_take_a_few_bytes(size):
+    candidates = product(range(8, 16), range(8), size) + product([20], [1, 3, 9], size)
+    step = steps.Select("run-1", "p", "d", candidates, Fraction(1))
+    assert decode_step(encode_step(step)) == step
+    assert len(encode_step(step)) < 80
+
+
+def test_candidates_of_any_other_kind_keep_their_order():
+    odd = product([3], [5, 4], 1) + product([3, 2], [7, 6, 1], 2) + (AttributeParentPair(9, ()),)
+    assert decode_candidates(encode_candidates(odd)) == odd
+
+
+def test_a_short_message_cannot_stand_for_endless_candidates():
+    group = pb.CandidateGroup(attributes=range(100), pool=range(200), size=100)
+    with pytest.raises(MalformedMessageError):
+        decode_step(pb.Step(run="run-1", select=pb.Select(candidates=[group], epsilon="1")).SerializeToString())
+    assert DRAW_CANDIDATES < 100 * 200**2

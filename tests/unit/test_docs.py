@@ -12,9 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from common import formats
-from common.algorithms import ALGORITHMS
-from common.algorithms.dp_subn import Settings
-from common.models.bayesian_network import BayesianNetwork
+from common.algorithms import ALGORITHMS, dp_subn, independent, privbayes
+from common.models.load import load_model
 from common.protocol.manifest import read_manifest
 from common.schema import load_schema, parse_schema
 from curator.runs import parse_request
@@ -123,6 +122,9 @@ def test_every_rule_is_described(module, heading):
     assert set(first_column(text, r"^ `([^`]+)` $")) == rules_of(module)
 
 
+SETTINGS = {"dp-subn": dp_subn.Settings, "privbayes": privbayes.Settings, "independent": independent.Settings}
+
+
 def load_example(name, content, folder):
     """Load an example of docs/formats.md as production code loads such a file."""
     path = folder / name
@@ -140,12 +142,11 @@ def load_example(name, content, folder):
             manifest = read_manifest(path, folder / "organiser.pub")
             assert manifest.schema_digest == load_schema("visits.schema.json").digest
         case "Run request":
-            names = load_schema("visits.schema.json").names
             request = parse_request(content.encode())
-            ALGORITHMS[request.algorithm].check(request.settings, names)
+            ALGORITHMS[request.algorithm].check(request.settings, load_schema("visits.schema.json"))
         case "model.json":
             schema = load_schema("visits.schema.json")
-            assert BayesianNetwork.from_dict(formats.read_json(path), schema, name).to_dict()["nodes"]
+            assert load_model(formats.read_json(path), schema, name).to_dict()["nodes"]
         case "marginals.json" | "evaluation.json":
             document = formats.read_json(path)
             formats.require(document, FORMAT_OF_SECTION[name], name)
@@ -165,10 +166,11 @@ def test_every_example_of_a_file_loads(examples):
 
 
 def test_every_algorithm_and_setting_is_described():
-    request, settings = sections("formats.md")["Run request"].split("\nSettings of")
+    request, *settings = sections("formats.md")["Run request"].split("\nSettings of ")
     for text in (request, sections("formats.md")["policy.toml"]):
         assert all(f"`{name}`" in text for name in ALGORITHMS)
-    assert first_column(settings) == [field.name for field in dataclasses.fields(Settings)]
+    described = {text.split("`")[1]: first_column(text) for text in settings}
+    assert described == {name: [field.name for field in dataclasses.fields(kind)] for name, kind in SETTINGS.items()}
 
 
 def keys_of(form, prefix=""):

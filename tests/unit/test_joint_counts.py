@@ -55,12 +55,12 @@ def test_known_scores_are_not_computed_again_until_they_are_forgotten(make_table
     table = make_table([2, 3, 4], 50)
     scores = PairScores(table)
     pairs = [AttributeParentPair(0, (1,)), AttributeParentPair(1, (2, 0)), AttributeParentPair(2, (1,))]
-    first = scores.of(pairs)
+    first = scores.of(pairs, "R")
     assert first == [
         r_score(contingency_table(table, p.marginal).reshape(table.schema.domain[p.attribute], -1)) for p in pairs
     ]
     monkeypatch.setattr(JointCounter, "count", lambda *_: pytest.fail("counted again"))
-    assert scores.of(pairs[::-1]) == first[::-1]
+    assert scores.of(pairs[::-1], "R") == first[::-1]
     scores.forget()
     with pytest.raises(pytest.fail.Exception):
-        scores.of(pairs)
+        scores.of(pairs, "R")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.privacy.scores import r_score, r_sensitivity
+from common.privacy.score_f import _by_enumeration, _by_states, f_scores, f_sensitivity
+from common.privacy.score_i import ROUNDING, i_scores, i_sensitivity
+from common.privacy.scores import SCORES, r_score, r_sensitivity
 
 
 def by_hand(table: list[list[int]]) -> int:
@@ -95,3 +98,97 @@ def test_general_sensitivity_is_never_exceeded(rows: int, x_size: int, parent_si
 
 def test_the_binary_formula_does_not_hold_for_wider_domains() -> None:
     assert worst_move(4, 3, 3) > r_sensitivity(4, 2, 3)
+
+
+def f_by_hand(table: np.ndarray) -> Fraction:
+    """F by equation 9 of the paper, over every way to give each parent cell to X = 0, to X = 1 or to neither."""
+    n = int(table.sum())
+    least = None
+    for sides in itertools.product((0, 1, 2), repeat=table.shape[1]):
+        a = sum(int(table[0, cell]) for cell, side in enumerate(sides) if side == 0)
+        b = sum(int(table[1, cell]) for cell, side in enumerate(sides) if side == 1)
+        distance = max(0, Fraction(1, 2) - Fraction(a, n)) + max(0, Fraction(1, 2) - Fraction(b, n))
+        least = distance if least is None else min(least, distance)
+    return -least
+
+
+def test_f_of_the_papers_table_3() -> None:
+    """The L1 distance is .4, so F = -.2."""
+    table = np.array([[6, 0, 0, 0], [1, 1, 1, 1]])
+    assert f_by_hand(table) == Fraction(-1, 5)
+    assert f_scores([table]) == [-4]
+
+
+@given(st.integers(1, 5).flatmap(lambda c: st.lists(st.integers(0, 30), min_size=2 * c, max_size=2 * c)))
+def test_f_is_twice_n_f(counts: list[int]) -> None:
+    table = np.array(counts).reshape(2, -1)
+    if table.sum():
+        assert f_scores([table]) == [2 * int(table.sum()) * f_by_hand(table)]
+
+
+@given(st.integers(0, 99), st.integers(9, 40))
+def test_both_ways_to_compute_f_agree(seed: int, cells: int) -> None:
+    generator = np.random.default_rng(seed)
+    table = generator.integers(0, 30, (2, 8))
+    wide = generator.integers(0, 4, (2, cells))
+    assert _by_enumeration(table[None]) == [_by_states(table)]
+    assert f_scores([wide]) == [_by_states(wide)]
+
+
+def test_f_is_for_binary_attributes() -> None:
+    with pytest.raises(ValueError, match="binary"):
+        f_scores([np.ones((3, 2), dtype=np.int64)])
+    with pytest.raises(ValueError, match="binary"):
+        f_sensitivity(10, 3, 2)
+
+
+@given(st.lists(st.integers(0, 2000), min_size=6, max_size=6))
+def test_i_is_mutual_information_in_units(counts: list[int]) -> None:
+    table = np.array(counts).reshape(2, 3)
+    n = table.sum()
+    if n:
+        joint = table / n
+        product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+        seen = joint > 0
+        bits = (joint[seen] * np.log2(joint[seen] / product[seen])).sum()
+        assert i_scores([table])[0] == pytest.approx(2**16 * n * bits, abs=ROUNDING)
+
+
+def neighbours(rows: int, cells: int):
+    for filled in itertools.combinations_with_replacement(range(cells), rows):
+        counts = [filled.count(c) for c in range(cells)]
+        for gone, come in itertools.permutations(range(cells), 2):
+            if counts[gone]:
+                other = list(counts)
+                other[gone] -= 1
+                other[come] += 1
+                yield counts, other
+
+
+@pytest.mark.parametrize("kind", sorted(SCORES))
+@pytest.mark.parametrize(("rows", "x_size", "parent_size"), [(2, 2, 2), (5, 2, 2), (4, 2, 3), (3, 3, 3), (6, 2, 2)])
+def test_no_replaced_row_moves_a_score_by_more_than_its_sensitivity(kind, rows, x_size, parent_size) -> None:
+    score = SCORES[kind]
+    if score.binary and x_size != 2:
+        return
+    worst = 0
+    for mine, other in neighbours(rows, x_size * parent_size):
+        tables = [np.array(counts).reshape(x_size, parent_size) for counts in (mine, other)]
+        first, second = score.of(tables)
+        worst = max(worst, abs(first - second))
+    bound = score.sensitivity(rows, x_size, parent_size)
+    assert worst <= bound
+    if kind == "I" and 2 in (x_size, parent_size):
+        # Lemma 4.1 is attained; what is left is the room for rounding.
+        assert worst >= bound - 2 * ROUNDING
+    if kind == "F":
+        assert worst == bound
+
+
+def test_a_sensitivity_of_i_at_many_rows_is_that_of_the_lemma() -> None:
+    n = 45_222
+    bits = math.log2(n) / n + (n - 1) / n * math.log2(n / (n - 1))
+    assert i_sensitivity(n, 2, 9) == pytest.approx(2**16 * n * bits, abs=ROUNDING + 2)
+    assert i_sensitivity(n, 3, 9) > i_sensitivity(n, 2, 9)
+    with pytest.raises(ValueError, match="below"):
+        i_sensitivity(2**31, 2, 2)

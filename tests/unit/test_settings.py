@@ -7,23 +7,24 @@ import pytest
 from common.algorithms.dp_subn import Settings
 from common.algorithms.settings import SettingsReader
 from common.errors import ProblemsFound
+from common.schema import parse_schema
 
-NAMES = ("age", "work", "member")
+SCHEMA = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in ("age", "work", "member")]}, "small")
 
 
 def faults(settings):
     with pytest.raises(ProblemsFound) as caught:
-        Settings.read(settings, NAMES)
+        Settings.read(settings, SCHEMA)
     return sorted((p.field, p.rule) for p in caught.value.problems)
 
 
 def test_without_settings_the_defaults_hold():
-    assert Settings.read({}, NAMES) == Settings()
-    assert Settings.read(dict.fromkeys(["theta", "largest_degree", "first_attribute"]), NAMES) == Settings()
+    assert Settings.read({}, SCHEMA) == Settings()
+    assert Settings.read(dict.fromkeys(["theta", "largest_degree", "first_attribute"]), SCHEMA) == Settings()
 
 
 def test_settings_are_read_exactly():
-    read = Settings.read({"theta": "1/3", "update": "0.25", "largest_degree": 2, "first_attribute": "work"}, NAMES)
+    read = Settings.read({"theta": "1/3", "update": "0.25", "largest_degree": 2, "first_attribute": "work"}, SCHEMA)
     assert (read.theta, read.update) == (Fraction(1, 3), Fraction(1, 4))
     assert (read.largest_degree, read.first_attribute) == (2, "work")
     assert read.parameters == Settings().parameters
@@ -67,7 +68,7 @@ def test_a_message_names_the_algorithm_the_setting_and_what_is_known():
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 3), Fraction(7, 1000)])
 def test_the_four_phases_share_epsilon_exactly(epsilon):
     for settings in ({}, {"update": "1/7", "theta": "3", "parameters": "0.3"}):
-        parts = Settings.read(settings, NAMES).split(epsilon)
+        parts = Settings.read(settings, SCHEMA).split(epsilon)
         assert sum(parts) == epsilon
         assert min(parts) > 0
 

@@ -27,7 +27,7 @@ class Receipt(_message.Message):
     def __init__(self) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("run", "enrol", "begin", "contribute", "combine", "select", "close")
+    __slots__ = ("run", "enrol", "begin", "contribute", "combine", "select", "close", "learn")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -35,6 +35,7 @@ class Step(_message.Message):
     COMBINE_FIELD_NUMBER: _ClassVar[int]
     SELECT_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
+    LEARN_FIELD_NUMBER: _ClassVar[int]
     run: str
     enrol: Enrol
     begin: Begin
@@ -42,7 +43,8 @@ class Step(_message.Message):
     combine: Combine
     select: Select
     close: Close
-    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., combine: _Optional[_Union[Combine, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ...) -> None: ...
+    learn: Learn
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., combine: _Optional[_Union[Combine, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ("spec",)
@@ -124,25 +126,45 @@ class Blob(_message.Message):
     signature: bytes
     def __init__(self, sender: _Optional[str] = ..., ciphertext: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
-class AttributeParentPair(_message.Message):
-    __slots__ = ("attribute", "parents")
-    ATTRIBUTE_FIELD_NUMBER: _ClassVar[int]
-    PARENTS_FIELD_NUMBER: _ClassVar[int]
-    attribute: int
-    parents: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, attribute: _Optional[int] = ..., parents: _Optional[_Iterable[int]] = ...) -> None: ...
+class CandidateGroup(_message.Message):
+    __slots__ = ("attributes", "pool", "size", "parent_sets")
+    ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    PARENT_SETS_FIELD_NUMBER: _ClassVar[int]
+    attributes: _containers.RepeatedScalarFieldContainer[int]
+    pool: _containers.RepeatedScalarFieldContainer[int]
+    size: int
+    parent_sets: _containers.RepeatedCompositeFieldContainer[Attributes]
+    def __init__(self, attributes: _Optional[_Iterable[int]] = ..., pool: _Optional[_Iterable[int]] = ..., size: _Optional[int] = ..., parent_sets: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ...) -> None: ...
 
 class Select(_message.Message):
-    __slots__ = ("phase", "draw", "candidates", "epsilon")
+    __slots__ = ("phase", "draw", "candidates", "epsilon", "score")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     DRAW_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
     phase: str
     draw: str
-    candidates: _containers.RepeatedCompositeFieldContainer[AttributeParentPair]
+    candidates: _containers.RepeatedCompositeFieldContainer[CandidateGroup]
     epsilon: str
-    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[AttributeParentPair, _Mapping]]] = ..., epsilon: _Optional[str] = ...) -> None: ...
+    score: str
+    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateGroup, _Mapping]]] = ..., epsilon: _Optional[str] = ..., score: _Optional[str] = ...) -> None: ...
+
+class Learn(_message.Message):
+    __slots__ = ("phase", "name", "algorithm", "settings", "epsilon")
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ALGORITHM_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    phase: str
+    name: str
+    algorithm: str
+    settings: bytes
+    epsilon: str
+    def __init__(self, phase: _Optional[str] = ..., name: _Optional[str] = ..., algorithm: _Optional[str] = ..., settings: _Optional[bytes] = ..., epsilon: _Optional[str] = ...) -> None: ...
 
 class Close(_message.Message):
     __slots__ = ("state",)
@@ -151,7 +173,7 @@ class Close(_message.Message):
     def __init__(self, state: _Optional[str] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("run", "key", "enrolled", "done", "contribution", "product", "choice", "refusal")
+    __slots__ = ("run", "key", "enrolled", "done", "contribution", "product", "choice", "refusal", "learned")
     RUN_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     ENROLLED_FIELD_NUMBER: _ClassVar[int]
@@ -160,6 +182,7 @@ class Reply(_message.Message):
     PRODUCT_FIELD_NUMBER: _ClassVar[int]
     CHOICE_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    LEARNED_FIELD_NUMBER: _ClassVar[int]
     run: str
     key: str
     enrolled: Enrolled
@@ -168,7 +191,8 @@ class Reply(_message.Message):
     product: Product
     choice: Choice
     refusal: Refusal
-    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., contribution: _Optional[_Union[Blob, _Mapping]] = ..., product: _Optional[_Union[Product, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
+    learned: Learned
+    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., contribution: _Optional[_Union[Blob, _Mapping]] = ..., product: _Optional[_Union[Product, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
     __slots__ = ("enrolment",)
@@ -191,6 +215,12 @@ class Choice(_message.Message):
     INDEX_FIELD_NUMBER: _ClassVar[int]
     index: int
     def __init__(self, index: _Optional[int] = ...) -> None: ...
+
+class Learned(_message.Message):
+    __slots__ = ("model",)
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    model: bytes
+    def __init__(self, model: _Optional[bytes] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("code", "message", "remedy")

@@ -1,0 +1,29 @@
+"""Read a model of any kind from its plain document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.errors import Catalogue, PrivityError
+from common.formats import require
+from common.models import Model
+from common.models.bayesian_network import BayesianNetwork
+from common.models.mixture import Mixture, Part
+from common.schema import Schema
+
+
+def load_model(document: dict[str, Any], schema: Schema, file: str) -> Model:
+    """The model in the content of ``model.json``.
+
+    Raises:
+        PrivityError, ProblemsFound: it does not fit its format or the schema.
+    """
+    require(document, "model", file)
+    if document["schema_digest"] != schema.digest:
+        raise PrivityError(Catalogue.TAMPERED, what=file, reason="the model belongs to another schema")
+    if document["kind"] != "mixture":
+        return BayesianNetwork.from_dict(document, schema, file)
+    try:
+        return Mixture([Part(part["rows"], load_model(part["model"], schema, file)) for part in document["parts"]])
+    except ValueError as error:
+        raise PrivityError(Catalogue.TAMPERED, what=file, reason=str(error)) from error

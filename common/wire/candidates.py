@@ -1,0 +1,50 @@
+"""Candidates of a draw on the wire: grouped, since most attributes share all their parent sets.
+
+A draw has up to a hundred thousand candidates; as the subsets of a pool they take a few dozen bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, groupby
+from math import comb
+
+from common.protocol.limits import DRAW_CANDIDATES
+from common.statistics import AttributeParentPair, Marginal
+from common.wire.v1 import privity_pb2 as pb
+
+LARGEST_SIZE = 20
+"""A table of more binary attributes has more cells than any table may have."""
+
+
+def encode_candidates(candidates: Sequence[AttributeParentPair]) -> list[pb.CandidateGroup]:
+    """Groups of neighbours: attributes that follow one another and have the same parent sets."""
+    groups: list[tuple[list[int], list[Marginal]]] = []
+    for attribute, pairs in groupby(candidates, key=lambda c: c.attribute):
+        sets = [pair.parents for pair in pairs]
+        if groups and groups[-1][1] == sets:
+            groups[-1][0].append(attribute)
+        else:
+            groups.append(([attribute], sets))
+    return [_group(attributes, sets) for attributes, sets in groups]
+
+
+def _group(attributes: list[int], sets: list[Marginal]) -> pb.CandidateGroup:
+    pool, size = sorted({parent for some in sets for parent in some}), len(sets[0])
+    if size and len(sets) == comb(len(pool), size) and sets == list(combinations(pool, size)):
+        return pb.CandidateGroup(attributes=attributes, pool=pool, size=size)
+    return pb.CandidateGroup(attributes=attributes, parent_sets=[pb.Attributes(index=some) for some in sets])
+
+
+def decode_candidates(groups: Iterable[pb.CandidateGroup]) -> tuple[AttributeParentPair, ...]:
+    """The candidates in their order. ValueError if they are more than a draw may have."""
+    pairs: list[AttributeParentPair] = []
+    for group in groups:
+        if group.size > LARGEST_SIZE:
+            raise ValueError("larger parent sets than any table can hold")
+        number = comb(len(group.pool), group.size) if group.size else len(group.parent_sets)
+        if len(pairs) + number * len(group.attributes) > DRAW_CANDIDATES:
+            raise ValueError("more candidates than a draw may have")
+        sets = list(combinations(group.pool, group.size)) if group.size else [tuple(s.index) for s in group.parent_sets]
+        pairs += [AttributeParentPair(attribute, some) for attribute in group.attributes for some in sets]
+    return tuple(pairs)

@@ -1,0 +1,97 @@
+"""PrivBayes: what it asks for, what it costs, and what its networks are."""
+
+import asyncio
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from benchmarks.in_process import InProcessSession
+from common.algorithms.privbayes import Settings, learn
+from common.errors import ProblemsFound
+from common.protocol.lots import public_lot
+from common.schema import parse_schema
+from common.table import CodedTable
+
+
+def run(tables, epsilon, settings=None):
+    session = InProcessSession(tables, epsilon)
+    return session, asyncio.run(learn(session, epsilon, settings or {}))
+
+
+@pytest.mark.parametrize("domain", [[3], [2, 2], [2, 5, 16, 3], [2] * 6])
+@pytest.mark.parametrize("encoding", ["hierarchical", "vanilla", "binary", "gray"])
+@pytest.mark.parametrize("parties", [1, 3])
+def test_a_run_costs_epsilon_and_every_attribute_is_drawn(make_table, domain, encoding, parties):
+    tables = [make_table(domain, 3000, seed) for seed in range(parties)]
+    session, model = run(tables, Fraction(3, 2), {"encoding": encoding})
+    assert max(release.ledger.spent() for release in session.releases) == Fraction(3, 2)
+    sample = model.sample(50, np.random.default_rng(1))
+    assert sample.rows == 50
+    bases = {model.schema.derived.base[node] for node in model.parents}
+    assert bases == set(range(len(domain)))
+
+
+def test_an_epsilon_too_small_for_any_table_models_every_attribute_alone_for_all_of_it(make_table):
+    session, model = run([make_table([9, 9, 9], 20)], Fraction(1, 100))
+    assert not any(model.parents.values())
+    assert session.releases[0].ledger.spent() == Fraction(1, 100)
+    assert {cost.phase for cost in session.record.costs} == {"parameter learning"}
+
+
+def test_a_wide_parent_is_generalised_so_that_its_table_is_useful():
+    generator = np.random.default_rng(4)
+    wide = generator.integers(0, 64, 20_000)
+    table_schema = {
+        "fields": [
+            {"name": "wide", "type": "integer", "edges": list(range(65))},
+            {"name": "half", "type": "integer", "edges": [0, 1, 2]},
+        ]
+    }
+    schema = parse_schema(table_schema, "small")
+    table = CodedTable(schema, (wide.astype(np.uint8), (wide >= 32).astype(np.uint8)))
+    settings = {"theta": "100", "first_attribute": "wide"}
+    _, model = run([table], Fraction(1), settings)
+    (parent,) = model.parents[1]
+    assert schema.derived.base[parent] == 0
+    assert 2 <= schema.derived.domain[parent] < 64
+    sample = model.sample(5000, np.random.default_rng(1))
+    assert ((sample.columns[0] >= 32) == sample.columns[1]).mean() > 0.9
+    _, alone = run([table], Fraction(1), {**settings, "encoding": "vanilla", "theta": "400"})
+    assert alone.parents == {0: (), 1: ()}
+
+
+def test_a_table_inside_another_is_not_measured(make_table):
+    """Binary attributes of degree 2: the first three stand in one table."""
+    session, model = run([make_table([2] * 4, 50_000)], Fraction(4), {"largest_degree": 2})
+    measured = [set(t.attributes) for phase, t in session.record.measured if len(t.attributes) > 1]
+    assert len(measured) == 2
+    assert not any(mine < other for mine in measured for other in measured)
+    assert sorted(len(p) for p in model.parents.values()) == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"score": "F"}, "F is for binary"),
+        ({"score": "X"}, "unknown"),
+        ({"beta": "1"}, "at most 9/10"),
+        ({"encoding": "odd", "theta": 3, "depth": 1}, "3 problems"),
+    ],
+)
+def test_settings_that_cannot_be_are_named_together(people, settings, said):
+    with pytest.raises(ProblemsFound) as caught:
+        Settings.read(settings, people)
+    assert said in str(caught.value) or len(caught.value.problems) == int(said[0])
+
+
+def test_f_is_allowed_where_all_bits_are_binary(people):
+    assert Settings.read({"score": "F", "encoding": "gray"}, people).score == "F"
+
+
+def test_a_lot_is_uniform_and_repeatable():
+    lots = [public_lot(f"run-{number}", "first", 5) for number in range(5000)]
+    assert lots == [public_lot(f"run-{number}", "first", 5) for number in range(5000)]
+    assert all(abs(lots.count(side) - 1000) < 150 for side in range(5))
+    with pytest.raises(ValueError, match="side"):
+        public_lot("run", "first", 0)
