@@ -58,7 +58,8 @@ class RunRequest:
         """Refuse what cannot run, before any party is asked."""
         rules = [
             (self.algorithm in ALGORITHMS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(ALGORITHMS)),
-            (members >= 2, "parties", "a run over the network needs two parties or more", "use single-party mode"),
+            (members >= 2, "parties", "a run over the network needs two parties or more",
+             "single-party mode, `privity synthesize`"),
             (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
              f"1 to {members - 1}"),
         ]  # fmt: skip

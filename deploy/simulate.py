@@ -32,6 +32,9 @@ POLL_SECONDS = 0.05
 CHECK_SECONDS = 0.5
 
 
+ONE_OWNER = "One owner alone needs no secure sum: that is single-party mode, `privity synthesize`."
+
+
 @dataclass(frozen=True)
 class Simulation:
     """What to simulate; see ``privity simulate --help``."""
@@ -101,7 +104,7 @@ def _check(task: Simulation) -> None:
     if task.algorithm not in ALGORITHMS:
         raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join(ALGORITHMS)}.")
     if task.parties < 2:
-        raise _bad("parties", "a simulation needs at least 2 parties", "One owner alone needs no secure sum.")
+        raise _bad("parties", "a simulation needs at least 2 parties", ONE_OWNER)
     if not 1 <= task.tolerate < task.parties:
         raise _bad("tolerate", f"{task.tolerate} of {task.parties} parties", f"Use 1 to {task.parties - 1}.")
     if task.rows is not None and task.rows < 1:

@@ -31,7 +31,7 @@ class Algorithm:
 
 ALGORITHMS: dict[str, Algorithm] = {
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
-    "dp-subn": Algorithm(dp_subn.Settings.read, dp_subn.learn),
+    "dp-subn": Algorithm(dp_subn.check, dp_subn.learn),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
     "one-way": Algorithm(one_way.check, one_way.learn),
     "privbayes": Algorithm(privbayes.Settings.read, privbayes.learn),

@@ -20,6 +20,7 @@ from common.algorithms.search_frontier import Parents
 from common.algorithms.settings import SettingsReader
 from common.models.bayesian_network import BayesianNetwork
 from common.privacy.budget import split_epsilon
+from common.protocol.limits import check_tables
 from common.protocol.session import Session
 from common.schema import Schema
 
@@ -27,9 +28,11 @@ STRUCTURE = "structure learning"
 HALVES = (Fraction(1), Fraction(1))
 
 
-def check(settings: Mapping[str, Any], _schema: Schema) -> None:
-    """There are no settings."""
+def check(settings: Mapping[str, Any], schema: Schema) -> None:
+    """There are no settings; all pair tables together must be within the limits of a round."""
     SettingsReader("dp-ccbn", settings).finish()
+    if len(schema.attributes) > 1:
+        check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
 
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:

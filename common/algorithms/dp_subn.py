@@ -173,22 +173,34 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
     return Budget(pairs, draws, update, parameters, share, frontier, degree, settings.frontier_degree or wider)
 
 
+def check(settings: Mapping[str, Any], schema: Schema) -> None:
+    """Refuse bad settings, and attributes of which two together are too large for any table."""
+    nodes = _nodes(Settings.read(settings, schema), schema)
+    domain = schema.derived.domain
+    if len(nodes) > 1:
+        widest = sorted(nodes, key=lambda node: domain[node])[-2:]
+        check_tables([tuple(sorted(widest))], schema.derived)
+
+
+def _nodes(settings: Settings, schema: Schema) -> list[int]:
+    """The attributes of the network: those of the schema, or all their bits."""
+    attributes = range(len(schema.attributes))
+    return [b for a in attributes for b in ((a,) if settings.attributes == "native" else schema.derived.bits(a))]
+
+
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
     """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
     chosen = Settings.read(settings, session.schema)
+    check(settings, session.schema)
     derived = session.schema.derived
-    by_attribute = [
-        (a,) if chosen.attributes == "native" else derived.bits(a) for a in range(len(session.schema.names))
-    ]
-    nodes = [node for some in by_attribute for node in some]
+    nodes = _nodes(chosen, session.schema)
     domain = [derived.domain[node] for node in nodes]
     if len(nodes) == 1:
         return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE)
     weights = _weights(chosen.schedule, len(session.party_rows))
-    widest = sorted(nodes, key=lambda node: derived.domain[node])[-2:]
-    check_tables([tuple(sorted(widest))], derived)
     budget = divide(chosen, epsilon, session.rows, domain)
-    first = by_attribute[session.schema.index(chosen.first_attribute) if chosen.first_attribute else 0][0]
+    start = session.schema.index(chosen.first_attribute) if chosen.first_attribute else 0
+    first = next(node for node in nodes if derived.base[node] == start)
 
     async def initialise() -> Parents:
         balanced = chosen.quotas == "balanced"

@@ -42,6 +42,9 @@ class SettingsReader:
             return default
         return number
 
+    def optional_weight(self, key: str, largest: Fraction) -> Fraction | None:
+        return None if self._value(key) is None else self.weight(key, largest, largest)
+
     def whole(self, key: str, default: int, smallest: int, largest: int) -> int:
         value = self._value(key)
         if value is None:

@@ -45,7 +45,7 @@ def test_epsilon(tmp_path: Path, epsilon: str, said: str) -> None:
     ("options", "said"),
     [
         (("--parties", "51"), "51 parties cannot share 50 rows"),
-        (("--parties", "1"), "at least 2"),
+        (("--parties", "1"), "single-party mode, `privity synthesize`"),
         (("--parties", "0"), "at least 2"),
         (("--rows", "51"), "has 50 rows"),
         (("--rows", "0"), "not a number of rows"),
@@ -67,6 +67,25 @@ def test_unknown_settings_are_named_before_anything_is_spent(tmp_path: Path) -> 
     message = simulate(tmp_path, "--settings", '{"dgree": 2, "theta": -1}')
     assert "dgree" in message
     assert "theta" in message
+
+
+@pytest.mark.parametrize("algorithm", ["dp-subn", "dp-ccbn"])
+def test_attributes_too_large_for_any_table_are_named_before_anything_starts(tmp_path: Path, algorithm: str) -> None:
+    table, schema = tmp_path / "wide.csv", tmp_path / "wide.json"
+    numbers = {"type": "integer", "constraints": {"minimum": 0, "maximum": 1499}, "bins": 1500}
+    fields = [{"name": "street", **numbers}, {"name": "sex", "type": "boolean"}, {"name": "diagnosis", **numbers}]
+    schema.write_text(json.dumps({"fields": fields}))
+    table.write_text("street,sex,diagnosis\n" + "7,true,3\n" * 20)
+    message = simulate(tmp_path, "--algorithm", algorithm, table=table, schema=schema)
+    assert "street, diagnosis" in message
+    assert "2250000" in message.replace(",", "")
+
+
+def test_an_attribute_with_one_value(tmp_path: Path) -> None:
+    schema = tmp_path / "constant.json"
+    schema.write_text(json.dumps({"fields": [{"name": "ward", "type": "string", "categories": ["north"]}, FIELDS[0]]}))
+    message = simulate(tmp_path, schema=schema)
+    assert "ward" in message
 
 
 def test_missing_files(tmp_path: Path) -> None:

@@ -187,3 +187,23 @@ def test_a_frontier_that_would_drown_is_left_out(tmp_path) -> None:
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     assert {p["phase"] for p in statement["phases"]} == {"structure initialisation", "parameter learning"}
     assert {party.ledger.spent() for party in consortium.parties.values()} == {Fraction(1, 10)}
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_a_party_with_a_single_row_takes_part(tmp_path, algorithm: str) -> None:
+    """Far fewer rows than any design could use: it still adds them, under the same noise and for the same price."""
+    schema = make_schema(DOMAIN)
+    sizes = {"large": 400, "one": 1}
+    consortium = TestConsortium({name: make_table(schema, rows, seed=rows) for name, rows in sizes.items()})
+    consortium.drive(tmp_path / "release", algorithm=algorithm, epsilon=Fraction(1))
+    assert max(party.ledger.spent() for party in consortium.parties.values()) == 1
+
+
+def test_balanced_quotas_send_draws_to_a_single_row_too(tmp_path) -> None:
+    schema = make_schema((2, 2, 2))
+    sizes = {"large": 400, "one": 1}
+    consortium = TestConsortium({name: make_table(schema, rows, seed=rows) for name, rows in sizes.items()})
+    consortium.drive(tmp_path / "release", settings={"quotas": "balanced"}, epsilon=Fraction(1))
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    paid = {p["phase"]: p["paid_by"] for p in statement["phases"]}
+    assert paid["structure initialisation"] == ["large", "one"]
