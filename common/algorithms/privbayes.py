@@ -4,7 +4,10 @@ Source: Zhang, Cormode, Procopiuc, Srivastava, Xiao, "PrivBayes: Private Data Re
 2017). Deviations, each for soundness or accuracy:
 
 - All scores are exact integers, with sensitivities for one replaced row (common/privacy/scores.py).
-- An attribute that no parent fits is modelled alone without a draw: that follows from public numbers.
+- The draws get what they need instead of a fixed part, if no beta is asked for.
+- A single parent is always a candidate, useful or not: a drowned table is shrunk to independence later.
+- Where the tables of a tree would drown, a forest of few edges is drawn among all pairs (as in DP-SUBN); where
+  no table at all is useful, every attribute is modelled alone.
 - A table that another one contains is not measured; the paper does so for the first k only.
 - 1-way tables have a part of the budget of their own, and all tables are made consistent by inverse variance
   instead of one by one: see common/algorithms/parameters.py.
@@ -23,10 +26,10 @@ from fractions import Fraction
 from typing import Any
 
 from common.algorithms.maximal_parents import maximal_parent_sets
-from common.algorithms.parameters import learn_parameters, share_of_tables
-from common.algorithms.search_frontier import Parents
+from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from common.algorithms.settings import SettingsReader
-from common.algorithms.usefulness import useful_cells
+from common.algorithms.structure import draw_forest
+from common.algorithms.usefulness import holds_typical_table, useful_cells
 from common.errors import Catalogue, PrivityError
 from common.models.bayesian_network import BayesianNetwork
 from common.privacy.budget import split_epsilon
@@ -40,8 +43,22 @@ ENCODINGS = ("hierarchical", "vanilla", "binary", "gray")
 SCORE_NAMES = ("I", "F", "R")
 LARGEST_DEGREE = 5
 BETA = Fraction(3, 10)
-NEEDED = 1 / 50
-SHARE_THETA = Fraction(2)
+"""The paper's part of epsilon for the draws; by default the most that they get."""
+
+LEAST_BETA = Fraction(1, 10)
+"""The least: nltcs, eps 1.6, K = 1: mean 2-way distance .039 with .043, .036 with .1, .034 with .2."""
+
+NOISE = 1 / 25
+"""Noise of a score in parts of its range that the draws can do with. Adult, K = 1, mean 2-way distance with .3
+and with what this needs: .0519, .0422 at eps 1; .0445, .0372 at 1.6."""
+
+CLEAR_ENOUGH = Fraction(3, 4)
+"""Clarity of a tree's tables below which a forest of its strongest edges takes its place: adult, K = 1, .131,
+.103 at eps .1; .088, .079 at .2; .064, .060 at .4; but .042, .0455 at 1."""
+
+FOREST_BETA = 1 / 10
+"""Part of epsilon for the draws of a whole tree by that way; it goes with the root of the clarity."""
+
 MOST_CANDIDATES = 200_000
 """Of one draw; beyond, sets of fewer parents are considered."""
 
@@ -93,6 +110,12 @@ class Settings:
         """The kind of score of the draws."""
         return self.score or ("F" if self.binary(schema) else "R")
 
+    def levels(self, schema: Schema) -> dict[int, tuple[int, ...]]:
+        """What may stand for each attribute as a parent, the finest first."""
+        derived = schema.derived
+        generalised = self.encoding == "hierarchical"
+        return {node: derived.levels(node) if generalised else (node,) for node in self.nodes(schema)}
+
     def nodes(self, schema: Schema) -> list[int]:
         """The attributes of the network: those of the schema, or all their bits."""
         derived = schema.derived
@@ -100,23 +123,47 @@ class Settings:
         return [node for a in range(len(schema.attributes)) for node in spelling(a)]
 
 
-def divide(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> tuple[Fraction, Fraction]:
-    """Epsilon of the draws and of the tables.
+@dataclass(frozen=True)
+class Budget:
+    """What follows from public numbers.
 
-    A beta that was asked for is kept to. Without one the draws get no more than makes the noise of a score
-    ``NEEDED`` of its range, which falls with the rows: adult, eps 1, K = 1: mean 2-way distance .045 with .3,
-    .043 with what is needed (.09).
+    Attributes:
+        draws, tables: epsilon of the two phases.
+        share: part of ``tables`` for the network's tables, the rest being for the 1-way tables.
+        cells: most cells of a useful table.
+        edges: of a forest in the place of the whole network; None if its tables are clear.
     """
-    nodes = len(chosen.nodes(schema))
-    if chosen.beta is not None:
-        part = chosen.beta
-    else:
-        kind = chosen.score_of(schema)
-        moves = 3.0 if kind == "R" else 1.0 if kind == "F" else (math.log2(rows + 1) + 1.5) / 2
-        needed = 2 * moves * max(1, nodes - 1) / (rows * float(epsilon) * NEEDED)
-        part = min(BETA, Fraction(max(1, math.ceil(1000 * needed)), 1000))
-    draws, tables = split_epsilon(epsilon, [part, 1 - part])
-    return draws, tables
+
+    draws: Fraction
+    tables: Fraction
+    share: Fraction
+    cells: int
+    edges: int | None
+
+
+def divide(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> Budget:
+    """Divide epsilon between draws and tables; a beta that was asked for is kept to."""
+    domain = [schema.derived.domain[node] for node in chosen.nodes(schema)]
+    beta = chosen.beta or _needed(chosen.score_of(schema), len(domain), epsilon, rows)
+    draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    cells = min(TABLE_CELLS, useful_cells(rows, len(domain), tables, chosen.theta))
+    if holds_typical_table(domain, 3, cells):
+        return Budget(draws, tables, WIDE_SHARE, cells, None)
+    clear = clarity(domain, rows, tables)
+    if clear >= CLEAR_ENOUGH:
+        return Budget(draws, tables, PAIR_SHARE, cells, None)
+    if chosen.beta is None:
+        beta = Fraction(round(1000 * min(float(beta), FOREST_BETA * math.sqrt(clear))), 1000)
+        draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    return Budget(draws, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))
+
+
+def _needed(score: str, nodes: int, epsilon: Fraction, rows: int) -> Fraction:
+    """Part of epsilon that makes the noise of a score ``NOISE`` of its range, within bounds; in thousandths."""
+    # n times what one row moves, in parts of the range: R by 3/n and F by 1/n of 1/2, I by this of 1.
+    moves = {"R": 6.0, "F": 2.0}.get(score, math.log2(rows + 1) + 1.5)
+    needed = 2 * moves * max(1, nodes - 1) / (rows * float(epsilon) * NOISE)
+    return min(BETA, max(LEAST_BETA, Fraction(math.ceil(1000 * needed), 1000)))
 
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
@@ -124,38 +171,29 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     schema = session.schema
     chosen = Settings.read(settings, schema)
     nodes = chosen.nodes(schema)
-    draws, tables = divide(chosen, epsilon, session.rows, schema)
-    cells = min(TABLE_CELLS, useful_cells(session.rows, len(nodes), tables, chosen.theta))
+    budget = divide(chosen, epsilon, session.rows, schema)
+    levels = chosen.levels(schema)
+    coarsest = sorted(min(schema.derived.domain[level] for level in levels[node]) for node in nodes)[:2]
+    if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
+        return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE)
     if chosen.first_attribute is None:
         first = nodes[session.lot("first attribute", len(nodes))]
     else:
         first = next(node for node in nodes if schema.derived.base[node] == schema.index(chosen.first_attribute))
-    network = await _draw_network(session, draws, nodes, first, cells, chosen)
-    alone = not any(network.values())
-    share = share_of_tables(session, nodes, tables, SHARE_THETA)
-    return await learn_parameters(session, network, [], epsilon if alone else tables, share)
-
-
-async def _draw_network(
-    session: Session, epsilon: Fraction, nodes: Sequence[int], first: int, cells: int, chosen: Settings
-) -> Parents:
-    """Algorithm 4: attribute after attribute with a maximal parent set; those that no parent fits alone."""
-    derived = session.schema.derived
-    generalised = chosen.encoding == "hierarchical"
-    levels = {node: derived.levels(node) if generalised else (node,) for node in nodes}
-    network: Parents = {first: ()}
-    left = [node for node in nodes if node != first]
-    coarsest = sorted(min(derived.domain[level] for level in levels[node]) for node in nodes)[:2]
-    if not left or math.prod(coarsest) > cells:
-        return dict.fromkeys(nodes, ())
-    series = session.selection(STRUCTURE, len(left), epsilon, score=chosen.score_of(session.schema))
-    while left:
-        pair = await series.draw(
-            _candidates(left, sorted(network), levels, derived.domain, cells, chosen.largest_degree)
-        )
-        network[pair.attribute] = pair.parents
-        left.remove(pair.attribute)
-    return network
+    score = chosen.score_of(schema)
+    if budget.edges is not None:
+        network = await draw_forest(session, STRUCTURE, budget.draws, budget.edges, nodes, first, score=score)
+    else:
+        network = {first: ()}
+        left = [node for node in nodes if node != first]
+        series = session.selection(STRUCTURE, len(left), budget.draws, score=score)
+        while left:
+            pair = await series.draw(
+                _candidates(left, sorted(network), levels, schema.derived.domain, budget.cells, chosen.largest_degree)
+            )
+            network[pair.attribute] = pair.parents
+            left.remove(pair.attribute)
+    return await learn_parameters(session, network, [], budget.tables, budget.share)
 
 
 def _candidates(
@@ -174,7 +212,7 @@ def _candidates(
             room = cells // domain[node]
             if room not in by_room:
                 useful = {some for some in maximal_parent_sets(placed, levels, domain, room, size) if some}
-                by_room[room] = sorted(useful | {(p,) for p in placed})
+                by_room[room] = sorted(useful | {(p,) for p in placed if domain[p] > room})
             pairs += [AttributeParentPair(node, parents) for parents in by_room[room]]
         few = len(pairs) <= MOST_CANDIDATES
         if not pairs or (few and cells_of([pair.marginal for pair in pairs], domain).sum() <= ROUND_CELLS):

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from common.algorithms.search_frontier import Parents
-from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, cells_of, count_cells
+from common.protocol.limits import DRAW_CANDIDATES, ROUND_CELLS, TABLE_CELLS, cells_of, count_cells
 from common.protocol.session import Session
 from common.statistics import AttributeParentPair
 
@@ -44,6 +44,43 @@ async def draw_structure(
     return network
 
 
+async def draw_forest(
+    session: Session,
+    phase: str,
+    epsilon: Fraction,
+    edges: int,
+    attributes: Sequence[int],
+    first: int,
+    *,
+    balanced: bool = False,
+    score: str = "R",
+) -> Parents:
+    """A forest of ``edges`` edges, each drawn among all pairs that join two of its trees.
+
+    As in Kruskal's algorithm, where ``draw_structure`` is like Prim's: few edges are then the strongest of all,
+    not those around ``first``. Each tree hangs from ``first`` or from its earliest attribute.
+    """
+    tree = {a: a for a in attributes}
+    neighbours: dict[int, list[int]] = {a: [] for a in attributes}
+    series = session.selection(phase, edges, epsilon, balanced=balanced, score=score)
+    for _ in range(edges):
+        pairs = [AttributeParentPair(x, (p,)) for p, x in combinations(attributes, 2) if tree[p] != tree[x]]
+        drawn = await series.draw(pairs)
+        x, (p,) = drawn.attribute, drawn.parents
+        neighbours[x].append(p)
+        neighbours[p].append(x)
+        tree = {a: tree[p] if root == tree[x] else root for a, root in tree.items()}
+    network: Parents = {}
+    for root in (first, *attributes):
+        network.setdefault(root, ())
+        reached = [root]
+        for p in reached:
+            new = [x for x in neighbours[p] if x not in network]
+            network |= dict.fromkeys(new, (p,))
+            reached += new
+    return network
+
+
 def candidates(
     left: Sequence[int], placed: Sequence[int], degree: int, domain: Sequence[int]
 ) -> list[AttributeParentPair]:
@@ -55,7 +92,8 @@ def candidates(
         sets = list(combinations(placed, size))
         cells = np.outer([domain[x] for x in left], cells_of(sets, domain))
         fits = cells <= TABLE_CELLS
-        if fits.any(axis=1).all() and cells[fits].sum() <= ROUND_CELLS:
+        few = fits.sum() <= DRAW_CANDIDATES and cells[fits].sum() <= ROUND_CELLS
+        if few and fits.any(axis=1).all():
             rows = zip(left, fits.tolist(), strict=True)
             return [AttributeParentPair(x, some) for x, row in rows for some, fit in zip(sets, row, strict=True) if fit]
     # Pairs of attributes have been checked before, so each of them is within the limits.

@@ -31,6 +31,12 @@ def useful_degree(domain: Sequence[int], cells: int, largest: int) -> int:
     return degree
 
 
+def typical_usefulness(domain: Sequence[int], ways: int, rows: int, tables: int, epsilon: Fraction) -> float:
+    """Theta of ``tables`` tables for ``epsilon`` in all, each of ``ways`` attributes of typical size (as above)."""
+    bits = sum(math.log2(size) for size in domain) / len(domain)
+    return float(rows / noise_scale(tables, epsilon)) * 2 ** (-ways * bits)
+
+
 def holds_typical_table(domain: Sequence[int], ways: int, cells: int) -> bool:
     """Whether ``cells`` are enough for a table of ``ways`` attributes of the geometric mean of the sizes."""
     bits = sum(math.log2(size) for size in domain) / len(domain)

@@ -186,7 +186,8 @@ def test_a_frontier_that_would_drown_is_left_out(tmp_path) -> None:
     consortium.drive(tmp_path / "release", epsilon=Fraction(1, 10))
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     assert {p["phase"] for p in statement["phases"]} == {"structure initialisation", "parameter learning"}
-    assert {party.ledger.spent() for party in consortium.parties.values()} == {Fraction(1, 10)}
+    # One edge is drawn, at one party: the other one pays less.
+    assert max(party.ledger.spent() for party in consortium.parties.values()) == Fraction(1, 10)
 
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))

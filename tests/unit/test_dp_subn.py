@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from benchmarks.in_process import InProcessSession
 from common.algorithms import dp_subn, parameters
 from common.algorithms.dp_subn import Settings, divide, learn
-from common.algorithms.parameters import DROWNED_SHARE, PAIR_SHARE, WIDE_SHARE
+from common.algorithms.parameters import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
+from common.algorithms.structure import draw_forest
 from common.privacy.cost import noise_scale
 
 ALWAYS = Settings(frontier="always")
@@ -33,14 +34,48 @@ def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settin
     assert min(budget.draws, budget.parameters, budget.pairs, budget.update) > 0
     assert 0 < budget.share < 1
     assert 1 <= budget.degree <= Settings().largest_degree
+    assert budget.edges is None or 1 <= budget.edges < len(domain)
 
 
-def test_few_rows_make_a_tree_without_a_frontier_and_leave_more_to_the_parameters():
-    budget = divide(USEFUL, Fraction(1), 45_222, [10] * 15)
+def test_few_rows_make_a_forest_without_a_frontier_and_leave_more_to_the_parameters():
+    budget = divide(USEFUL, Fraction(2), 45_222, [10] * 15)
     assert not budget.frontier
-    assert (budget.degree, budget.share) == (1, PAIR_SHARE)
-    assert (budget.draws, budget.parameters) == (Fraction(1, 10), Fraction(9, 10))
-    assert divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15).share == DROWNED_SHARE
+    assert (budget.degree, budget.edges, budget.share) == (1, 14, PAIR_SHARE)
+    assert (budget.draws, budget.parameters) == (Fraction(2, 10), Fraction(18, 10))
+    fewer = divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15)
+    assert fewer.edges == 4
+    assert fewer.share < PAIR_SHARE / 3
+    assert fewer.draws < Fraction(1, 5) / 10
+    assert divide(USEFUL, Fraction(1, 1000), 45_222, [10] * 15).edges == 1
+
+
+def test_there_is_no_forest_beside_a_frontier_wider_tables_or_too_many_pairs():
+    assert divide(ALWAYS, Fraction(1), 45_222, [10] * 15).edges is None
+    assert divide(USEFUL, Fraction(1), 21_574, [2] * 16).edges is None
+    assert divide(USEFUL, Fraction(1), 45_222, [1000] * 7).edges is None
+
+
+@given(EPSILONS, st.integers(1, 10**6), DOMAIN)
+def test_clarity_grows_with_epsilon_and_is_whole_where_a_tree_is_useful(epsilon, rows, domain):
+    assert 0 < clarity(domain, rows, epsilon) <= clarity(domain, rows, 2 * epsilon) <= 1
+    least = CLEAR * noise_scale(14, PAIR_SHARE) * 100
+    assert clarity([10] * 15, 1, least * Fraction(101, 100)) == 1
+    assert clarity([10] * 15, 1, least / 8) == Fraction(1, 4)
+
+
+@pytest.mark.parametrize("edges", [1, 3, 5])
+def test_a_forest_has_the_strongest_edges_and_hangs_from_the_first_attribute(make_table, edges):
+    table = make_table([3] * 6, 3_000)
+    a, b, c = table.columns[:3]
+    session = InProcessSession([type(table)(table.schema, (a, b, c, c, b, c))] * 2, Fraction(1000))
+    network = asyncio.run(draw_forest(session, "draws", Fraction(1000), edges, range(6), 5))
+    assert sum(len(parents) for parents in network.values()) == edges
+    assert next(iter(network)) == 5
+    assert sorted(network) == list(range(6))
+    if edges == 3:
+        assert {network[2], network[3]} in ({(5,)}, {(5,), (2,)}, {(5,), (3,)})
+        assert network[4] == (1,)
+        assert network[0] == network[1] == ()
 
 
 def test_narrow_tables_make_a_higher_degree_and_leave_more_to_the_draws():

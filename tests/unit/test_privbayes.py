@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.in_process import InProcessSession
-from common.algorithms.privbayes import Settings, learn
+from common.algorithms.privbayes import Settings, _candidates, learn
 from common.errors import ProblemsFound
 from common.protocol.lots import public_lot
 from common.schema import parse_schema
@@ -39,26 +39,35 @@ def test_an_epsilon_too_small_for_any_table_models_every_attribute_alone_for_all
     assert {cost.phase for cost in session.record.costs} == {"parameter learning"}
 
 
-def test_a_wide_parent_is_generalised_so_that_its_table_is_useful():
+def test_wide_parents_are_generalised_so_that_two_of_them_fit():
+    wide = {"type": "integer", "edges": list(range(17))}
+    fields = [{"name": "x", "type": "boolean"}, {"name": "a", **wide}, {"name": "b", **wide}]
+    schema = parse_schema({"fields": fields}, "small")
+    levels = Settings().levels(schema)
+    domain = schema.derived.domain
+    pairs = _candidates([0], [1, 2], levels, domain, 32, 3)
+    sizes = {tuple(domain[p] for p in pair.parents) for pair in pairs}
+    assert sizes == {(2, 8), (4, 4), (8, 2), (16,)}
+    assert {schema.derived.base[p] for pair in pairs for p in pair.parents} == {1, 2}
+    # A single parent is a candidate even if its table is not useful.
+    narrow = _candidates([0], [1, 2], levels, domain, 8, 3)
+    assert {pair.parents for pair in narrow} >= {(1,), (2,)}
+
+
+def test_a_network_with_generalised_parents_keeps_what_they_tell():
+    """The attribute is the exclusive or of two halves: only both parents together tell it."""
     generator = np.random.default_rng(4)
-    wide = generator.integers(0, 64, 20_000)
-    table_schema = {
-        "fields": [
-            {"name": "wide", "type": "integer", "edges": list(range(65))},
-            {"name": "half", "type": "integer", "edges": [0, 1, 2]},
-        ]
-    }
-    schema = parse_schema(table_schema, "small")
-    table = CodedTable(schema, (wide.astype(np.uint8), (wide >= 32).astype(np.uint8)))
-    settings = {"theta": "100", "first_attribute": "wide"}
-    _, model = run([table], Fraction(1), settings)
-    (parent,) = model.parents[1]
-    assert schema.derived.base[parent] == 0
-    assert 2 <= schema.derived.domain[parent] < 64
+    first, second = (generator.integers(0, 64, 40_000) for _ in range(2))
+    odd = (first >= 32) != (second >= 32)
+    wide = {"type": "integer", "edges": list(range(65))}
+    fields = [{"name": "a", **wide}, {"name": "b", **wide}, {"name": "odd", "type": "boolean"}]
+    schema = parse_schema({"fields": fields}, "small")
+    table = CodedTable(schema, (first.astype(np.uint8), second.astype(np.uint8), odd.astype(np.uint8)))
+    _, model = run([table], Fraction(8), {"first_attribute": "a", "theta": "20"})
     sample = model.sample(5000, np.random.default_rng(1))
-    assert ((sample.columns[0] >= 32) == sample.columns[1]).mean() > 0.9
-    _, alone = run([table], Fraction(1), {**settings, "encoding": "vanilla", "theta": "400"})
-    assert alone.parents == {0: (), 1: ()}
+    a, b, drawn = sample.columns
+    assert (((a >= 32) != (b >= 32)) == drawn).mean() > 0.9
+    assert any(parent >= 3 for parents in model.parents.values() for parent in parents)
 
 
 def test_a_table_inside_another_is_not_measured(make_table):
