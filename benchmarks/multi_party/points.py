@@ -17,7 +17,8 @@ COMPARED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-subn": ("dp-subn", {}),
     "independent": ("independent", {}),
     "dp-ccbn": ("dp-ccbn", {}),
-    "plain tree": ("dp-subn", {"largest_degree": 1, "frontier": "useful", "frontier_theta": "1000"}),
+    "privbayes": ("privbayes", {}),
+    "plain tree": ("dp-subn", {"degree": 1, "edges": "all", "frontier_theta": "1000"}),
     "one-way": ("one-way", {}),
 }
 """Name in the tables -> algorithm of the registry and settings; run over every epsilon and K."""
@@ -235,7 +236,7 @@ def refusal(variant: str, schema: Schema) -> str | None:
     if algorithm not in ALGORITHMS:
         return f"there is no algorithm {algorithm!r}"
     try:
-        ALGORITHMS[algorithm].check(settings, schema.names)
+        ALGORITHMS[algorithm].check(settings, schema)
     except PrivityError as error:
         return " ".join(error.message.split())
     return None

@@ -32,8 +32,10 @@ FIGURES = (
 WHY = {
     "one-way": "It spends all of epsilon on one small table an attribute. Where pair tables drown in their noise, "
     "what DP-SUBN spends on a structure is lost, and its 1-way tables have more noise.",
-    "plain tree": "It is DP-SUBN with one parent and without phases 1 and 3, so the two are the same where DP-SUBN "
-    "chooses that by itself; the difference is then chance.",
+    "plain tree": "It is DP-SUBN with one parent, all edges of a tree and no phases 1 and 3, so the two are nearly the "
+    "same where DP-SUBN chooses that by itself; the difference is then chance.",
+    "privbayes": "PrivBayes over the same parties, which may give an attribute several generalised parents: from "
+    "epsilon 1 on its tables tell more than DP-SUBN's pairs.",
 }
 """What is known of the exceptions, by rival."""
 

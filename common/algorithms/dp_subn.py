@@ -49,6 +49,7 @@ FRONTIERS = ("useful", "always")
 ATTRIBUTES = ("native", "binary")
 VIEWS = ("covering", "pairs")
 QUOTAS = ("rows", "balanced")
+EDGES = ("clear", "all")
 LARGEST_DEGREE = 5
 
 
@@ -70,6 +71,7 @@ class Settings:
         attributes: ``native`` ones with the domains of the schema, or ``binary``: the bits of their codes.
         views: what phase 1 measures: the cheapest ``covering`` design, or all ``pairs``.
         quotas: the parties' draws in proportion to their ``rows``, or ``balanced``.
+        edges: without a frontier, a forest of the edges whose tables are ``clear`` enough, or ``all`` of a tree.
         schedule: which updates of phase 3 are opened: ``final``, ``uniform``, ``back-loaded`` or weights
             ``w1,...,wK``, one for each party.
         first_attribute: name of the attribute without parents from which the structure grows;
@@ -89,6 +91,7 @@ class Settings:
     attributes: str = "native"
     views: str = "covering"
     quotas: str = "rows"
+    edges: str = "clear"
     schedule: str = "final"
     first_attribute: str | None = None
 
@@ -112,6 +115,7 @@ class Settings:
             attributes=reader.choice("attributes", default.attributes, ATTRIBUTES) or default.attributes,
             views=reader.choice("views", default.views, VIEWS) or default.views,
             quotas=reader.choice("quotas", default.quotas, QUOTAS) or default.quotas,
+            edges=reader.choice("edges", default.edges, EDGES) or default.edges,
             schedule=reader.read("schedule", default.schedule, parse_schedule),
             first_attribute=reader.choice("first_attribute", None, schema.names),
         )
@@ -179,7 +183,8 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
     root = Fraction(round(100 * math.sqrt(clear)), 100)
     share = WIDE_SHARE if wide else PAIR_SHARE * root
     edges = None
-    if degree == 1 and not (frontier or wide) and _can_draw_any_pair(domain):
+    drowned = settings.edges == "clear" and degree == 1 and not (frontier or wide)
+    if drowned and _can_draw_any_pair(domain):
         edges = max(1, round(clear * (attributes - 1)))
         share = PAIR_SHARE * clear
         parameters += draws * (1 - root)
