@@ -15,7 +15,7 @@ from benchmarks.multi_party.measure import measure
 from benchmarks.multi_party.points import VARIANTS, Dataset, Point
 from common.errors import PrivityError
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CODE = ("common/algorithms", "common/models", "common/privacy", "party/releases.py", "benchmarks/in_process.py")
 """What decides a result besides the point; a change of it makes cached results old."""
 
