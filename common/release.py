@@ -53,6 +53,17 @@ def synthesise(model: Model, rows: int, seed: int | None) -> pd.DataFrame:
     return decode(model.sample(rows, generator), generator)
 
 
+def modelled_alone(model: Model) -> str:
+    """A sentence for people that names the attributes modelled alone; empty if there are none."""
+    names = [model.schema.names[a] for a in sorted(model.alone)]
+    if not names:
+        return ""
+    every = len(names) == len(model.schema.attributes)
+    who = "Every attribute is" if every else f"{len(names)} of {len(model.schema.attributes)} attributes are"
+    why = "at this epsilon no table that joins them to others stands out from its noise"
+    return f"{who} modelled alone, because {why}: {', '.join(names)}."
+
+
 def write_release(
     folder: Path,
     *,

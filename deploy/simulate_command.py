@@ -8,9 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
+from common.formats import read_json
+from common.models.load import load_model
 from common.privacy.budget import parse_epsilon
 from common.privacy.statement import SIMULATION
+from common.release import modelled_alone
+from common.schema import load_schema
 from deploy.options import settings_option
 from deploy.progress import ProgressView
 from deploy.simulate import Simulation, simulate
@@ -22,7 +27,7 @@ def simulate_command(
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
-    algorithm: Annotated[str, typer.Option(help="dp-subn, dp-ccbn or one-way")] = "dp-subn",
+    algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
     split: Annotated[str, typer.Option(help="random, by:ATTRIBUTE or sizes:.7,.2,.1")] = "random",
@@ -56,5 +61,7 @@ def simulate_command(
     with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
         folder = simulate(task, view.update)
     print(f"Release written to {folder}. This was a {SIMULATION}.")
+    if note := modelled_alone(load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")):
+        print(note)
     for path in sorted(folder.iterdir()):
         print(f"  {path.name:16} {path.stat().st_size:>12,} bytes")

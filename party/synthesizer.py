@@ -5,10 +5,12 @@ Every fit is charged to a ledger before it looks at the rows, like a run over th
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,8 +19,9 @@ import pandas as pd
 
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
+from common.formats import read_json, require
 from common.journal import MEMORY, Journal
-from common.models import Model
+from common.models import Model, load
 from common.privacy.budget import parse_epsilon
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.record import RunRecord
@@ -115,6 +118,12 @@ class Synthesizer:
         """``n`` synthetic rows; the seed decides the sampling only, never noise."""
         return synthesise(self.model, n, seed)
 
+    def save(self, path: Path | str) -> None:
+        """Write the learnt model as JSON; ``load_model`` reads it. It is a release, already charged."""
+        document = self.model.to_dict()
+        require(document, "model", str(path))
+        Path(path).write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
+
     def __repr__(self) -> str:
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
         spent = "not fitted" if self.spent is None else f"spent {self.spent} on {self.population!r} so far"
@@ -152,6 +161,26 @@ class OneWay(Synthesizer):
 
 
 SYNTHESIZERS: dict[str, type[Synthesizer]] = {c.algorithm: c for c in (DPSubn, DPCcbn, Independent, OneWay, PrivBayes)}
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model that was learnt and charged before; sampling from it costs nothing."""
+
+    model: Model
+
+    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
+        """``n`` synthetic rows; the seed decides them."""
+        return synthesise(self.model, n, seed)
+
+
+def load_model(path: Path | str, schema: Schema | Mapping[str, Any] | Path | str) -> SavedModel:
+    """Read a ``model.json``.
+
+    Raises:
+        PrivityError, ProblemsFound: the file does not fit its format or the schema.
+    """
+    return SavedModel(load.load_model(read_json(path), _schema(schema), str(path)))
 
 
 def _schema(schema: Schema | Mapping[str, Any] | Path | str) -> Schema:

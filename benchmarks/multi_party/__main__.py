@@ -20,7 +20,8 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.multi_party.cache import Cache, code_digest, run_all
+from benchmarks.cache import Cache, code_digest
+from benchmarks.multi_party.cache import run_all
 from benchmarks.multi_party.figures import draw_all
 from benchmarks.multi_party.measure import load
 from benchmarks.multi_party.points import QUICK, VARIANTS, Dataset, Plan, Point, refusal

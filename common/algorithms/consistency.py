@@ -6,7 +6,7 @@ Sampling-Based Inference", KDD 2015), section 4.3. Deviations:
 - The paper visits all intersections of the tables' attribute sets in topological order, and shifts every
   table that holds one by the same amount in all cells summed. There may be as many intersections as subsets of
   the tables. ``make_consistent`` computes the same result in one step from Fourier coefficients (the basis of
-  Barak et al., PODS 2007, for any domain), over pairs of tables.
+  Barak et al., PODS 2007, for any domain), set of attributes by set.
 - A table's weight counts the variance of its cells too; in the paper all tables have the same.
 - The total is public, so the empty intersection is not estimated but set.
 - The threshold is any non-negative number; in the paper it is a positive integer.
@@ -15,8 +15,9 @@ Sampling-Based Inference", KDD 2015), section 4.3. Deviations:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import chain, combinations, pairwise
 
 import numpy as np
 
@@ -36,9 +37,9 @@ def make_consistent(estimates: Mapping[Marginal, Estimate], rows: int) -> dict[M
     A step of the source over an intersection changes only coefficients whose attributes stand together in no
     smaller intersection; all tables that hold them hold the intersection, so the weights are the same.
 
-    Cost: for m tables of C cells together, time C log C and, for each of at most m^2 / 2 pairs of tables, twice
-    the cells of their intersection (some microseconds at least); memory 64 bytes times C. There is no limit of
-    its own: tables within the limits of the protocol fit.
+    Cost: for tables of C cells together, time C log C and some microseconds for each subset of each table's
+    attributes (2^k for k attributes, never more than there are cells); memory 32 bytes times C. There is no limit
+    of its own: tables within the limits of the protocol fit.
 
     Args:
         estimates: unbiased estimates in rows, one float table for each set of attributes; keys ascend, axes in
@@ -61,34 +62,37 @@ def make_consistent(estimates: Mapping[Marginal, Estimate], rows: int) -> dict[M
     spectra = {key: np.fft.fftn(estimates[key].counts) for key in keys}
     # A coefficient's variance is the cells' times their number, in a marginal as in its table.
     weights = {key: 1 / (estimates[key].variance * estimates[key].counts.size) for key in keys}
-    sums = {key: weights[key] * spectra[key] for key in keys}
-    totals = {key: np.full(spectra[key].shape, weights[key]) for key in keys}
-    for place, first in enumerate(keys):
-        for second in keys[:place]:
-            shared = set(first).intersection(second)
-            if not shared:
-                continue
-            here, there = _frequencies(first, shared), _frequencies(second, shared)
-            sums[first][here] += weights[second] * spectra[second][there]
-            sums[second][there] += weights[first] * spectra[first][here]
-            totals[first][here] += weights[second]
-            totals[second][there] += weights[first]
+    holders = Counter(subset for key in keys for subset in _subsets(key))
+    sums: dict[Marginal, np.ndarray] = {}
+    totals: dict[Marginal, float] = {}
+    for key in keys:
+        for subset in _subsets(key):
+            if holders[subset] > 1:
+                sums[subset] = sums.get(subset, 0) + weights[key] * spectra[key][_frequencies(key, subset)]
+                totals[subset] = totals.get(subset, 0.0) + weights[key]
 
     def finish(key: Marginal) -> Estimate:
-        origin = (0,) * len(key)
-        coefficients = sums[key] / totals[key]
-        coefficients[origin] = rows
-        # The part of each coefficient's variance that is left; cells have the mean, all of them alike.
-        left = weights[key] / totals[key]
-        left[origin] = 0.0
-        return Estimate(np.fft.ifftn(coefficients).real, estimates[key].variance * float(left.mean()))
+        coefficients = spectra[key]
+        # The part of the coefficients' variance that is left; cells have the mean, all of them alike.
+        left = float(coefficients.size - 1)
+        for subset in _subsets(key):
+            if subset in sums:
+                coefficients[_frequencies(key, subset)] = sums[subset] / totals[subset]
+                left -= sums[subset].size * (1 - weights[key] / totals[subset])
+        coefficients[(0,) * len(key)] = rows
+        return Estimate(np.fft.ifftn(coefficients).real, estimates[key].variance * max(0.0, left) / coefficients.size)
 
     return {key: finish(key) for key in estimates}
 
 
-def _frequencies(key: Marginal, kept: Iterable[int]) -> tuple[slice | int, ...]:
-    """Where a table's coefficients over some of its attributes stand: frequency 0 on the other axes."""
-    return tuple(slice(None) if attribute in kept else 0 for attribute in key)
+def _subsets(key: Marginal) -> Iterator[Marginal]:
+    """Every set of at least one of the attributes."""
+    return chain.from_iterable(combinations(key, size) for size in range(1, len(key) + 1))
+
+
+def _frequencies(key: Marginal, subset: Marginal) -> tuple[slice | int, ...]:
+    """Where a table's coefficients of just these attributes stand: frequency 0 on the other axes, not 0 on theirs."""
+    return tuple(slice(1, None) if attribute in subset else 0 for attribute in key)
 
 
 def _check(estimates: Mapping[Marginal, Estimate], rows: int) -> None:

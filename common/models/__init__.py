@@ -15,6 +15,11 @@ class Model(Protocol):
 
     schema: Schema
 
+    @property
+    def alone(self) -> frozenset[int]:
+        """Attributes that the model takes to be independent of all others."""
+        ...
+
     def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
         """Independent rows of the distribution."""
         ...

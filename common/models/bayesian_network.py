@@ -66,6 +66,14 @@ class BayesianNetwork:
     def parents(self) -> dict[int, tuple[int, ...]]:
         return {node.pair.attribute: node.pair.parents for node in self.nodes}
 
+    @property
+    def alone(self) -> frozenset[int]:
+        """Attributes without an edge to another one."""
+        base = self.schema.derived.base
+        edges = ((base[node.pair.attribute], base[p]) for node in self.nodes for p in node.pair.parents)
+        joined = {attribute for edge in edges if edge[0] != edge[1] for attribute in edge}
+        return frozenset(range(len(self.schema.attributes))) - joined
+
     def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
         """Independent rows of the network's joint distribution, by ancestral sampling."""
         derived = self.schema.derived

@@ -39,6 +39,11 @@ class Mixture:
         self.parts = tuple(parts)
         self.schema: Schema = parts[0].model.schema
 
+    @property
+    def alone(self) -> frozenset[int]:
+        """Attributes that stand alone in every part."""
+        return frozenset.intersection(*(part.model.alone for part in self.parts))
+
     def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
         """Rows in the parts' proportions (largest remainders), shuffled."""
         counts = quotas(rows, [part.rows for part in self.parts])

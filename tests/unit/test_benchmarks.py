@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks.cache import Cache, code_digest
 from benchmarks.multi_party import tables, wire
 from benchmarks.multi_party.__main__ import command_of, parse, plan_of
-from benchmarks.multi_party.cache import Cache, Results, cache_key, code_digest, run_all
+from benchmarks.multi_party.cache import Results, cache_key, run_all
 from benchmarks.multi_party.measure import in_bits, measure, measure_views, pair_counts, split_table
 from benchmarks.multi_party.points import (
     IN_BITS,

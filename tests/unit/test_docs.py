@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import doctest
 import json
 import re
 import tomllib
@@ -21,6 +22,7 @@ from curator.server import load_config as load_curator
 from deploy.cli import app
 from party.config import load_config as load_party
 from party.policy import load_policy
+from party.synthesizer import SYNTHESIZERS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -222,3 +224,16 @@ def test_relative_links_lead_to_files(page):
         if not re.match(r"[a-z]+:|#", target) and not (page.parent / unquote(target.split("#")[0])).exists()
     ]
     assert not broken
+
+
+def test_the_examples_of_the_python_page_run_as_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
+    assert (failed, tried > 15) == (0, True)
+
+
+def test_every_class_of_the_python_face_is_described():
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    assert {kind.__name__ for kind in SYNTHESIZERS.values()} == set(first_column(text))
+    assert set(SYNTHESIZERS) == set(ALGORITHMS)

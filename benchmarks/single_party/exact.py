@@ -1,0 +1,48 @@
+"""PrivBayes with draws or tables that carry no noise: where its error comes from. NOT private, for benchmarks only."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from benchmarks.in_process import InProcessSession
+from common.counting import contingency_tables
+from common.protocol.steps import Round, Select
+from common.statistics import NoisyTable
+from common.table import CodedTable
+from party.handlers import PairScores
+
+NO_NOISE = 1e-6
+"""Variance that exact counts are given: above 0, as estimates weigh by its inverse, and below all that matters."""
+
+
+class PartlyExactSession(InProcessSession):
+    """A session over one table whose draws, tables or both are answered exactly. NOT PRIVATE.
+
+    All else stays: epsilon is divided as if there were noise, so the same tables count as useful.
+
+    Args:
+        exact_draws: each draw gives the candidate of the largest score, the first of equals.
+        exact_tables: each table has the true counts.
+    """
+
+    def __init__(self, table: CodedTable, epsilon: Fraction, *, exact_draws: bool, exact_tables: bool) -> None:
+        super().__init__([table], epsilon)
+        self._table, self._pair_scores = table, PairScores(table)
+        self._exact_draws, self._exact_tables = exact_draws, exact_tables
+
+    async def _ask(self, party: int, step: Select) -> int:
+        if not self._exact_draws:
+            return await super()._ask(party, step)
+        found = self._pair_scores.of(step.candidates, step.score)
+        return max(range(len(found)), key=found.__getitem__)
+
+    async def _open_round(self, round_: Round) -> list[NoisyTable]:
+        if not self._exact_tables:
+            return await super()._open_round(round_)
+        counts = contingency_tables(self._table, list(round_.tables))
+        return [
+            NoisyTable(marginal, table.astype(np.int64), round_.scale, NO_NOISE, self.rows)
+            for marginal, table in zip(round_.tables, counts, strict=True)
+        ]
