@@ -24,6 +24,9 @@ from benchmarks.single_party.points import (
 )
 from benchmarks.single_party.series import Series
 
+CLOSE = 2.0
+"""Standard errors within which two means are told apart by chance."""
+
 
 def of_series(results: Results[Point], series: Series) -> list[str]:
     """One row for each name that has results; levels stand in the first column of numbers."""
@@ -92,7 +95,7 @@ def _apart(first: Sequence[float], second: Sequence[float]) -> str:
 
 
 def better_rivals(results: Results[Point], found: Sequence[Series], subject: str = DEFAULT) -> list[str]:
-    """Rows where a rival's mean is below the subject's, with both means; by series."""
+    """Rows where a rival's mean is clearly below the subject's, with both means; by series."""
     rows = []
     for series in found:
         by_name = series.values(results)
@@ -100,11 +103,16 @@ def better_rivals(results: Results[Point], found: Sequence[Series], subject: str
             where = [
                 f"{x}: {statistics.mean(cell):.3f} < {statistics.mean(mine):.3f}"
                 for x, cell, mine in zip(series.x, cells, by_name.get(subject, []), strict=False)
-                if cell and mine and statistics.mean(cell) < statistics.mean(mine)
+                if cell and mine and _clearly_below(cell, mine)
             ]
             if name != subject and where:
                 rows.append([series.title, name, "; ".join(where)])
     return table(["of", "rival", "at eps: rival < PrivBayes"], rows) if rows else ["", "Nowhere."]
+
+
+def _clearly_below(first: Sequence[float], second: Sequence[float]) -> bool:
+    away = standard_errors_apart(first, second)
+    return statistics.mean(first) < statistics.mean(second) if away is None else away <= -CLOSE
 
 
 def seconds(results: Results[Point], data: str, plan: Plan) -> list[str]:

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.counting import contingency_tables
 from common.journal import Journal
 from common.privacy.budget import PureEpsilon, Zcdp
 from common.privacy.conversion import zcdp_to_approximate
@@ -15,7 +14,6 @@ from common.privacy.cost import RELATION as REPLACE
 from common.privacy.cost import noise_scale
 from common.privacy.ledger import MEMORY, Ledger
 from common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
-from common.privacy.scores import r_score
 from common.privacy.sensitivity import Norm
 from common.privacy.sensitivity import contingency_tables as tables_move
 from common.privacy.sensitivity import scores as scores_move
@@ -24,7 +22,7 @@ from common.table import CodedTable
 from deploy.audit.consortium import PLENTY, POPULATION, UNLIMITED
 from deploy.audit.laws import statistics
 from deploy.audit.subject import Seen, Source, Subject
-from deploy.audit.worlds import counts_of_zeros, flipped_row, opposed_pairs
+from deploy.audit.worlds import counts_of_zeros, flipped_row, matched_halves, opposed_pairs
 from party import handlers
 from party.local import LocalSession
 from party.releases import ChargedReleases
@@ -137,8 +135,8 @@ def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> S
     return Subject("selection", f"eps {epsilon}, one owner, {kind}", epsilon, sample, runs, quick)
 
 
-def score_sensitivity(binary: bool, runs: int, quick: int) -> Subject:
-    """The score R under the worst replaced row that is known, next to its declared sensitivity.
+def score_sensitivity(kind: str, binary: bool, runs: int, quick: int) -> Subject:
+    """A score under the worst replaced row that is known, next to its declared sensitivity.
 
     The score is released with discrete Laplace noise of a scale equal to the declared sensitivity: the loss
     is the score's change in units of the sensitivity, claimed to be at most 1.
@@ -146,15 +144,16 @@ def score_sensitivity(binary: bool, runs: int, quick: int) -> Subject:
     rows = 400
 
     def sample(world: int, count: int, source: Source) -> Seen:
-        table = opposed_pairs(world, rows, 0, binary=binary)
-        score = r_score(contingency_tables(table, [(0, 1)])[0])
+        # One row apart from all others that agree is the worst for I too.
+        table = matched_halves(world, rows) if kind == "F" else opposed_pairs(world, rows, 0, binary=binary)
         pair = AttributeParentPair(0, (1,))
-        sensitivity = handlers.selection_sensitivity([pair], table.schema.domain, rows)
+        (score,) = handlers.PairScores(table).of([pair], kind)
+        sensitivity = handlers.selection_sensitivity([pair], table.schema.domain, rows, kind)
         noise = DiscreteLaplace(Fraction(sensitivity)).draw(count, source("score"))
         return Seen({"public": (noise + score).astype(np.float64)[:, None]})
 
-    kind = "either side binary" if binary else "3 values each"
-    return Subject("score R", f"{kind}, n={rows}", Fraction(1), sample, runs, quick)
+    sides = "either side binary" if binary else "3 values each"
+    return Subject(f"score {kind}", f"{sides}, n={rows}", Fraction(1), sample, runs, quick)
 
 
 def mechanism_subjects() -> list[Subject]:
@@ -175,6 +174,8 @@ def mechanism_subjects() -> list[Subject]:
         noisy_max_pattern("one up, one down", third, 40_000, 0),
         local_selection(True, one, 10_000, 1_600),
         local_selection(False, one, 10_000, 0),
-        score_sensitivity(True, 400_000, 40_000),
-        score_sensitivity(False, 400_000, 40_000),
+        score_sensitivity("R", True, 400_000, 40_000),
+        score_sensitivity("R", False, 400_000, 40_000),
+        score_sensitivity("I", True, 400_000, 0),
+        score_sensitivity("F", True, 400_000, 0),
     ]

@@ -141,4 +141,5 @@ def run_subjects() -> list[Subject]:
         whole_run("dp-subn", Setting((3, 4, 5), 2, 1), 2, eight, 300, 0),
         whole_run("dp-subn", Setting((3, 3, 4, 4), 2, 3), 2, eight, 250, 0),
         whole_run("one-way", Setting((3, 4), 1, 1), 2, Fraction(4), 1_000, 0),
+        whole_run("privbayes", Setting((4, 5), 1, 0), 3, eight, 300, 0),
     ]

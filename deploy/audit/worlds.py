@@ -62,6 +62,13 @@ def opposed_pairs(world: int, rows: int, others: int, *, binary: bool) -> CodedT
     return table_of(make_schema((size,) * (2 * (1 + others))), codes.tolist())
 
 
+def matched_halves(world: int, rows: int) -> CodedTable:
+    """The worst case of the score F: two equal attributes, half of each value; in world 1 one row differs."""
+    codes = np.repeat([[0, 0], [1, 1]], rows // 2, axis=0)
+    codes[0, 1] = world
+    return table_of(make_schema((2, 2)), codes.tolist())
+
+
 def _binary_pair(rows: int) -> tuple[np.ndarray, tuple[int, int], tuple[int, int]]:
     """Two constant attributes have the score 0; one row that differs in both makes it 4(n-1).
 

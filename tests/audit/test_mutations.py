@@ -36,7 +36,7 @@ TWO = two_rounds(FIRST, ONE, 2_400, 0)
 LAPLACE = discrete_laplace(ONE, 4_000, 0)
 DRAWS = network_selection(Setting((10, 30), 1, 0), ONE, 320, 0)
 NOISY_MAX = noisy_max_pattern("one up, one down", ONE, 3_000, 0)
-SCORE = score_sensitivity(False, 40_000, 0)
+SCORE = score_sensitivity("R", False, 40_000, 0)
 RUN = whole_run("dp-subn", Setting((4, 5), 1, 0), 3, Fraction(2), 12, 0)
 
 
@@ -166,6 +166,22 @@ def test_the_binary_sensitivity_for_wider_domains(monkeypatch) -> None:
     narrow = replace(SCORES["R"], sensitivity=lambda rows, _x, _parents: 4 * (rows - 1))
     monkeypatch.setitem(SCORES, "R", narrow)
     assert broken(SCORE)
+
+
+def test_the_sensitivity_of_f_for_r(monkeypatch) -> None:
+    """S(F) = 1/n is 2n in units of the integer score R."""
+    monkeypatch.setitem(SCORES, "R", replace(SCORES["R"], sensitivity=lambda rows, _x, _parents: 2 * rows))
+    assert broken(SCORE)
+
+
+def test_bits_for_nats(monkeypatch) -> None:
+    """The score I is in bits: a sensitivity in nats is too small by a factor of 0.69."""
+    subject = score_sensitivity("I", True, 40_000, 0)
+    assert not broken(subject)
+    right = SCORES["I"].sensitivity
+    wrong = replace(SCORES["I"], sensitivity=lambda *sizes: int(right(*sizes) * 0.6931))
+    monkeypatch.setitem(SCORES, "I", wrong)
+    assert broken(subject)
 
 
 @pytest.fixture

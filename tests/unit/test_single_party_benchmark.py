@@ -265,12 +265,14 @@ def test_targets_are_told_from_the_means():
     assert len([line for line in tables.moonshots(results) if line.startswith("| 0")]) == 2
 
 
-def test_better_rivals_are_named():
-    plan = Plan(epsilons=("0.2", "0.8"))
-    mine = [(Point("whole", "toy", DEFAULT, e), [{"mean3": 0.2}]) for e in plan.epsilons]
-    theirs = [(Point("marginals", "toy", "mwem", e, 3), [{"mean": m}]) for e, m in (("0.2", 0.3), ("0.8", 0.1))]
+def test_better_rivals_are_named_beyond_chance():
+    plan = Plan(epsilons=("0.2", "0.4", "0.8"))
+    mine = [(Point("whole", "toy", DEFAULT, e), [{"mean3": 0.2}, {"mean3": 0.22}]) for e in plan.epsilons]
+    means = {"0.2": 0.3, "0.4": 0.2, "0.8": 0.1}
+    theirs = [(Point("marginals", "toy", "mwem", e, 3), [{"mean": m}, {"mean": m}]) for e, m in means.items()]
     found = marginals("toy", plan, binary=True)[:1]
-    assert "0.8: 0.100 < 0.200" in tables.better_rivals(results_of(*mine, *theirs), found)[-1]
+    row = tables.better_rivals(results_of(*mine, *theirs), found)[-1]
+    assert row == "| toy: 3-way marginals | mwem | 0.8: 0.100 < 0.210 |"
     assert tables.better_rivals(results_of(*mine), found) == ["", "Nowhere."]
 
 

@@ -1,0 +1,136 @@
+"""One synthesis by one program, timed inside its own process: ``python run.py PEER JOB.json``.
+
+This file runs in the peer's environment too, which has nothing of this project: it imports the standard library
+and what the peer needs. The last line that it prints is a document with the seconds of the two parts. Reading the
+table and importing are not timed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+DELTA = 1e-9
+"""Of the peers whose guarantee has one; those without are pure."""
+
+
+def timed(fit: Callable[[], Any], sample: Callable[[Any], Any]) -> tuple[dict[str, float], Any]:
+    """Seconds of both parts, and what was sampled."""
+    started = time.perf_counter()
+    model = fit()
+    fitted = time.perf_counter()
+    sampled = sample(model)
+    return {"fit": fitted - started, "sample": time.perf_counter() - fitted}, sampled
+
+
+def privity(job: dict[str, Any]) -> dict[str, float]:
+    """This project's PrivBayes with its defaults; sampled rows are decoded to real values."""
+    from common.schema import load_schema
+    from common.table import read_table, write_csv
+    from party.synthesizer import PrivBayes
+
+    schema = load_schema(job["schema"])
+    table = read_table(job["data"], schema)
+
+    def fit() -> PrivBayes:
+        ledger = Path(job["out"]).with_suffix(".sqlite")
+        return PrivBayes(job["epsilon"], population="benchmark", ledger=ledger).fit(table, schema)
+
+    seconds, frame = timed(fit, lambda model: model.sample(table.rows))
+    write_csv(frame, job["out"])
+    return seconds
+
+
+def dpart(job: dict[str, Any]) -> dict[str, float]:
+    """One parent: two, its default, are slower and less accurate. It takes codes as text for categories."""
+    import pandas as pd
+    from dpart.engines.priv_bayes import PrivBayes
+
+    table = pd.read_csv(job["codes"], dtype=str)
+
+    def fit() -> PrivBayes:
+        model = PrivBayes(epsilon=float(job["epsilon"]), n_parents=1)
+        # Its constructor drops the declared categories that it is given.
+        model.bounds = {name: {"categories": [str(code) for code in range(size)]} for name, size in job["domain"]}
+        model.fit(table)
+        return model
+
+    seconds, frame = timed(fit, lambda model: model.sample(len(table)))
+    frame.to_csv(job["out"], index=False)
+    return seconds
+
+
+def data_synthesizer(job: dict[str, Any]) -> dict[str, float]:
+    """Correlated mode with two parents; it reads the file itself, as part of the fit."""
+    from DataSynthesizer.DataDescriber import DataDescriber
+    from DataSynthesizer.DataGenerator import DataGenerator
+
+    names = [name for name, _ in job["domain"]]
+    with open(job["codes"]) as file:
+        rows = sum(1 for _ in file) - 1
+    description = str(Path(job["out"]).with_suffix(".json"))
+
+    def fit() -> None:
+        describer = DataDescriber(category_threshold=max(size for _, size in job["domain"]) + 1)
+        describer.describe_dataset_in_correlated_attribute_mode(
+            dataset_file=job["codes"],
+            k=2,
+            epsilon=float(job["epsilon"]),
+            attribute_to_datatype=dict.fromkeys(names, "Integer"),
+            attribute_to_is_categorical=dict.fromkeys(names, True),
+            attribute_to_is_candidate_key=dict.fromkeys(names, False),
+        )
+        describer.save_dataset_description_to_file(description)
+
+    def sample(_model: None) -> DataGenerator:
+        generator = DataGenerator()
+        generator.generate_dataset_in_correlated_attribute_mode(rows, description)
+        return generator
+
+    seconds, generator = timed(fit, sample)
+    generator.save_synthetic_data(job["out"])
+    return seconds
+
+
+def _dpmm(job: dict[str, Any], pipeline: str) -> dict[str, float]:
+    import dpmm.pipelines
+    import pandas as pd
+
+    table = pd.read_csv(job["codes"])
+
+    def fit() -> Any:
+        model = getattr(dpmm.pipelines, pipeline)(epsilon=float(job["epsilon"]), delta=DELTA, disable_processing=True)
+        model.fit(table, domain=dict(job["domain"]))
+        return model
+
+    seconds, frame = timed(fit, lambda model: model.generate(n_records=len(table)))
+    frame.to_csv(job["out"], index=False)
+    return seconds
+
+
+def dpmm_privbayes(job: dict[str, Any]) -> dict[str, float]:
+    """Its PrivBayes with its defaults, on codes and their declared domain."""
+    return _dpmm(job, "PrivBayesPipeline")
+
+
+def dpmm_mst(job: dict[str, Any]) -> dict[str, float]:
+    """MST of private-pgm as dpmm carries it."""
+    return _dpmm(job, "MSTPipeline")
+
+
+PROGRAMS = {
+    "privity": privity,
+    "dpart": dpart,
+    "data-synthesizer": data_synthesizer,
+    "dpmm-privbayes": dpmm_privbayes,
+    "dpmm-mst": dpmm_mst,
+}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print(json.dumps(PROGRAMS[sys.argv[1]](json.loads(Path(sys.argv[2]).read_text()))))
