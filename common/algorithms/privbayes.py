@@ -20,23 +20,20 @@ Privacy: draws and tables compose; epsilon in all.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms.maximal_parents import maximal_parent_sets
-from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
+from common.algorithms.parameters import CLEAR_ENOUGH, PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from common.algorithms.settings import SettingsReader
-from common.algorithms.structure import draw_forest
+from common.algorithms.structure import Limits, draw_forest, draw_network
 from common.algorithms.usefulness import holds_typical_table, useful_cells
-from common.errors import Catalogue, PrivityError
 from common.models.bayesian_network import BayesianNetwork
 from common.privacy.budget import split_epsilon
-from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, cells_of
+from common.protocol.limits import TABLE_CELLS
 from common.protocol.session import Session
 from common.schema import Schema
-from common.statistics import AttributeParentPair, Marginal
 
 STRUCTURE = "network learning"
 ENCODINGS = ("hierarchical", "vanilla", "binary", "gray")
@@ -52,15 +49,8 @@ NOISE = 1 / 25
 """Noise of a score in parts of its range that the draws can do with. Adult, K = 1, mean 2-way distance with .3
 and with what this needs: .0519, .0422 at eps 1; .0445, .0372 at 1.6."""
 
-CLEAR_ENOUGH = Fraction(3, 4)
-"""Clarity of a tree's tables below which a forest of its strongest edges takes its place: adult, K = 1, .131,
-.103 at eps .1; .088, .079 at .2; .064, .060 at .4; but .042, .0455 at 1."""
-
 FOREST_BETA = 1 / 10
 """Part of epsilon for the draws of a whole tree by that way; it goes with the root of the clarity."""
-
-MOST_CANDIDATES = 200_000
-"""Of one draw; beyond, sets of fewer parents are considered."""
 
 
 @dataclass(frozen=True)
@@ -184,39 +174,6 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     if budget.edges is not None:
         network = await draw_forest(session, STRUCTURE, budget.draws, budget.edges, nodes, first, score=score)
     else:
-        network = {first: ()}
-        left = [node for node in nodes if node != first]
-        series = session.selection(STRUCTURE, len(left), budget.draws, score=score)
-        while left:
-            pair = await series.draw(
-                _candidates(left, sorted(network), levels, schema.derived.domain, budget.cells, chosen.largest_degree)
-            )
-            network[pair.attribute] = pair.parents
-            left.remove(pair.attribute)
+        limits = Limits(levels, budget.cells, chosen.largest_degree)
+        network = await draw_network(session, STRUCTURE, budget.draws, limits, nodes, first, score=score)
     return await learn_parameters(session, network, [], budget.tables, budget.share)
-
-
-def _candidates(
-    left: Sequence[int],
-    placed: Sequence[int],
-    levels: Mapping[int, Sequence[int]],
-    domain: Sequence[int],
-    cells: int,
-    degree: int,
-) -> list[AttributeParentPair]:
-    """Each attribute not placed with its maximal parent sets, as many parents as the limits of a draw allow."""
-    for size in range(degree, 0, -1):
-        pairs: list[AttributeParentPair] = []
-        by_room: dict[int, list[Marginal]] = {}
-        for node in left:
-            room = cells // domain[node]
-            if room not in by_room:
-                useful = {some for some in maximal_parent_sets(placed, levels, domain, room, size) if some}
-                by_room[room] = sorted(useful | {(p,) for p in placed if domain[p] > room})
-            pairs += [AttributeParentPair(node, parents) for parents in by_room[room]]
-        few = len(pairs) <= MOST_CANDIDATES
-        if not pairs or (few and cells_of([pair.marginal for pair in pairs], domain).sum() <= ROUND_CELLS):
-            return pairs
-    raise PrivityError(
-        Catalogue.DOMAIN_TOO_LARGE, attributes=f"{len(left)} attributes", cells=len(pairs), limit=MOST_CANDIDATES
-    )

@@ -6,16 +6,22 @@ draw happens at one of them: DP-SUBN (Su et al., ICDE 2016), section VI-A.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 
+from common.algorithms.maximal_parents import maximal_parent_sets
 from common.algorithms.search_frontier import Parents
+from common.errors import Catalogue, PrivityError
 from common.protocol.limits import DRAW_CANDIDATES, ROUND_CELLS, TABLE_CELLS, cells_of, count_cells
 from common.protocol.session import Session
-from common.statistics import AttributeParentPair
+from common.statistics import AttributeParentPair, Marginal
+
+MOST_CANDIDATES = 200_000
+"""Of one draw of ``draw_network``; beyond, sets of fewer parents are considered."""
 
 
 async def draw_structure(
@@ -39,6 +45,43 @@ async def draw_structure(
     series = session.selection(phase, len(left), epsilon, balanced=balanced)
     while left:
         pair = await series.draw(candidates(left, sorted(network), degree, session.schema.derived.domain))
+        network[pair.attribute] = pair.parents
+        left.remove(pair.attribute)
+    return network
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What parent sets an attribute may have.
+
+    Attributes:
+        levels: for each attribute its own index and those of its generalisations, from the finest on.
+        cells: most cells of a useful table; single parents are allowed beyond it.
+        degree: most parents.
+    """
+
+    levels: Mapping[int, Sequence[int]]
+    cells: int
+    degree: int
+
+
+async def draw_network(
+    session: Session,
+    phase: str,
+    epsilon: Fraction,
+    limits: Limits,
+    attributes: Sequence[int],
+    first: int,
+    *,
+    balanced: bool = False,
+    score: str = "R",
+) -> Parents:
+    """As ``draw_structure``, with maximal parent sets whose tables are useful and parents that are generalised."""
+    network: Parents = {first: ()}
+    left = [a for a in attributes if a != first]
+    series = session.selection(phase, len(left), epsilon, balanced=balanced, score=score)
+    while left:
+        pair = await series.draw(useful_candidates(left, sorted(network), limits, session.schema.derived.domain))
         network[pair.attribute] = pair.parents
         left.remove(pair.attribute)
     return network
@@ -98,6 +141,27 @@ def candidates(
             return [AttributeParentPair(x, some) for x, row in rows for some, fit in zip(sets, row, strict=True) if fit]
     # Pairs of attributes have been checked before, so each of them is within the limits.
     return [AttributeParentPair(x, (placed[0],)) for x in left]
+
+
+def useful_candidates(
+    left: Sequence[int], placed: Sequence[int], limits: Limits, domain: Sequence[int]
+) -> list[AttributeParentPair]:
+    """Each attribute not placed with its maximal parent sets, as many parents as the limits of a draw allow."""
+    for size in range(limits.degree, 0, -1):
+        pairs: list[AttributeParentPair] = []
+        by_room: dict[int, list[Marginal]] = {}
+        for node in left:
+            room = limits.cells // domain[node]
+            if room not in by_room:
+                useful = {some for some in maximal_parent_sets(placed, limits.levels, domain, room, size) if some}
+                by_room[room] = sorted(useful | {(p,) for p in placed if domain[p] > room})
+            pairs += [AttributeParentPair(node, parents) for parents in by_room[room]]
+        few = len(pairs) <= MOST_CANDIDATES
+        if not pairs or (few and cells_of([pair.marginal for pair in pairs], domain).sum() <= ROUND_CELLS):
+            return pairs
+    raise PrivityError(
+        Catalogue.DOMAIN_TOO_LARGE, attributes=f"{len(left)} attributes", cells=len(pairs), limit=MOST_CANDIDATES
+    )
 
 
 def parent_sets(attribute: int, parents: Sequence[int], degree: int, domain: Sequence[int]) -> list[tuple[int, ...]]:

@@ -40,12 +40,14 @@ def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settin
 def test_few_rows_make_a_forest_without_a_frontier_and_leave_more_to_the_parameters():
     budget = divide(USEFUL, Fraction(2), 45_222, [10] * 15)
     assert not budget.frontier
-    assert (budget.degree, budget.edges, budget.share) == (1, 14, PAIR_SHARE)
+    assert (budget.degree, budget.edges, budget.share) == (1, None, PAIR_SHARE)
     assert (budget.draws, budget.parameters) == (Fraction(2, 10), Fraction(18, 10))
     fewer = divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15)
     assert fewer.edges == 4
     assert fewer.share < PAIR_SHARE / 3
     assert fewer.draws < Fraction(1, 5) / 10
+    assert divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15, parties=8).draws == 2 * fewer.draws
+    assert divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15, parties=99).draws == 3 * fewer.draws
     assert divide(USEFUL, Fraction(1, 1000), 45_222, [10] * 15).edges == 1
 
 

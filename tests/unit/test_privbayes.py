@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.in_process import InProcessSession
-from common.algorithms.privbayes import Settings, _candidates, learn
+from common.algorithms.privbayes import Settings, learn
+from common.algorithms.structure import Limits, useful_candidates
 from common.errors import ProblemsFound
 from common.protocol.lots import public_lot
 from common.schema import parse_schema
@@ -45,12 +46,12 @@ def test_wide_parents_are_generalised_so_that_two_of_them_fit():
     schema = parse_schema({"fields": fields}, "small")
     levels = Settings().levels(schema)
     domain = schema.derived.domain
-    pairs = _candidates([0], [1, 2], levels, domain, 32, 3)
+    pairs = useful_candidates([0], [1, 2], Limits(levels, 32, 3), domain)
     sizes = {tuple(domain[p] for p in pair.parents) for pair in pairs}
     assert sizes == {(2, 8), (4, 4), (8, 2), (16,)}
     assert {schema.derived.base[p] for pair in pairs for p in pair.parents} == {1, 2}
     # A single parent is a candidate even if its table is not useful.
-    narrow = _candidates([0], [1, 2], levels, domain, 8, 3)
+    narrow = useful_candidates([0], [1, 2], Limits(levels, 8, 3), domain)
     assert {pair.parents for pair in narrow} >= {(1,), (2,)}
 
 
