@@ -109,10 +109,10 @@ SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 WHY_SCORES = (
     "",
-    "At epsilon .1 F comes before R and R before I, as in the paper, though the noise of the tables hides most of it",
-    "(*Source of error*). At .4 F and R are alike and I is behind: its sensitivity is the largest. At 1.6 F is no longer",
-    "the best. The noise of the draws is small then, and what counts is the score itself: without noise, F draws",
-    "networks of less information than R, and R of less than I (*Scores*). With noise all three are far from that.",
+    "At epsilon .1 F comes before R and R before I, as in the paper, though the noise of the tables hides most of",
+    "it (*Source of error*). At .4 F and R are alike and I is behind: its sensitivity is the largest. At 1.6 F is no",
+    "longer the best. The noise of the draws is small then, and what counts is the score itself: without noise, F",
+    "draws networks of less information than R, and R of less than I (*Scores*).",
 )
 """What the tables of F, R and I show; to be read again with every new run."""
 

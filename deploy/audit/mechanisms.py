@@ -176,6 +176,6 @@ def mechanism_subjects() -> list[Subject]:
         local_selection(False, one, 10_000, 0),
         score_sensitivity("R", True, 400_000, 40_000),
         score_sensitivity("R", False, 400_000, 40_000),
-        score_sensitivity("I", True, 400_000, 0),
-        score_sensitivity("F", True, 400_000, 0),
+        score_sensitivity("I", True, 400_000, 20_000),
+        score_sensitivity("F", True, 400_000, 20_000),
     ]
