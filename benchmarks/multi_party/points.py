@@ -70,19 +70,13 @@ VIEWS = {"covering design": False, "all pairs": False, "covering design, bits": 
 REAL = (
     (SUBJECT, "0.2", 3),
     (SUBJECT, "0.8", 3),
-    (SUBJECT, "1.6", 3),
     (SUBJECT, "0.8", 2),
     (SUBJECT, "0.8", 5),
     (SUBJECT, "0.8", 10),
-    ("frontier always, final", "0.8", 2),
     ("frontier always, final", "0.8", 3),
     ("frontier always, final", "0.8", 10),
     ("frontier always, uniform", "0.8", 3),
-    ("frontier always, uniform", "0.8", 10),
-    ("dp-ccbn", "0.8", 2),
     ("dp-ccbn", "0.8", 3),
-    ("dp-ccbn", "0.8", 5),
-    ("dp-ccbn", "0.8", 10),
     ("independent", "0.8", 3),
     ("one-way", "0.8", 3),
 )
@@ -171,7 +165,7 @@ class Plan:
     curve_seeds: int = 5
     in_bits: bool = True
     real: bool = False
-    real_seeds: int = 3
+    real_seeds: int = 1
     real_points: tuple[tuple[str, str, int], ...] = REAL
 
     def points(self, dataset: Dataset, refused: Sequence[str] = ()) -> dict[Point, int]:

@@ -259,7 +259,7 @@ def test_targets_are_told_from_the_means():
         whole(DEFAULT, "0.1", [0.11, 0.13]), whole(ONE_WAY, "0.1", [0.11]), whole(DEFAULT, "0.4", [0.07, 0.08])
     )
     rows = [line for line in tables.targets(results) if line.startswith("| 0")]
-    assert [row.rsplit("|", 2)[1].strip() for row in rows] == ["**no**", "yes", "yes"]
+    assert [row.rsplit("|", 2)[1].strip() for row in rows] == ["**no**, within chance", "yes, within chance", "yes"]
     assert "1-way release: 0.1100" in rows[0]
     assert "| 2 | 0.0750 (0.0700-0.0800) ± 0.0050" in rows[1]
     assert len([line for line in tables.moonshots(results) if line.startswith("| 0")]) == 2
