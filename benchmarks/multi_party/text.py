@@ -34,10 +34,10 @@ WHY = {
     "what DP-SUBN spends on a structure is lost, and its 1-way tables have more noise.",
     "plain tree": "It is DP-SUBN with one parent, all edges of a tree and no phases 1 and 3, so the two are nearly the "
     "same where DP-SUBN chooses that by itself; the difference is then chance.",
-    "independent": "With two parties the noise of the shares, K/(K-1) = 2 variables, is as much as that of two releases "
-    "side by side; from three on DP-SUBN is better.",
-    "privbayes": "By default DP-SUBN leaves out its phases 1 and 3 on these tables and is then much like PrivBayes over "
-    "the same parties: forests where tables drown, generalised parents where they are clear. The differences left "
+    "independent": "With two parties the noise of the shares, K/(K-1) = 2 variables, is as much as that of two "
+    "releases side by side. With three it is 1.5 against 3.",
+    "privbayes": "By default DP-SUBN leaves out its phases 1 and 3 on these tables and is then much like PrivBayes "
+    "over the same parties: forests where tables drown, generalised parents where they are clear. The differences left "
     "are mostly chance.",
 }
 """What is known of the exceptions, by rival."""

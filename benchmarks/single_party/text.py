@@ -9,6 +9,7 @@ from benchmarks.cache import Results
 from benchmarks.multi_party.tables import table
 from benchmarks.single_party import tables
 from benchmarks.single_party.classifiers import HUBER, REGULARISATIONS
+from benchmarks.single_party.measure import digest_of
 from benchmarks.single_party.points import (
     IN_BITS,
     METHODS,
@@ -109,10 +110,11 @@ SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 WHY_SCORES = (
     "",
-    "At epsilon .1 F comes before R and R before I, as in the paper, though the noise of the tables hides most of",
-    "it (*Source of error*). At .4 F and R are alike and I is behind: its sensitivity is the largest. At 1.6 F is no",
-    "longer the best. The noise of the draws is small then, and what counts is the score itself: without noise, F",
-    "draws networks of less information than R, and R of less than I (*Scores*).",
+    "The order of the paper, F before R before I at small epsilon, is weak here. At .1 the means stand in this order,",
+    "but F and R are not safely apart: an earlier run of the same algorithm found them alike. At .4 F and R are alike",
+    "and I is behind; without noise it is the best (*Scores*), so that is its noise. At 1.6 F is no longer the best.",
+    "Without noise, F draws networks of less information and larger distance than R and I: from .4 on it is held",
+    "back by the score itself, R and I by the noise of their draws.",
 )
 """What the tables of F, R and I show; to be read again with every new run."""
 
@@ -161,6 +163,7 @@ def _head(data: Mapping[str, CodedTable], plan: Plan, command: str) -> list[str]
         "`education-num` is left out, because it repeats `education`.",
         "",
         f"{sizes}.",
+        f"Models are of the code with the digest {digest_of('whole')}, rivals of {digest_of('marginals')}.",
         "",
         "```",
         command,
@@ -178,6 +181,7 @@ def _rivals(results: Results[Point], series: Mapping[str, Mapping[str, list[Seri
         "PrivBayes wins nearly",
         "everywhere. Here rivals are stronger: MWEM takes whole tables, Contingency keeps negative cells until a",
         "marginal is summed up, PrivateERM tunes for free. nltcs has 65,536 cells only, three times its rows.",
+        "With few runs a difference that is not listed may be real; among so many, one that is listed may be chance.",
         *tables.better_rivals(results, private),
     ]
 
