@@ -28,7 +28,7 @@ from typing import Any
 
 from common.algorithms.association import noisy_association
 from common.algorithms.covering_design import optimal_design
-from common.algorithms.parameters import CLEAR_ENOUGH, PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
+from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from common.algorithms.search_frontier import Parents, build_frontier
 from common.algorithms.settings import SettingsReader
 from common.algorithms.structure import Limits, draw_forest, draw_network, draw_structure, parent_sets
@@ -175,7 +175,7 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
     proportion to ``clarity``, the draws' part to its root. Mean (largest) 2-way distance of the tree and of the
     forest, three parties: adult .128 (.53), .109 (.34) at eps .1; .089 (.29), .083 (.27) at .2; .067, .063 at .4;
     diabetes130 .083, .069 at .1; .036, .031 at .4. Beyond, parents may be generalised; native and generalised:
-    adult .048, .047 at 1; .043, .041 at 1.6; .0315, .0295 at 5.
+    adult .043, .041 at 1.6; .0315, .027 at 5.
     """
     attributes = len(domain)
     pairs, draws, update, parameters = settings.split(epsilon)
@@ -195,7 +195,7 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
     share = WIDE_SHARE if wide else PAIR_SHARE * root
     edges = None
     drowned = settings.edges == "clear" and degree == 1 and not (frontier or wide)
-    if drowned and clear < CLEAR_ENOUGH and _can_draw_any_pair(domain):
+    if drowned and clear < 1 and _can_draw_any_pair(domain):
         edges = max(1, round(clear * (attributes - 1)))
         share = PAIR_SHARE * clear
         # Where parties outnumber draws, each is on few rows: the scale of its noise no longer falls with K.
