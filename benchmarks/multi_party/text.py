@@ -185,8 +185,8 @@ def _real(results: Results, names: Sequence[str], plan: Plan, pictures: Mapping[
         "machine. *Unpacked* is what the paper's protocol would move at the same key length: one ciphertext a cell,",
         "to the party and back. Bytes are both ways, without TLS and gRPC framing. *Secure sums alone* leaves out",
         "enrolment and the requests for draws, which hold no ciphertext. **below** is less than "
-        f"{wire.RATIO} times fewer. A round's combiner receives the blobs of all parties: where most cells are in one round",
-        "it moves K times as much as the others, so *worst party* is that one; the mean over parties stands below.",
+        f"{wire.RATIO} times fewer. A round's combiner receives the blobs of all parties: where most cells are in",
+        "one round it moves K times as much as the others, and is the *worst party*; the mean stands below.",
         *wire.runs(results, points),
         *_picture(pictures, "communication"),
         *wire.figure_8(results, names),
