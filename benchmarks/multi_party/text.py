@@ -152,7 +152,7 @@ def _section(
         lines += tables.compared_by_epsilon(results, name, "svm", task, plan, 2)
     lines += ["", f"### Choices within DP-SUBN: {name}", "", "A schedule opens nothing without a frontier."]
     if any(point.variant in IN_BITS for point in results.points("distance", name)):
-        lines += ["Rows with *binary* attributes or *bits* are of one run each: it takes minutes."]
+        lines += ["Rows with *binary* attributes or *bits* are of one run each: it takes long."]
     for measure in ("mean2", "largest2"):
         lines += ["", f"{_capital(tables.MEASURES[measure])}:", *tables.options(results, name, measure, plan)]
     lines += tables.options_by_parties(results, name, "mean2", plan)
