@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.extensions import ExtensionArray
 
 from common.attribute import Attribute, value_text
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
@@ -281,12 +282,15 @@ def _texts(column: pd.Series) -> npt.NDArray[Any]:
     return np.array([str(value) for value in values], dtype=object)
 
 
-def _values(attribute: Attribute, codes: Column, generator: np.random.Generator) -> npt.NDArray[Any]:
+def _values(attribute: Attribute, codes: Column, generator: np.random.Generator) -> npt.NDArray[Any] | ExtensionArray:
     """Return the values of one column, shape (rows,)."""
     if attribute.categories:
         values = _category_values(attribute)
         if attribute.missing:
             values = np.append(values.astype(object), attribute.missing[0])
+        if all(isinstance(value, str) for value in values):
+            # As pandas keeps texts, made once for each category instead of once for each row.
+            return pd.Series(values).array.take(codes.astype(np.intp))
         return values[codes]
     if not attribute.missing:
         return _draw(attribute, codes, generator)

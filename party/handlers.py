@@ -7,16 +7,21 @@ the rows leaves this file, and no error in here depends on a row.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from common.candidates import CandidateGroup, Candidates
 from common.counting import contingency_tables
 from common.joint_counts import JointCounter
-from common.privacy.scores import SCORES
+from common.privacy.scores import SCORES, VECTOR_ROWS
 from common.privacy.selection import SelectionNoise, noisy_max
-from common.protocol.limits import cells_of
 from common.statistics import AttributeParentPair, Marginal
 from common.table import CodedTable
+
+CELLS_AT_ONCE = 1 << 16
+"""Of tables that are scored together: few calls, and they stay in the processor's cache."""
 
 
 def noisy_counts(tables: Sequence[Marginal], table: CodedTable, noise: np.ndarray) -> np.ndarray:
@@ -31,6 +36,20 @@ def noisy_counts(tables: Sequence[Marginal], table: CodedTable, noise: np.ndarra
     return counts.astype(np.int64) + noise
 
 
+class _KnownScores:
+    """The scores of one attribute with parent sets by their number."""
+
+    def __init__(self, kind: type[np.int64] | type[object]) -> None:
+        self.scores = np.zeros(0, dtype=kind)
+        self.known = np.zeros(0, dtype=np.bool_)
+
+    def grow(self, size: int) -> None:
+        if size > self.known.size:
+            more = max(size, 2 * self.known.size) - self.known.size
+            self.scores = np.concatenate([self.scores, np.zeros(more, dtype=self.scores.dtype)])
+            self.known = np.concatenate([self.known, np.zeros(more, dtype=np.bool_)])
+
+
 class PairScores:
     """Exact integer scores of attribute-parent pairs on one table, each computed once.
 
@@ -39,24 +58,58 @@ class PairScores:
 
     def __init__(self, table: CodedTable) -> None:
         self._counter = JointCounter(table)
-        self._of_kind: dict[str, dict[Marginal, int]] = {}
+        # A score of so many rows may need more than 64 bits.
+        self._kind = np.int64 if table.rows < VECTOR_ROWS else object
+        self._numbers: dict[Marginal, int] = {}
+        self._of_kind: dict[str, dict[int, _KnownScores]] = {}
 
-    def of(self, candidates: Sequence[AttributeParentPair], kind: str) -> list[int]:
-        """Scores of the kind (a name in ``SCORES``) in the candidates' order."""
+    def of(self, candidates: Sequence[AttributeParentPair], kind: str) -> npt.NDArray[Any]:
+        """Scores of the kind (a name in ``SCORES``) in the candidates' order: int64, or objects if too large."""
         known = self._of_kind.setdefault(kind, {})
-        by_parents: dict[Marginal, list[int]] = {}
-        marginals = [candidate.marginal for candidate in candidates]
-        for candidate, marginal in zip(candidates, marginals, strict=True):
-            if marginal not in known:
-                by_parents.setdefault(candidate.parents, []).append(candidate.attribute)
-        for parents, attributes in by_parents.items():
-            joints = self._counter.count(parents, attributes)
-            for attribute, score in zip(attributes, SCORES[kind].of(joints), strict=True):
-                known[attribute, *parents] = score
-        return [known[marginal] for marginal in marginals]
+        numbers = self._numbers
+        parts = [np.zeros(0, dtype=self._kind)]
+        for group in Candidates.of(candidates).groups:
+            places = np.array([numbers.setdefault(some, len(numbers)) for some in group.parents.sets], dtype=np.int64)
+            for attribute in group.attributes:
+                known.setdefault(attribute, _KnownScores(self._kind)).grow(len(numbers))
+            columns = [known[attribute] for attribute in group.attributes]
+            self._compute(group, kind, places, columns)
+            parts += [column.scores[places] for column in columns]
+        return np.concatenate(parts)
+
+    def _compute(
+        self, group: CandidateGroup, kind: str, places: npt.NDArray[np.int64], columns: Sequence[_KnownScores]
+    ) -> None:
+        """Fill in what is not known of a group; parent set after parent set, scored many at a time."""
+        unknown = np.stack([~column.known[places] for column in columns], axis=1)
+        waiting: list[tuple[_KnownScores, int]] = []
+        joints: list[npt.NDArray[np.int64]] = []
+        cells = 0
+        rows = np.flatnonzero(unknown.any(axis=1)).tolist()
+        lacks = [np.flatnonzero(unknown[row]).tolist() for row in rows]
+        requests = [
+            (group.parents.sets[row], [group.attributes[i] for i in lacking])
+            for row, lacking in zip(rows, lacks, strict=True)
+        ]
+        for row, lacking, counted in zip(rows, lacks, self._counter.count_all(requests), strict=True):
+            joints += counted
+            waiting += [(columns[i], places[row]) for i in lacking]
+            cells += sum(joint.size for joint in counted)
+            if cells > CELLS_AT_ONCE:
+                self._score(kind, waiting, joints)
+                waiting, joints, cells = [], [], 0
+        self._score(kind, waiting, joints)
+
+    def _score(
+        self, kind: str, waiting: Sequence[tuple[_KnownScores, int]], joints: Sequence[npt.NDArray[np.int64]]
+    ) -> None:
+        for (column, place), score in zip(waiting, SCORES[kind].of(joints), strict=True):
+            column.scores[place] = score
+            column.known[place] = True
 
     def forget(self) -> None:
         self._of_kind.clear()
+        self._numbers.clear()
 
 
 def select_pair(candidates: Sequence[AttributeParentPair], kind: str, scores: PairScores, noise: SelectionNoise) -> int:
@@ -69,7 +122,11 @@ def has_score(candidates: Sequence[AttributeParentPair], domain: Sequence[int], 
     score = SCORES.get(kind)
     if score is None or rows >= score.largest_rows:
         return False
-    return not score.binary or all(domain[c.attribute] == 2 for c in candidates)
+    return not score.binary or all(domain[x] == 2 for x in _attributes(candidates))
+
+
+def _attributes(candidates: Sequence[AttributeParentPair]) -> set[int]:
+    return {x for group in Candidates.of(candidates).groups for x in group.attributes}
 
 
 def selection_sensitivity(
@@ -80,6 +137,10 @@ def selection_sensitivity(
     ``rows`` is the party's own n_k, of which the integer scores are made too. (In units of R, which is the
     score over 2 n^2, the n of all parties in its place would make the noise too small.)
     """
-    parents = cells_of([c.parents for c in candidates], domain).tolist()
-    sizes = {(domain[c.attribute], int(size)) for c, size in zip(candidates, parents, strict=True)}
+    sizes = {
+        (domain[x], int(size))
+        for group in Candidates.of(candidates).groups
+        for size in np.unique(group.parents.cells(domain)).tolist()
+        for x in group.attributes
+    }
     return max(SCORES[kind].sensitivity(rows, x_size, parent_size) for x_size, parent_size in sizes)

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from common.candidates import Candidates
 from common.canonical import digest
 from common.errors import Catalogue, PrivityError
 from common.journal import Journal
@@ -22,7 +23,7 @@ from common.privacy.entropy import Entropy, SystemEntropy
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.privacy.noise import noise_share
 from common.privacy.selection import draw_selection_noise
-from common.protocol.limits import check_scale, check_tables, count_cells
+from common.protocol.limits import check_candidates, check_scale, check_tables, count_cells
 from common.protocol.steps import Round, Select, step_digest
 from common.table import CodedTable
 from party import handlers
@@ -138,8 +139,8 @@ class ChargedReleases:
 
     def _selection_sensitivity(self, step: Select) -> int:
         domain = self.schema.derived.domain
-        check_tables([c.marginal for c in step.candidates], self.schema.derived)
-        if not all(c.parents for c in step.candidates):
+        check_candidates(step.candidates, self.schema.derived)
+        if not all(all(group.parents.sets) for group in Candidates.of(step.candidates).groups):
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="a candidate has no parents")
         if not handlers.has_score(step.candidates, domain, self.rows, step.score):
             reason = f"there is no score {step.score!r} for these attributes or so many rows"

@@ -151,21 +151,24 @@ def fit_table(estimate: Estimate, marginals: Sequence[np.ndarray], rows: int) ->
     """
     counts = estimate.counts.copy()
     axes = range(counts.ndim)
+    # What to sum over, and the shape in which a marginal stands beside the table.
+    around = [
+        (marginals[axis], tuple(a for a in axes if a != axis), tuple(counts.shape[a] if a == axis else 1 for a in axes))
+        for axis in axes
+    ]
     for _ in range(FITTING_ROUNDS):
-        for axis in axes:
-            others = tuple(a for a in axes if a != axis)
-            gap = marginals[axis] - counts.sum(axis=others)
-            counts += np.expand_dims(gap, others) * counts.shape[axis] / counts.size
+        for marginal, others, shape in around:
+            gap = marginal - counts.sum(axis=others)
+            counts += gap.reshape(shape) * gap.size / counts.size
         if counts.min() >= 0:
             break
         np.maximum(counts, 0.0, out=counts)
     # A cell that was cut to nothing may be all that a row has: leave it a trace to grow from.
     counts += rows * 1e-12
     for _ in range(FITTING_ROUNDS):
-        for axis in axes:
-            others = tuple(a for a in axes if a != axis)
+        for marginal, others, shape in around:
             sums = counts.sum(axis=others)
             # Where a marginal is 0 the cells become 0 in the first round, and stay so.
-            factors = np.divide(marginals[axis], sums, out=np.zeros_like(sums), where=sums > 0)
-            counts *= np.expand_dims(factors, others)
+            factors = np.divide(marginal, sums, out=np.zeros_like(sums), where=sums > 0)
+            counts *= factors.reshape(shape)
     return counts

@@ -15,10 +15,11 @@ import numpy as np
 
 from common.algorithms.maximal_parents import maximal_parent_sets
 from common.algorithms.search_frontier import Parents
+from common.candidates import CandidateGroup, Candidates, ParentSets
 from common.errors import Catalogue, PrivityError
 from common.protocol.limits import DRAW_CANDIDATES, ROUND_CELLS, TABLE_CELLS, cells_of, count_cells
 from common.protocol.session import Session
-from common.statistics import AttributeParentPair, Marginal
+from common.statistics import AttributeParentPair
 
 MOST_CANDIDATES = 200_000
 """Of one draw of ``draw_network``; beyond, sets of fewer parents are considered."""
@@ -107,8 +108,11 @@ async def draw_forest(
     neighbours: dict[int, list[int]] = {a: [] for a in attributes}
     series = session.selection(phase, edges, epsilon, balanced=balanced, score=score)
     for _ in range(edges):
-        pairs = [AttributeParentPair(x, (p,)) for p, x in combinations(attributes, 2) if tree[p] != tree[x]]
-        drawn = await series.draw(pairs)
+        groups = [
+            CandidateGroup((x,), ParentSets((p,) for p in attributes[:place] if tree[p] != tree[x]))
+            for place, x in enumerate(attributes)
+        ]
+        drawn = await series.draw(Candidates(groups))
         x, (p,) = drawn.attribute, drawn.parents
         neighbours[x].append(p)
         neighbours[p].append(x)
@@ -143,21 +147,19 @@ def candidates(
     return [AttributeParentPair(x, (placed[0],)) for x in left]
 
 
-def useful_candidates(
-    left: Sequence[int], placed: Sequence[int], limits: Limits, domain: Sequence[int]
-) -> list[AttributeParentPair]:
+def useful_candidates(left: Sequence[int], placed: Sequence[int], limits: Limits, domain: Sequence[int]) -> Candidates:
     """Each attribute not placed with its maximal parent sets, as many parents as the limits of a draw allow."""
     for size in range(limits.degree, 0, -1):
-        pairs: list[AttributeParentPair] = []
-        by_room: dict[int, list[Marginal]] = {}
+        by_room: dict[int, ParentSets] = {}
+        groups = []
         for node in left:
             room = limits.cells // domain[node]
             if room not in by_room:
                 useful = {some for some in maximal_parent_sets(placed, limits.levels, domain, room, size) if some}
-                by_room[room] = sorted(useful | {(p,) for p in placed if domain[p] > room})
-            pairs += [AttributeParentPair(node, parents) for parents in by_room[room]]
-        few = len(pairs) <= MOST_CANDIDATES
-        if not pairs or (few and cells_of([pair.marginal for pair in pairs], domain).sum() <= ROUND_CELLS):
+                by_room[room] = ParentSets(sorted(useful | {(p,) for p in placed if domain[p] > room}))
+            groups.append(CandidateGroup((node,), by_room[room]))
+        pairs = Candidates(groups)
+        if len(pairs) <= MOST_CANDIDATES and pairs.cells(domain) <= ROUND_CELLS:
             return pairs
     raise PrivityError(
         Catalogue.DOMAIN_TOO_LARGE, attributes=f"{len(left)} attributes", cells=len(pairs), limit=MOST_CANDIDATES

@@ -83,7 +83,7 @@ class BayesianNetwork:
             # Rounding must not leave a gap below 1 that no category fills.
             cumulative[-1] = 1.0
             shape = node.weights.shape[1:]
-            drawn = np.empty(rows, dtype=np.int64)
+            drawn = np.empty(rows, dtype=code_type(node.weights.shape[0]))
             for start in range(0, rows, _ROWS_AT_ONCE):
                 block = slice(start, min(start + _ROWS_AT_ONCE, rows))
                 size = block.stop - start
@@ -92,7 +92,7 @@ class BayesianNetwork:
                     given = given * width + self._values(parent, columns)[block]
                 drawn[block] = (generator.random(size) >= cumulative[:, given]).sum(axis=0)
             columns[node.pair.attribute] = drawn
-        restored = [derived.restore(a, columns) for a in range(len(self.schema.attributes))]
+        restored = (derived.restore(a, columns) for a in range(len(self.schema.attributes)))
         codes = (c.astype(code_type(a.size)) for c, a in zip(restored, self.schema.attributes, strict=True))
         return CodedTable(self.schema, tuple(codes))
 
@@ -100,7 +100,8 @@ class BayesianNetwork:
         """The column of an attribute that the columns drawn so far determine; kept among them."""
         if attribute not in columns:
             derived = self.schema.derived
-            columns[attribute] = derived.derive(attribute, derived.restore(derived.base[attribute], columns))
+            codes = derived.derive(attribute, derived.restore(derived.base[attribute], columns))
+            columns[attribute] = codes.astype(code_type(derived.domain[attribute]))
         return columns[attribute]
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from common.privacy.score_f import f_scores, f_sensitivity
 from common.privacy.score_i import LARGEST_ROWS, i_scores, i_sensitivity
 
-_VECTOR_ROWS = 2**31  # below this many rows, 2 n^2 (the largest possible sum) fits into int64
+VECTOR_ROWS = 2**31
+"""Below this many rows 2 n^2, the largest possible score, fits into int64."""
 
 
 def r_score(joint: NDArray[np.int64]) -> int:
@@ -35,7 +36,7 @@ def r_score(joint: NDArray[np.int64]) -> int:
     if int(joint.min()) < 0:
         raise ValueError("the table must hold exact counts, each at least 0")
     # With each count below 2**31 the total itself cannot wrap: no table has 2**32 cells.
-    if int(joint.max()) < _VECTOR_ROWS and (rows := int(joint.sum(dtype=np.int64))) < _VECTOR_ROWS:
+    if int(joint.max()) < VECTOR_ROWS and (rows := int(joint.sum(dtype=np.int64))) < VECTOR_ROWS:
         counts = joint.astype(np.int64)
         expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))
         return int(np.abs(rows * counts - expected).sum())
@@ -59,8 +60,8 @@ def r_scores(joints: Sequence[NDArray[np.int64]]) -> list[int]:
     for places in by_shape.values():
         stacked = np.stack([joints[place] for place in places])
         plain = stacked.ndim == 3 and stacked.dtype == np.int64 and stacked.size and stacked.min() >= 0
-        rows = stacked.sum(axis=(1, 2)) if plain and stacked.max() < _VECTOR_ROWS else None
-        if rows is None or rows.max() >= _VECTOR_ROWS:
+        rows = stacked.sum(axis=(1, 2)) if plain and stacked.max() < VECTOR_ROWS else None
+        if rows is None or rows.max() >= VECTOR_ROWS:
             found = [r_score(joint) for joint in stacked]
         else:
             expected = stacked.sum(axis=2)[:, :, None] * stacked.sum(axis=1)[:, None, :]

@@ -78,7 +78,7 @@ def draw_selection_noise(candidates: int, sensitivity: int, epsilon: Fraction, e
     return SelectionNoise(added, _random_order(candidates, entropy))
 
 
-def noisy_max(scores: Sequence[int], noise: SelectionNoise) -> int:
+def noisy_max(scores: Sequence[int] | IntArray, noise: SelectionNoise) -> int:
     """The index of the candidate with the largest noisy score; see the module for the guarantee.
 
     Scores are exact integers of any size (numpy integers are taken too), so a sum never wraps.
@@ -89,6 +89,12 @@ def noisy_max(scores: Sequence[int], noise: SelectionNoise) -> int:
     """
     if len(scores) != noise.added.size:
         raise ValueError("there must be as many scores as the noise was drawn for")
+    if isinstance(scores, np.ndarray) and scores.dtype == np.int64:
+        largest = int(np.abs(noise.added).max()) + max(int(scores.max()), -int(scores.min()))
+        if largest < 2**63:
+            noisy = scores + noise.added
+            best = np.flatnonzero(noisy == noisy.max())
+            return int(best[noise.order[best].argmin()])
     for score in scores:
         if not isinstance(score, (int, np.integer)):
             raise TypeError("scores must be integers")

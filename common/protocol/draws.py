@@ -45,6 +45,6 @@ class DrawSeries:
         if not candidates:
             raise ValueError("a draw needs candidates")
         party, epsilon = self._turns[self._next]
-        step = Select(self._run, self._phase, f"{self._name}/{self._next}", tuple(candidates), epsilon, self._score)
+        step = Select(self._run, self._phase, f"{self._name}/{self._next}", candidates, epsilon, self._score)
         self._next += 1
         return candidates[await self._ask(party, step)]

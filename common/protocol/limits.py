@@ -9,10 +9,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from common.candidates import Candidates
 from common.derived import DerivedAttributes
 from common.errors import Catalogue, PrivityError
 from common.privacy.noise import LARGEST_SCALE, LARGEST_TERM
-from common.statistics import Marginal
+from common.statistics import AttributeParentPair, Marginal
 
 TABLE_CELLS = 1 << 20
 """Largest contingency table that is counted or released."""
@@ -81,3 +82,36 @@ def check_tables(tables: Sequence[Marginal], attributes: DerivedAttributes) -> N
         raise PrivityError(
             Catalogue.DOMAIN_TOO_LARGE, attributes=f"{len(tables)} tables", cells=total, limit=ROUND_CELLS
         )
+
+
+def check_candidates(candidates: Sequence[AttributeParentPair], attributes: DerivedAttributes) -> None:
+    """``check_tables`` of the candidates' tables, once for each parent set instead of for each candidate.
+
+    Raises:
+        PrivityError: as ``check_tables``.
+    """
+    grouped = Candidates.of(candidates)
+    if not (len(grouped) and _all_within_limits(grouped, attributes.domain)):
+        # Something is amiss, or needs a closer look: one by one, in the words for it.
+        check_tables([candidate.marginal for candidate in grouped], attributes)
+
+
+def _all_within_limits(candidates: Candidates, domain: Sequence[int]) -> bool:
+    """Whether every candidate stands the checks; False also if that does not show at a glance."""
+    total = 0
+    for group in candidates.groups:
+        pool: set[int] = set()
+        for sets in group.parents.by_length:
+            ordered = np.sort(sets, axis=1)
+            if not ordered.size or ordered[:, 0].min() < 0 or ordered[:, -1].max() >= len(domain):
+                return False
+            if (ordered[:, 1:] == ordered[:, :-1]).any():
+                return False
+            pool.update(np.unique(sets).tolist())
+        if not pool.isdisjoint(group.attributes) or min(group.attributes) < 0 or max(group.attributes) >= len(domain):
+            return False
+        cells = group.parents.cells(domain)
+        if cells.max() * max(domain[a] for a in group.attributes) > TABLE_CELLS:
+            return False
+        total += int(cells.sum()) * sum(domain[a] for a in group.attributes)
+    return total <= ROUND_CELLS

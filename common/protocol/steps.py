@@ -7,11 +7,13 @@ the public plan. Its key names the question; its digest names the content; a key
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from common.candidates import Candidates
 from common.canonical import digest
 from common.crypto.sealing import SealedBlob
 from common.privacy.cost import noise_scale
@@ -212,9 +214,12 @@ class Select:
     run: str
     phase: str
     draw: str
-    candidates: tuple[AttributeParentPair, ...]
+    candidates: Sequence[AttributeParentPair]
     epsilon: Fraction
     score: str = "R"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", Candidates.of(self.candidates))
 
     @property
     def key(self) -> str:
@@ -231,7 +236,7 @@ class Select:
             "phase": self.phase,
             "draw": self.draw,
             # One text: there may be a hundred thousand candidates.
-            "candidates": ";".join([",".join(map(str, c.marginal)) for c in self.candidates]),
+            "candidates": Candidates.of(self.candidates).text,
             "epsilon": str(self.epsilon),
             "score": self.score,
         }

@@ -6,9 +6,11 @@ A draw has up to a hundred thousand candidates; as the subsets of a pool they ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations, groupby
+from itertools import combinations
 from math import comb
+from operator import eq
 
+from common.candidates import CandidateGroup, Candidates, ParentSets
 from common.protocol.limits import DRAW_CANDIDATES
 from common.statistics import AttributeParentPair, Marginal
 from common.wire.v1 import privity_pb2 as pb
@@ -19,32 +21,29 @@ LARGEST_SIZE = 20
 
 def encode_candidates(candidates: Sequence[AttributeParentPair]) -> list[pb.CandidateGroup]:
     """Groups of neighbours: attributes that follow one another and have the same parent sets."""
-    groups: list[tuple[list[int], list[Marginal]]] = []
-    for attribute, pairs in groupby(candidates, key=lambda c: c.attribute):
-        sets = [pair.parents for pair in pairs]
-        if groups and groups[-1][1] == sets:
-            groups[-1][0].append(attribute)
-        else:
-            groups.append(([attribute], sets))
-    return [_group(attributes, sets) for attributes, sets in groups]
+    return [_group(group.attributes, group.parents.sets) for group in Candidates.of(candidates).groups]
 
 
-def _group(attributes: list[int], sets: list[Marginal]) -> pb.CandidateGroup:
+def _group(attributes: Sequence[int], sets: Sequence[Marginal]) -> pb.CandidateGroup:
     pool, size = sorted({parent for some in sets for parent in some}), len(sets[0])
-    if size and len(sets) == comb(len(pool), size) and sets == list(combinations(pool, size)):
+    if size and len(sets) == comb(len(pool), size) and all(map(eq, sets, combinations(pool, size))):
         return pb.CandidateGroup(attributes=attributes, pool=pool, size=size)
     return pb.CandidateGroup(attributes=attributes, parent_sets=[pb.Attributes(index=some) for some in sets])
 
 
-def decode_candidates(groups: Iterable[pb.CandidateGroup]) -> tuple[AttributeParentPair, ...]:
+def decode_candidates(groups: Iterable[pb.CandidateGroup]) -> Candidates:
     """The candidates in their order. ValueError if they are more than a draw may have."""
-    pairs: list[AttributeParentPair] = []
+    found: list[CandidateGroup] = []
+    total = 0
     for group in groups:
         if group.size > LARGEST_SIZE:
             raise ValueError("larger parent sets than any table can hold")
         number = comb(len(group.pool), group.size) if group.size else len(group.parent_sets)
-        if len(pairs) + number * len(group.attributes) > DRAW_CANDIDATES:
+        total += number * len(group.attributes)
+        if total > DRAW_CANDIDATES:
             raise ValueError("more candidates than a draw may have")
-        sets = list(combinations(group.pool, group.size)) if group.size else [tuple(s.index) for s in group.parent_sets]
-        pairs += [AttributeParentPair(attribute, some) for attribute in group.attributes for some in sets]
-    return tuple(pairs)
+        if not group.attributes:
+            continue
+        sets = combinations(group.pool, group.size) if group.size else (tuple(s.index) for s in group.parent_sets)
+        found.append(CandidateGroup(group.attributes, ParentSets(sets)))
+    return Candidates(found)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common import joint_counts
 from common.counting import contingency_table
 from common.joint_counts import PACKED_CELLS, JointCounter
 from common.privacy.scores import r_score, r_scores
@@ -21,6 +22,34 @@ def test_joint_counts_are_those_of_the_contingency_table(make_table, domain, row
     counter = JointCounter(table)
     for _ in range(2):
         for attribute, counts in zip(others, counter.count(parents, others), strict=True):
+            expected = contingency_table(table, [attribute, *parents]).reshape(domain[attribute], -1)
+            assert counts.dtype == np.int64
+            assert counts.tolist() == expected.tolist()
+
+
+@given(st.lists(st.integers(2, 9), min_size=2, max_size=7), st.integers(0, 300), st.integers(0, 9), st.data())
+def test_blocks_threads_and_shared_tables_change_nothing(make_table, domain, rows, seed, data):
+    table = make_table(domain, rows, seed)
+    requests = []
+    for _ in range(data.draw(st.integers(0, 4))):
+        order = data.draw(st.permutations(range(len(domain))))
+        size = data.draw(st.integers(1, min(3, len(domain) - 1)))
+        requests.append((tuple(order[:size]), order[size:]))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, least, most in (
+            ("BLOCK_ROWS", 1, 400),
+            ("BLOCK_WORDS", 1, 8),
+            ("SHARED_CELLS", 1, 4000),
+            ("PACKED_CELLS", 0, 100),
+            ("THREADED_ROWS", 0, 300),
+            ("REQUESTS_AT_ONCE", 1, 3),
+        ):
+            patch.setattr(joint_counts, name, data.draw(st.integers(least, most)))
+        patch.setattr(joint_counts.os, "cpu_count", lambda: 2)
+        found = list(JointCounter(table).count_all(requests))
+    assert len(found) == len(requests)
+    for (parents, attributes), tables in zip(requests, found, strict=True):
+        for attribute, counts in zip(attributes, tables, strict=True):
             expected = contingency_table(table, [attribute, *parents]).reshape(domain[attribute], -1)
             assert counts.dtype == np.int64
             assert counts.tolist() == expected.tolist()
@@ -56,11 +85,11 @@ def test_known_scores_are_not_computed_again_until_they_are_forgotten(make_table
     scores = PairScores(table)
     pairs = [AttributeParentPair(0, (1,)), AttributeParentPair(1, (2, 0)), AttributeParentPair(2, (1,))]
     first = scores.of(pairs, "R")
-    assert first == [
+    assert first.tolist() == [
         r_score(contingency_table(table, p.marginal).reshape(table.schema.domain[p.attribute], -1)) for p in pairs
     ]
     monkeypatch.setattr(JointCounter, "count", lambda *_: pytest.fail("counted again"))
-    assert scores.of(pairs[::-1], "R") == first[::-1]
+    assert scores.of(pairs[::-1], "R").tolist() == first[::-1].tolist()
     scores.forget()
     with pytest.raises(pytest.fail.Exception):
         scores.of(pairs, "R")
