@@ -68,8 +68,8 @@ class DerivedAttributes:
         return self._gray[attribute]
 
     def levels(self, attribute: int) -> tuple[int, ...]:
-        """The attribute itself, then its generalisations, each coarser than the one before."""
-        return (attribute, *self._levels[attribute])
+        """The attribute itself, then its generalisations, each coarser than the one before; derived ones have none."""
+        return (attribute, *(self._levels[attribute] if attribute < len(self._attributes) else ()))
 
     def derive(self, index: int, codes: Codes) -> Codes:
         """Values of the derived attribute ``index`` for codes of its base, of the same shape."""

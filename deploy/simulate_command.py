@@ -61,7 +61,8 @@ def simulate_command(
     with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
         folder = simulate(task, view.update)
     print(f"Release written to {folder}. This was a {SIMULATION}.")
-    if note := modelled_alone(load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")):
+    model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
+    if ALGORITHMS[algorithm].joins and (note := modelled_alone(model)):
         print(note)
     for path in sorted(folder.iterdir()):
         print(f"  {path.name:16} {path.stat().st_size:>12,} bytes")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
 from common.release import FORMAT_VERSION, modelled_alone, synthesise, write_release
@@ -87,6 +88,6 @@ def synthesize_command(
     )
     limit = f" of {synthesizer.total_epsilon}" if synthesizer.total_epsilon else ""
     print(f"Release written to {out}.")
-    if note := modelled_alone(synthesizer.model):
+    if ALGORITHMS[algorithm].joins and (note := modelled_alone(synthesizer.model)):
         print(note)
     print(f"Population {population!r}: epsilon {synthesizer.epsilon} now, {synthesizer.spent}{limit} in all.")

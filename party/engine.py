@@ -209,6 +209,9 @@ class PartyEngine:
             raise self._refusal(step, f"{step.algorithm!r} is nothing that one party can learn alone")
         schema = self._releases.schema
         algorithm.check(step.settings, schema)
+        if step.epsilon > plan.spec.epsilon:
+            # Its first releases would be within the run's epsilon, and spent for nothing.
+            raise self._refusal(step, f"epsilon {step.epsilon} is asked for, more than the run's")
         self._claim(step, ALONE)
         allowance = self._policy.allowance(plan.spec)
         session = LocalSession(step.run, schema, self._releases, allowance, prefix=f"{step.name}/")

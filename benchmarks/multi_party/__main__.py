@@ -16,36 +16,27 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 import time
-from pathlib import Path
 
+from benchmarks import sweep
 from benchmarks.cache import Cache, code_digest
 from benchmarks.multi_party.cache import run_all
 from benchmarks.multi_party.figures import draw_all
 from benchmarks.multi_party.measure import load
 from benchmarks.multi_party.points import QUICK, VARIANTS, Dataset, Plan, Point, refusal
 from benchmarks.multi_party.text import FOLDER, document
+from benchmarks.sweep import make_parser, read_options, say
+
+PACKAGE = "multi_party"
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, nargs="+", required=True)
-    parser.add_argument("--schema", type=Path, nargs="+", required=True, help="one for each table")
-    parser.add_argument("--out", type=Path, required=True, help="folder of multi_party.md")
-    parser.add_argument("--cache", type=Path, help="file of JSON lines with the results so far")
-    parser.add_argument("--any-code", action="store_true", help="take results of other versions of the code too")
+    parser = make_parser(PACKAGE, __doc__)
     parser.add_argument("--processes", type=int, default=2, help="of the sweep; real runs go one at a time")
-    parser.add_argument("--seeds", type=int, help="runs of a point")
     parser.add_argument("--real", action="store_true", help="also runs by real processes")
     parser.add_argument("--key-bits", type=int, default=3072, help="of the real runs")
-    parser.add_argument("--quick", action="store_true", help="a few points only")
-    parser.add_argument("--only-cached", action="store_true", help="measure nothing, write what the cache holds")
     parser.add_argument("--count", action="store_true", help="say how many points there are, and stop")
-    options = parser.parse_args(arguments)
-    if len(options.data) != len(options.schema):
-        parser.error("as many schemas as tables are needed")
-    return options
+    return read_options(parser, arguments)
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
@@ -54,18 +45,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
 
 
 def command_of(options: argparse.Namespace) -> str:
-    """The command as the document shows it: without folders of this machine."""
-    data, schemas = (" ".join(path.name for path in paths) for paths in (options.data, options.schema))
-    words = [f"python -m benchmarks.multi_party --data {data} --schema {schemas}", "--out docs/benchmarks"]
-    words += [f"--seeds {options.seeds}"] if options.seeds else []
-    words += ["--quick"] if options.quick else []
-    words += ["--any-code"] if options.any_code else []
-    words += [f"--real --key-bits {options.key_bits}"] if options.real else []
-    return " ".join(words)
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    real = f" --real --key-bits {options.key_bits}" if options.real else ""
+    return sweep.command_of(PACKAGE, options) + real
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -94,8 +75,8 @@ def main(arguments: list[str] | None = None) -> None:
     pictures = draw_all(results, list(datasets), plan, options.out / FOLDER)
     tables = {dataset.name: (dataset, load(dataset.data, dataset.schema_file)) for dataset in read}
     text = document(results, tables, plan, refused, pictures, command_of(options), options.key_bits)
-    (options.out / "multi_party.md").write_text(text, encoding="utf-8")
-    say(f"{options.out / 'multi_party.md'}: {time.perf_counter() - started:.0f} s")
+    (options.out / f"{PACKAGE}.md").write_text(text, encoding="utf-8")
+    say(f"{options.out / PACKAGE}.md: {time.perf_counter() - started:.0f} s")
 
 
 if __name__ == "__main__":

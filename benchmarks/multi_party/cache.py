@@ -7,9 +7,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 from benchmarks import cache
-from benchmarks.cache import Cache, Progress, Values, attempt
+from benchmarks.cache import Cache, Values, attempt
 from benchmarks.multi_party.measure import measure
 from benchmarks.multi_party.points import VARIANTS, Dataset, Point
+from benchmarks.sweep import collect
 
 Work = tuple[Point, int]
 Results = cache.Results[Point]
@@ -38,29 +39,15 @@ def run_all(
     only_cached: bool = False,
 ) -> Results:
     """Measure every point and seed that the cache does not hold; real runs last and one at a time."""
-    results = Results()
-    left: list[Work] = []
-    for point, seeds in points.items():
-        for seed in range(1, seeds + 1):
-            known = cache.get(cache_key(datasets[point.data], point, seed, key_bits))
-            if known is None:
-                left.append((point, seed))
-            else:
-                results.add(point, seed, known)
-    total = sum(points.values())
-    say(f"{total - len(left)} / {total} in the cache")
-    if only_cached:
-        return results
-    progress = Progress(len(left), say)
-    for work, values in _measured(datasets, left, key_bits, processes):
-        point, seed = work
-        if isinstance(values, str):
-            results.failed[work] = values
-        else:
-            cache.put(cache_key(datasets[point.data], point, seed, key_bits), values)
-            results.add(point, seed, values)
-        progress.step(work, values, always=point.kind == "real")
-    return results
+    return collect(
+        points,
+        lambda _: cache,
+        lambda point, seed: cache_key(datasets[point.data], point, seed, key_bits),
+        lambda left: _measured(datasets, left, key_bits, processes),
+        say,
+        only_cached=only_cached,
+        always=lambda point: point.kind == "real",
+    )
 
 
 def _measured(

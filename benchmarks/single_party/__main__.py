@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 import time
-from pathlib import Path
 
 from benchmarks.cache import Cache
 from benchmarks.multi_party.measure import load
@@ -25,24 +23,10 @@ from benchmarks.single_party.figures import draw_all
 from benchmarks.single_party.measure import digest_of, run_all
 from benchmarks.single_party.points import QUICK, Plan, Point
 from benchmarks.single_party.text import FOLDER, document
+from benchmarks.sweep import command_of, make_parser, read_options, say
 
+PACKAGE = "single_party"
 KINDS = ("whole", "held out", "marginals", "classifier")
-
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, nargs="+", required=True)
-    parser.add_argument("--schema", type=Path, nargs="+", required=True, help="one for each table")
-    parser.add_argument("--out", type=Path, required=True, help="folder of single_party.md")
-    parser.add_argument("--cache", type=Path, help="file of JSON lines with the results so far")
-    parser.add_argument("--any-code", action="store_true", help="take results of other versions of the code too")
-    parser.add_argument("--seeds", type=int, help="runs of a point")
-    parser.add_argument("--quick", action="store_true", help="a few points only")
-    parser.add_argument("--only-cached", action="store_true", help="measure nothing, write what the cache holds")
-    options = parser.parse_args(arguments)
-    if len(options.data) != len(options.schema):
-        parser.error("as many schemas as tables are needed")
-    return options
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
@@ -50,22 +34,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
     return dataclasses.replace(plan, seeds=options.seeds) if options.seeds else plan
 
 
-def command_of(options: argparse.Namespace) -> str:
-    """The command as the document shows it: without folders of this machine."""
-    data, schemas = (" ".join(path.name for path in paths) for paths in (options.data, options.schema))
-    words = [f"python -m benchmarks.single_party --data {data} --schema {schemas}", "--out docs/benchmarks"]
-    words += [f"--seeds {options.seeds}"] if options.seeds else []
-    words += ["--quick"] if options.quick else []
-    words += ["--any-code"] if options.any_code else []
-    return " ".join(words)
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def main(arguments: list[str] | None = None) -> None:
-    options = parse(arguments)
+    options = read_options(make_parser(PACKAGE, __doc__), arguments)
     started = time.perf_counter()
     plan = plan_of(options)
     read = [Dataset.read(data, schema) for data, schema in zip(options.data, options.schema, strict=True)]
@@ -79,9 +49,9 @@ def main(arguments: list[str] | None = None) -> None:
     say(f"{len(points)} points, {sum(points.values())} runs")
     results = run_all(datasets, points, caches, say, only_cached=options.only_cached)
     pictures = draw_all(results, tables, plan, options.out / FOLDER)
-    text = document(results, tables, plan, pictures, command_of(options))
-    (options.out / "single_party.md").write_text(text, encoding="utf-8")
-    say(f"{options.out / 'single_party.md'}: {time.perf_counter() - started:.0f} s")
+    text = document(results, tables, plan, pictures, command_of(PACKAGE, options))
+    (options.out / f"{PACKAGE}.md").write_text(text, encoding="utf-8")
+    say(f"{options.out / PACKAGE}.md: {time.perf_counter() - started:.0f} s")
 
 
 if __name__ == "__main__":

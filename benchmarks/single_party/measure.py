@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from functools import cache, partial
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cache import CODE, Cache, Progress, Results, Values, attempt, code_digest
+from benchmarks.cache import CODE, Cache, Results, Values, attempt, code_digest
 from benchmarks.in_process import InProcessSession
 from benchmarks.multi_party.measure import load
 from benchmarks.multi_party.points import Dataset
@@ -28,6 +28,7 @@ from benchmarks.single_party.points import (
     Point,
     is_binary,
 )
+from benchmarks.sweep import collect
 from benchmarks.utility import hold_out, misclassification
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
@@ -154,28 +155,14 @@ def run_all(
     only_cached: bool = False,
 ) -> Results[Point]:
     """Measure, one after another, every point and seed that the cache of its kind does not hold."""
-    results: Results[Point] = Results()
-    left = []
-    for point, seeds in points.items():
-        for seed in range(1, seeds + 1):
-            known = caches[point.kind].get(cache_key(datasets[point.data], point, seed))
-            if known is None:
-                left.append((point, seed))
-            else:
-                results.add(point, seed, known)
-    total = sum(points.values())
-    say(f"{total - len(left)} / {total} in the cache")
-    if only_cached:
-        return results
-    progress = Progress(len(left), say)
-    for point, seed in left:
-        # Two points may be one: beta .3 is among the betas and the thetas.
-        key = cache_key(datasets[point.data], point, seed)
-        values = caches[point.kind].get(key) or attempt(partial(measure, datasets[point.data], point, seed))
-        if isinstance(values, str):
-            results.failed[point, seed] = values
-        else:
-            caches[point.kind].put(key, values)
-            results.add(point, seed, values)
-        progress.step((point, seed), values)
-    return results
+
+    def key_of(point: Point, seed: int) -> dict[str, Any]:
+        return cache_key(datasets[point.data], point, seed)
+
+    def measured(left: Sequence[tuple[Point, int]]) -> Iterator[tuple[tuple[Point, int], Values | str]]:
+        for point, seed in left:
+            # Two points may be one: beta .3 is among the betas and the thetas.
+            known = caches[point.kind].get(key_of(point, seed))
+            yield (point, seed), known or attempt(partial(measure, datasets[point.data], point, seed))
+
+    return collect(points, lambda point: caches[point.kind], key_of, measured, say, only_cached=only_cached)

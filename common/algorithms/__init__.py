@@ -22,18 +22,20 @@ class Algorithm:
             fault, before any party is asked.
         learn: learns a model for an epsilon in all.
         apart: whether the parties learn models of their own, one by one.
+        joins: whether attributes may depend on each other; if so, people are told of those that do not.
     """
 
     check: Callable[[Mapping[str, Any], Schema], object]
     learn: Callable[[Session, Fraction, Mapping[str, Any]], Coroutine[Any, Any, Model]]
     apart: bool = False
+    joins: bool = True
 
 
 ALGORITHMS: dict[str, Algorithm] = {
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
     "dp-subn": Algorithm(dp_subn.check, dp_subn.learn),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
-    "one-way": Algorithm(one_way.check, one_way.learn),
-    "privbayes": Algorithm(privbayes.Settings.read, privbayes.learn),
+    "one-way": Algorithm(one_way.check, one_way.learn, joins=False),
+    "privbayes": Algorithm(privbayes.check, privbayes.learn),
 }
 """Every algorithm that a run may name."""

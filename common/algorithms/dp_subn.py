@@ -28,15 +28,17 @@ from typing import Any
 
 from common.algorithms.association import noisy_association
 from common.algorithms.covering_design import optimal_design
+from common.algorithms.encoding import check_pairs, levels_of, node_of, nodes_of
+from common.algorithms.maximal_parents import maximal_parent_sets
 from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from common.algorithms.search_frontier import Parents, build_frontier
 from common.algorithms.settings import SettingsReader
-from common.algorithms.structure import Limits, draw_forest, draw_network, draw_structure, parent_sets
+from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
 from common.algorithms.usefulness import holds_typical_table, useful_cells, useful_degree
 from common.errors import Catalogue, PrivityError
 from common.models.bayesian_network import BayesianNetwork
 from common.privacy.budget import split_epsilon
-from common.protocol.limits import DRAW_CANDIDATES, ROUND_CELLS, TABLE_CELLS, check_tables, count_cells
+from common.protocol.limits import TABLE_CELLS, count_cells
 from common.protocol.openings import parse_schedule, schedule_weights
 from common.protocol.session import Session
 from common.schema import Schema
@@ -101,6 +103,13 @@ class Settings:
     parents: str = "generalised"
     schedule: str = "final"
     first_attribute: str | None = None
+
+    @property
+    def encoding(self) -> str:
+        """What the nodes of the network are, and what may stand for them as parents."""
+        if self.attributes == "binary":
+            return "binary"
+        return "hierarchical" if self.parents == "generalised" else "vanilla"
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
@@ -195,12 +204,13 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
     share = WIDE_SHARE if wide else PAIR_SHARE * root
     edges = None
     drowned = settings.edges == "clear" and degree == 1 and not (frontier or wide)
-    if drowned and clear < 1 and _can_draw_any_pair(domain):
+    if drowned and clear < 1 and pairs_fit_one_draw(domain):
         edges = max(1, round(clear * (attributes - 1)))
         share = PAIR_SHARE * clear
         # Where parties outnumber draws, each is on few rows: the scale of its noise no longer falls with K.
         more = min(100 * MORE_FOR_FEW_ROWS, max(100, 100 * parties // edges))
-        part = root * Fraction(more, 100)
+        # Whatever the weights of the phases, half of the parameters stay.
+        part = min(root * Fraction(more, 100), 1 + parameters / (2 * draws))
         parameters += draws * (1 - part)
         draws *= part
     further = settings.frontier_degree or wider
@@ -209,41 +219,25 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
     return Budget(pairs, draws, update, parameters, share, frontier, degree, further, edges, useful)
 
 
-def _can_draw_any_pair(domain: Sequence[int]) -> bool:
-    """Whether all pairs of attributes are within the limits of one draw."""
-    if math.comb(len(domain), 2) > DRAW_CANDIDATES:
-        return False
-    return (sum(domain) ** 2 - sum(size**2 for size in domain)) // 2 <= ROUND_CELLS
-
-
-def check(settings: Mapping[str, Any], schema: Schema) -> None:
+def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
     """Refuse bad settings, and attributes of which two together are too large for any table."""
-    nodes = _nodes(Settings.read(settings, schema), schema)
-    domain = schema.derived.domain
-    if len(nodes) > 1:
-        widest = sorted(nodes, key=lambda node: domain[node])[-2:]
-        check_tables([tuple(sorted(widest))], schema.derived)
-
-
-def _nodes(settings: Settings, schema: Schema) -> list[int]:
-    """The attributes of the network: those of the schema, or all their bits."""
-    attributes = range(len(schema.attributes))
-    return [b for a in attributes for b in ((a,) if settings.attributes == "native" else schema.derived.bits(a))]
+    chosen = Settings.read(settings, schema)
+    check_pairs(schema, nodes_of(schema, chosen.encoding))
+    return chosen
 
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
     """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
-    chosen = Settings.read(settings, session.schema)
-    check(settings, session.schema)
-    derived = session.schema.derived
-    nodes = _nodes(chosen, session.schema)
+    schema = session.schema
+    chosen = check(settings, schema)
+    derived = schema.derived
+    nodes = nodes_of(schema, chosen.encoding)
     domain = [derived.domain[node] for node in nodes]
     if len(nodes) == 1:
         return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE)
     weights = _weights(chosen.schedule, len(session.party_rows))
     budget = divide(chosen, epsilon, session.rows, domain, len(session.party_rows))
-    start = session.schema.index(chosen.first_attribute) if chosen.first_attribute else 0
-    first = next(node for node in nodes if derived.base[node] == start)
+    first = node_of(schema, nodes, chosen.first_attribute) if chosen.first_attribute else nodes[0]
 
     async def initialise() -> Parents:
         balanced = chosen.quotas == "balanced"
@@ -251,12 +245,12 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
             return await draw_forest(
                 session, INITIALISATION, budget.draws, budget.edges, nodes, first, balanced=balanced
             )
-        if not budget.frontier and chosen.parents == "generalised" and chosen.degree is None:
-            limits = Limits({node: derived.levels(node) for node in nodes}, budget.cells, chosen.largest_degree)
-            return await draw_network(session, INITIALISATION, budget.draws, limits, nodes, first, balanced=balanced)
-        return await draw_structure(
-            session, INITIALISATION, budget.draws, budget.degree, nodes, first, balanced=balanced
-        )
+        useful = not budget.frontier and chosen.parents == "generalised" and chosen.degree is None
+        if useful:
+            limits = Limits(levels_of(schema, chosen.encoding), budget.cells, chosen.largest_degree)
+        else:
+            limits = Limits({node: (node,) for node in nodes}, TABLE_CELLS, budget.degree)
+        return await draw_network(session, INITIALISATION, budget.draws, limits, nodes, first, balanced=balanced)
 
     if not budget.frontier:
         return await learn_parameters(session, await initialise(), [], budget.parameters, budget.share)
@@ -296,6 +290,11 @@ async def _quantify_correlations(
     }
 
 
+def _parent_sets(attribute: int, parents: Sequence[int], degree: int, domain: Sequence[int]) -> list[Marginal]:
+    """Choices of the attribute's parents among ``parents``: of the degree, or as many as fit in a table."""
+    return maximal_parent_sets(parents, {p: (p,) for p in parents}, domain, TABLE_CELLS // domain[attribute], degree)
+
+
 def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> list[Marginal]:
     """The tables that hold every candidate pair of the frontier, in the cheaper of two shapes.
 
@@ -307,7 +306,7 @@ def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> l
         if not parents:
             continue
         together: list[Marginal] = [(attribute, *parents)]
-        apart: list[Marginal] = [(attribute, *some) for some in parent_sets(attribute, parents, degree, domain)]
+        apart: list[Marginal] = [(attribute, *some) for some in _parent_sets(attribute, parents, degree, domain)]
         cells = count_cells(together, domain)
         tables += together if cells <= min(TABLE_CELLS, count_cells(apart, domain)) else apart
     return tables
@@ -322,7 +321,7 @@ async def _update_structure(
     stay those of the first frontier, so that no statistic lacks earlier parties' counts.
     """
     domain = session.schema.derived.domain
-    options = {x: parent_sets(x, parents, degree, domain) for x, parents in frontier.items()}
+    options = {x: _parent_sets(x, parents, degree, domain) for x, parents in frontier.items()}
     series = session.openings(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
     opened: list[NoisyTable] = []
     for left in range(len(series), 0, -1):

@@ -38,7 +38,7 @@ class Settings:
         reader = SettingsReader("independent", settings)
         inner = reader.document("privbayes")
         reader.finish()
-        privbayes.Settings.read(inner, schema)
+        privbayes.check(inner, schema)
         return cls(inner)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import combinations, product
+from math import prod
 
 from common.statistics import Marginal
 
@@ -28,23 +30,29 @@ def maximal_parent_sets(
         Sets in lexicographic order, each ascending by attribute; the empty set alone if no other one fits, and
         nothing if ``cells`` is 0.
     """
-    ordered = tuple(sorted(placed))
+    ordered = sorted(placed)
+    ladders = [tuple(domain[level] for level in levels[a]) for a in ordered]
+    coarsest = sorted((ladder[-1], a) for ladder, a in zip(ladders, ordered, strict=True))
 
     @cache
-    def sets(place: int, room: int, left: int) -> tuple[Marginal, ...]:
-        """Maximal sets of the attributes from ``place`` on, of at most ``room`` cells and ``left`` attributes."""
-        if room < 1:
-            return ()
-        if place == len(ordered) or not left:
-            return ((),)
-        found: list[Marginal] = []
-        used: set[Marginal] = set()
-        for level in levels[ordered[place]]:
-            for rest in sets(place + 1, room // domain[level], left - 1):
-                if rest not in used:
-                    used.add(rest)
-                    found.append((level, *rest))
-        # Without the attribute only what has no room for it, not even at its coarsest.
-        return (*found, *(rest for rest in sets(place + 1, room, left) if rest not in used))
+    def choices(sizes: tuple[tuple[int, ...], ...]) -> list[tuple[tuple[int, ...], int]]:
+        """For attributes with levels of these sizes: the levels that fit, none of which may be finer; and their cells.
 
-    return sorted(sets(0, cells, degree))
+        Most attributes have the sizes of others: it is far from one call for each subset.
+        """
+        found = []
+        for places in product(*map(range, map(len, sizes))):
+            total = prod(ladder[place] for ladder, place in zip(sizes, places, strict=True))
+            finer = [total // s[p] * s[p - 1] for s, p in zip(sizes, places, strict=True) if p]
+            if total <= cells < min(finer, default=cells + 1):
+                found.append((places, total))
+        return found
+
+    maximal: list[Marginal] = []
+    for size in range(min(degree, len(ordered)) + 1):
+        for some, sizes in zip(combinations(ordered, size), combinations(ladders, size), strict=True):
+            for places, total in choices(sizes):
+                if size < degree and any(total * least <= cells for least, a in coarsest if a not in some):
+                    continue
+                maximal.append(tuple(levels[a][p] for a, p in zip(some, places, strict=True)) if any(places) else some)
+    return sorted(maximal)

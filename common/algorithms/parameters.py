@@ -39,10 +39,6 @@ CLEAR = 8
 """Theta of a whole tree's pair tables from which on all its edges are drawn; see ``clarity``. Adult, mean 2-way
 distance with 5, 8, 12: .085, .083, .085 at eps .2; .063, .063, .066 at .4; .0475, .0470, .0467 at 1."""
 
-CLEAR_ENOUGH = Fraction(9, 10)
-"""Clarity of a tree's tables below which a forest of its strongest edges takes its place: adult, K = 1, .131,
-.103 at eps .1; .088, .079 at .2; .064, .060 at .4; but .042, .0455 at 1."""
-
 LEAST_GAIN = Fraction(97, 100)
 """Two groups of 1-way tables cost a round more: only if the square root of their noise falls below this part."""
 

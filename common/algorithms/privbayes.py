@@ -25,9 +25,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms.parameters import CLEAR_ENOUGH, PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
+from common.algorithms.encoding import ENCODINGS, check_pairs, levels_of, node_of, nodes_of
+from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from common.algorithms.settings import SettingsReader
-from common.algorithms.structure import Limits, draw_forest, draw_network
+from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
 from common.algorithms.usefulness import holds_typical_table, useful_cells
 from common.models.bayesian_network import BayesianNetwork
 from common.privacy.budget import split_epsilon
@@ -36,7 +37,6 @@ from common.protocol.session import Session
 from common.schema import Schema
 
 STRUCTURE = "network learning"
-ENCODINGS = ("hierarchical", "vanilla", "binary", "gray")
 SCORE_NAMES = ("I", "F", "R")
 LARGEST_DEGREE = 5
 BETA = Fraction(3, 10)
@@ -48,6 +48,10 @@ LEAST_BETA = Fraction(1, 10)
 NOISE = 1 / 25
 """Noise of a score in parts of its range that the draws can do with. Adult, K = 1, mean 2-way distance with .3
 and with what this needs: .0519, .0422 at eps 1; .0445, .0372 at 1.6."""
+
+CLEAR_ENOUGH = Fraction(9, 10)
+"""Clarity of a tree's tables below which a forest of its strongest edges takes its place: adult, K = 1, .131,
+.103 at eps .1; .088, .079 at .2; .064, .060 at .4; but .042, .0455 at 1."""
 
 FOREST_BETA = 1 / 10
 """Part of epsilon for the draws of a whole tree by that way; it goes with the root of the clarity."""
@@ -61,7 +65,7 @@ class Settings:
         encoding: ``vanilla`` attributes, ``hierarchical`` ones (parents may be generalised), or the bits of
             their codes, ``binary`` or ``gray``.
         score: ``I``, ``F`` (binary attributes only) or ``R``; by default F if all are binary, else R.
-        beta: part of epsilon for the draws; by default 3/10, or less where they need less.
+        beta: part of epsilon for the draws; by default what they need, from 1/10 to 3/10, less for a forest.
         theta: usefulness of the network's tables.
         largest_degree: most parents of an attribute.
         first_attribute: name of the attribute from which the network grows; by default one of all, by lot.
@@ -100,18 +104,6 @@ class Settings:
         """The kind of score of the draws."""
         return self.score or ("F" if self.binary(schema) else "R")
 
-    def levels(self, schema: Schema) -> dict[int, tuple[int, ...]]:
-        """What may stand for each attribute as a parent, the finest first."""
-        derived = schema.derived
-        generalised = self.encoding == "hierarchical"
-        return {node: derived.levels(node) if generalised else (node,) for node in self.nodes(schema)}
-
-    def nodes(self, schema: Schema) -> list[int]:
-        """The attributes of the network: those of the schema, or all their bits."""
-        derived = schema.derived
-        spelling = {"binary": derived.bits, "gray": derived.gray}.get(self.encoding, lambda a: (a,))
-        return [node for a in range(len(schema.attributes)) for node in spelling(a)]
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -133,14 +125,14 @@ class Budget:
 
 def divide(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> Budget:
     """Divide epsilon between draws and tables; a beta that was asked for is kept to."""
-    domain = [schema.derived.domain[node] for node in chosen.nodes(schema)]
+    domain = [schema.derived.domain[node] for node in nodes_of(schema, chosen.encoding)]
     beta = chosen.beta or _needed(chosen.score_of(schema), len(domain), epsilon, rows)
     draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
     cells = min(TABLE_CELLS, useful_cells(rows, len(domain), tables, chosen.theta))
     if holds_typical_table(domain, 3, cells):
         return Budget(draws, tables, WIDE_SHARE, cells, None)
     clear = clarity(domain, rows, tables)
-    if clear >= CLEAR_ENOUGH:
+    if clear >= CLEAR_ENOUGH or not pairs_fit_one_draw(domain):
         return Budget(draws, tables, PAIR_SHARE, cells, None)
     if chosen.beta is None:
         beta = Fraction(round(1000 * min(float(beta), FOREST_BETA * math.sqrt(clear))), 1000)
@@ -156,20 +148,26 @@ def _needed(score: str, nodes: int, epsilon: Fraction, rows: int) -> Fraction:
     return min(BETA, max(LEAST_BETA, Fraction(math.ceil(1000 * needed), 1000)))
 
 
+def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
+    """Refuse bad settings, and attributes of which two together are too large for any table."""
+    chosen = Settings.read(settings, schema)
+    check_pairs(schema, nodes_of(schema, chosen.encoding))
+    return chosen
+
+
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
     """Learn a Bayesian network of the rows for ``epsilon`` in all."""
     schema = session.schema
-    chosen = Settings.read(settings, schema)
-    nodes = chosen.nodes(schema)
+    chosen = check(settings, schema)
+    nodes, levels = nodes_of(schema, chosen.encoding), levels_of(schema, chosen.encoding)
     budget = divide(chosen, epsilon, session.rows, schema)
-    levels = chosen.levels(schema)
     coarsest = sorted(min(schema.derived.domain[level] for level in levels[node]) for node in nodes)[:2]
     if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
         return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE)
     if chosen.first_attribute is None:
         first = nodes[session.lot("first attribute", len(nodes))]
     else:
-        first = next(node for node in nodes if schema.derived.base[node] == schema.index(chosen.first_attribute))
+        first = node_of(schema, nodes, chosen.first_attribute)
     score = chosen.score_of(schema)
     if budget.edges is not None:
         network = await draw_forest(session, STRUCTURE, budget.draws, budget.edges, nodes, first, score=score)

@@ -26,10 +26,16 @@ def spent(budget):
     return budget.draws + budget.parameters + (budget.pairs + budget.update if budget.frontier else 0)
 
 
-@given(EPSILONS, st.integers(1, 10**6), DOMAIN, st.sampled_from([ALWAYS, USEFUL]))
-def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settings):
-    budget = divide(settings, epsilon, rows, domain)
-    assert budget.frontier or settings is USEFUL
+@given(
+    EPSILONS,
+    st.integers(1, 10**6),
+    DOMAIN,
+    st.sampled_from([ALWAYS, USEFUL, Settings(initialisation=Fraction(9), parameters=Fraction(1, 10))]),
+    st.integers(1, 99),
+)
+def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settings, parties):
+    budget = divide(settings, epsilon, rows, domain, parties)
+    assert budget.frontier or settings is not ALWAYS
     assert spent(budget) == epsilon
     assert min(budget.draws, budget.parameters, budget.pairs, budget.update) > 0
     assert 0 < budget.share < 1
@@ -131,6 +137,19 @@ def test_narrow_and_wide_single_tables_are_measured_apart_if_it_pays(make_table,
     assert sum(epsilon for _, epsilon in asked) == Fraction(2, 3)
     error = sum(len(t) / e * sum(domain[a] for (a,) in t) for t, e in asked)
     assert error <= len(domain) * sum(domain) / Fraction(2, 3)
+
+
+@pytest.mark.parametrize("frontier", ["useful", "always"])
+@pytest.mark.parametrize("domain", [[3], [2, 5, 16, 3]])
+def test_the_nodes_may_be_bits(make_table, domain, frontier):
+    """Few and many rows, so that there are forests and networks of 3-way tables."""
+    for rows in (100, 30_000):
+        session, model = run(
+            make_table, domain, Fraction(2), rows, {"attributes": "binary", "frontier": frontier}, parties=1
+        )
+        assert session.releases[0].ledger.spent() == 2
+        derived = model.schema.derived
+        assert sorted(model.parents) == sorted(bit for a in range(len(domain)) for bit in derived.bits(a))
 
 
 def test_only_codes_in_an_order_are_smoothed(people):

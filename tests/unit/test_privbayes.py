@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.in_process import InProcessSession
+from common.algorithms.encoding import levels_of
 from common.algorithms.privbayes import Settings, learn
 from common.algorithms.structure import Limits, useful_candidates
 from common.errors import ProblemsFound
@@ -44,7 +45,7 @@ def test_wide_parents_are_generalised_so_that_two_of_them_fit():
     wide = {"type": "integer", "edges": list(range(17))}
     fields = [{"name": "x", "type": "boolean"}, {"name": "a", **wide}, {"name": "b", **wide}]
     schema = parse_schema({"fields": fields}, "small")
-    levels = Settings().levels(schema)
+    levels = levels_of(schema, "hierarchical")
     domain = schema.derived.domain
     pairs = useful_candidates([0], [1, 2], Limits(levels, 32, 3), domain)
     sizes = {tuple(domain[p] for p in pair.parents) for pair in pairs}

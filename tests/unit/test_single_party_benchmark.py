@@ -11,7 +11,7 @@ import pytest
 from benchmarks.cache import Cache, Results
 from benchmarks.multi_party.points import Dataset, Task
 from benchmarks.single_party import baselines, classifiers, measure, tables
-from benchmarks.single_party.__main__ import KINDS, command_of, main, parse, plan_of
+from benchmarks.single_party.__main__ import KINDS, PACKAGE, main, plan_of
 from benchmarks.single_party.exact import NO_NOISE, PartlyExactSession
 from benchmarks.single_party.points import (
     DEFAULT,
@@ -28,6 +28,7 @@ from benchmarks.single_party.points import (
 )
 from benchmarks.single_party.series import all_series, marginals
 from benchmarks.single_party.text import document
+from benchmarks.sweep import command_of, make_parser, read_options
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
 from common.schema import load_schema, parse_schema
@@ -348,7 +349,8 @@ def test_the_quick_sweep_from_files_to_the_document(files, tmp_path, monkeypatch
 
 
 def test_the_command_is_shown_without_folders():
-    options = parse(["--data", "/x/a.csv", "--schema", "/x/a.json", "--out", "/x", "--quick", "--cache", "/x/c"])
-    shown = command_of(options)
+    given = ["--data", "/x/a.csv", "--schema", "/x/a.json", "--out", "/x", "--quick", "--cache", "/x/c"]
+    options = read_options(make_parser(PACKAGE, None), given)
+    shown = command_of(PACKAGE, options)
     assert shown == "python -m benchmarks.single_party --data a.csv --schema a.json --out docs/benchmarks --quick"
     assert plan_of(options) == QUICK

@@ -1,0 +1,101 @@
+"""One owner alone: ``privity synthesize`` from files to a release, with tables and schemas of odd shapes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.harness.command import privity
+from tests.harness.tables import write_people
+
+
+def synthesize(folder: Path, table: Path, schema: Path, *more: str, expect: int = 0):
+    given = (
+        "--data",
+        table,
+        "--schema",
+        schema,
+        "--out",
+        folder / "release",
+        "--ledger",
+        folder / "ledger",
+        "--population",
+        "people",
+    )
+    done = privity("synthesize", *map(str, given), *more)
+    assert done.returncode == expect, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.parametrize("algorithm", ["privbayes", "dp-subn"])
+def test_an_epsilon_too_small_for_any_table_models_every_attribute_alone_and_says_so(tmp_path: Path, algorithm: str):
+    table, schema = write_people(tmp_path, 60)
+    done = synthesize(tmp_path, table, schema, "--algorithm", algorithm, "--epsilon", "0.01")
+    alone = [line for line in done.stdout.splitlines() if "modelled alone" in line]
+    assert len(alone) == 1
+    model = json.loads((tmp_path / "release" / "model.json").read_text())
+    if algorithm == "privbayes":
+        assert not any(node["parents"] for node in model["nodes"])
+        assert alone[0].startswith("Every attribute is modelled alone")
+    assert len(pd.read_csv(tmp_path / "release" / "synthetic.csv")) == 60
+
+
+def test_what_is_alone_by_design_is_not_remarked_upon(tmp_path: Path):
+    table, schema = write_people(tmp_path, 60)
+    done = synthesize(tmp_path, table, schema, "--algorithm", "one-way", "--epsilon", "1")
+    assert "modelled alone" not in done.stdout
+
+
+def test_an_unbalanced_taxonomy(tmp_path: Path):
+    """One leaf hangs from the root, others lie three levels deep; parents may be any of its levels."""
+    generator = np.random.default_rng(1)
+    job = generator.choice(list("abcdefgh"), 3000)
+    member = np.isin(job, list("abcd")) ^ (generator.random(3000) < 0.05)
+    pay = np.where(np.isin(job, list("abcdefg")), 1, 0)
+    pd.DataFrame({"job": job, "member": member, "pay": pay}).to_csv(tmp_path / "jobs.csv", index=False)
+    deep = {"left": {"ab": ["a", "b"], "cd": {"c": ["c"], "d": ["d"]}}, "right": ["e", "f", "g"]}
+    fields = [
+        {"name": "job", "type": "string", "categories": list("abcdefgh"), "taxonomy": {"most": deep, "h": ["h"]}},
+        {"name": "member", "type": "boolean"},
+        {"name": "pay", "type": "integer", "categories": [0, 1]},
+    ]
+    (tmp_path / "jobs.json").write_text(json.dumps({"fields": fields}))
+    settings = '{"encoding": "hierarchical", "first_attribute": "job"}'
+    synthesize(tmp_path, tmp_path / "jobs.csv", tmp_path / "jobs.json", "--epsilon", "8",
+               "--algorithm", "privbayes", "--settings", settings)  # fmt: skip
+    release = pd.read_csv(tmp_path / "release" / "synthetic.csv")
+    real = pd.read_csv(tmp_path / "jobs.csv")
+    assert set(release["job"]) <= set("abcdefgh")
+    for code in "ah":
+        assert abs(release[release["job"] == code]["member"].mean() - real[real["job"] == code]["member"].mean()) < 0.2
+
+
+def test_a_taxonomy_that_does_not_cover_the_categories_is_refused_with_what_is_missing(tmp_path: Path):
+    fields = [{"name": "job", "type": "string", "categories": ["a", "b", "c"], "taxonomy": {"ab": ["a", "b"]}}]
+    (tmp_path / "jobs.json").write_text(json.dumps({"fields": fields}))
+    (tmp_path / "jobs.csv").write_text("job\na\n")
+    done = synthesize(
+        tmp_path, tmp_path / "jobs.csv", tmp_path / "jobs.json", "--algorithm", "privbayes", "--epsilon", "1", expect=1
+    )
+    assert "taxonomy" in done.stderr
+    assert "'c'" in done.stderr
+    assert not (tmp_path / "release").exists()
+
+
+def test_an_attribute_with_one_value_and_two_hundred_others(tmp_path: Path):
+    """One value is no domain for a category, but may be all that the rows of a larger domain have."""
+    generator = np.random.default_rng(2)
+    columns = {f"x{place}": generator.integers(0, 2, 400) for place in range(200)}
+    pd.DataFrame({"ward": ["north"] * 400, **columns}).to_csv(tmp_path / "wide.csv", index=False)
+    fields = [{"name": "ward", "type": "string", "categories": ["north", "south"]}]
+    fields += [{"name": name, "type": "integer", "categories": [0, 1]} for name in columns]
+    (tmp_path / "wide.json").write_text(json.dumps({"fields": fields}))
+    synthesize(tmp_path, tmp_path / "wide.csv", tmp_path / "wide.json", "--algorithm", "privbayes", "--epsilon", "50")
+    release = pd.read_csv(tmp_path / "release" / "synthetic.csv")
+    assert release.shape == (400, 201)
+    assert (release["ward"] == "north").mean() > 0.5
