@@ -110,11 +110,11 @@ SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 WHY_SCORES = (
     "",
-    "The order of the paper, F before R before I at small epsilon, is weak here. At .1 the means stand in this order,",
-    "but F and R are not safely apart: an earlier run of the same algorithm found them alike. At .4 F and R are alike",
-    "and I is behind; without noise it is the best (*Scores*), so that is its noise. At 1.6 F is no longer the best.",
-    "Without noise, F draws networks of less information and larger distance than R and I: from .4 on it is held",
-    "back by the score itself, R and I by the noise of their draws.",
+    "Of the paper's order, F before R before I at small epsilon, the half holds: I is behind, F and R are alike. The",
+    "ranges overlap and the order of their means changes from run to run. Without noise I is the best (*Scores*), so",
+    "what holds it back is its noise. At 1.6 F is no longer the best. Without noise, F draws networks of less",
+    "information and larger distance than R and I: from .4 on it is held back by the score itself, R and I by the",
+    "noise of their draws.",
 )
 """What the tables of F, R and I show; to be read again with every new run."""
 
