@@ -16,12 +16,12 @@ import numpy as np
 from common.derived import DerivedAttributes
 from common.errors import Catalogue, PrivityError
 from common.formats import require
+from common.models.conditionals import draw
 from common.schema import Schema
 from common.statistics import AttributeParentPair
 from common.table import CodedTable, code_type
 
 FORMAT_VERSION = 1
-_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -79,19 +79,11 @@ class BayesianNetwork:
         derived = self.schema.derived
         columns: dict[int, np.ndarray] = {}
         for node in self.nodes:
-            cumulative = _conditional(node.weights).cumsum(axis=0)
-            # Rounding must not leave a gap below 1 that no category fills.
-            cumulative[-1] = 1.0
-            shape = node.weights.shape[1:]
-            drawn = np.empty(rows, dtype=code_type(node.weights.shape[0]))
-            for start in range(0, rows, _ROWS_AT_ONCE):
-                block = slice(start, min(start + _ROWS_AT_ONCE, rows))
-                size = block.stop - start
-                given = np.zeros(size, dtype=np.int64)
-                for parent, width in zip(node.pair.parents, shape, strict=True):
-                    given = given * width + self._values(parent, columns)[block]
-                drawn[block] = (generator.random(size) >= cumulative[:, given]).sum(axis=0)
-            columns[node.pair.attribute] = drawn
+            given = np.zeros(rows, dtype=np.int64)
+            for parent, width in zip(node.pair.parents, node.weights.shape[1:], strict=True):
+                given = given * width + self._values(parent, columns)
+            drawn = draw(node.weights.reshape(len(node.weights), -1), given, generator)
+            columns[node.pair.attribute] = drawn.astype(code_type(len(node.weights)))
         restored = (derived.restore(a, columns) for a in range(len(self.schema.attributes)))
         codes = (c.astype(code_type(a.size)) for c, a in zip(restored, self.schema.attributes, strict=True))
         return CodedTable(self.schema, tuple(codes))
@@ -151,14 +143,3 @@ def _sources(derived: DerivedAttributes, attributes: int, drawn: set[int]) -> li
     if {node for source in sources for node in source} != drawn:
         raise ValueError("a network draws each attribute exactly once")
     return sources
-
-
-def _conditional(weights: np.ndarray) -> np.ndarray:
-    """Pr[X | Pi] as a matrix (domain of X, cells of Pi); where Pi was never seen, Pr[X]."""
-    joint = weights.reshape(weights.shape[0], -1)
-    overall = joint.sum(axis=1, keepdims=True)
-    if overall.sum() <= 0:
-        overall = np.ones_like(overall)
-    sums = joint.sum(axis=0, keepdims=True)
-    unseen = sums <= 0
-    return np.where(unseen, overall / overall.sum(), joint / np.where(unseen, 1.0, sums))

@@ -8,6 +8,7 @@ from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.models import Model
 from common.models.bayesian_network import BayesianNetwork
+from common.models.junction_tree import JunctionTreeModel
 from common.models.mixture import Mixture, Part
 from common.schema import Schema
 
@@ -21,8 +22,10 @@ def load_model(document: dict[str, Any], schema: Schema, file: str) -> Model:
     require(document, "model", file)
     if document["schema_digest"] != schema.digest:
         raise PrivityError(Catalogue.TAMPERED, what=file, reason="the model belongs to another schema")
-    if document["kind"] != "mixture":
+    if document["kind"] == "bayesian-network":
         return BayesianNetwork.from_dict(document, schema, file)
+    if document["kind"] == "junction-tree":
+        return JunctionTreeModel.from_dict(document, schema, file)
     try:
         return Mixture([Part(part["rows"], load_model(part["model"], schema, file)) for part in document["parts"]])
     except ValueError as error:
