@@ -4,11 +4,24 @@ from party.synthesizer import (
     DPCcbn,
     DPSubn,
     Independent,
+    JTree,
     OneWay,
     PrivBayes,
+    PrivHD,
     SavedModel,
     Synthesizer,
     load_model,
 )
 
-__all__ = ["DPCcbn", "DPSubn", "Independent", "OneWay", "PrivBayes", "SavedModel", "Synthesizer", "load_model"]
+__all__ = [
+    "DPCcbn",
+    "DPSubn",
+    "Independent",
+    "JTree",
+    "OneWay",
+    "PrivBayes",
+    "PrivHD",
+    "SavedModel",
+    "Synthesizer",
+    "load_model",
+]

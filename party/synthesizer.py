@@ -148,6 +148,18 @@ class PrivBayes(Synthesizer):
     algorithm = "privbayes"
 
 
+class JTree(Synthesizer):
+    """JTree: a junction tree of a dependency graph drawn edge by edge."""
+
+    algorithm = "jtree"
+
+
+class PrivHD(Synthesizer):
+    """PrivHD: a junction tree of bigger cliques."""
+
+    algorithm = "privhd"
+
+
 class Independent(Synthesizer):
     """Independent over one party: the model of its learner."""
 
@@ -160,7 +172,9 @@ class OneWay(Synthesizer):
     algorithm = "one-way"
 
 
-SYNTHESIZERS: dict[str, type[Synthesizer]] = {c.algorithm: c for c in (DPSubn, DPCcbn, Independent, OneWay, PrivBayes)}
+SYNTHESIZERS: dict[str, type[Synthesizer]] = {
+    c.algorithm: c for c in (DPSubn, DPCcbn, Independent, JTree, OneWay, PrivBayes, PrivHD)
+}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms import dp_ccbn, dp_subn, independent, one_way, privbayes
+from common.algorithms import dp_ccbn, dp_subn, independent, jtree, one_way, privbayes, privhd
 from common.models import Model
 from common.protocol.session import Session
 from common.schema import Schema
@@ -35,7 +35,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
     "dp-subn": Algorithm(dp_subn.check, dp_subn.learn),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
+    "jtree": Algorithm(jtree.check, jtree.learn),
     "one-way": Algorithm(one_way.check, one_way.learn, joins=False),
     "privbayes": Algorithm(privbayes.check, privbayes.learn),
+    "privhd": Algorithm(privhd.check, privhd.learn),
 }
 """Every algorithm that a run may name."""

@@ -142,12 +142,21 @@ def shrink_pair(estimate: Estimate, marginals: Sequence[np.ndarray], rows: int) 
     return Estimate(product + weight * residual, estimate.variance)
 
 
-def fit_table(estimate: Estimate, marginals: Sequence[np.ndarray], rows: int) -> np.ndarray:
+def fit_table(
+    estimate: Estimate,
+    marginals: Sequence[np.ndarray],
+    rows: int,
+    separator: tuple[Sequence[int], np.ndarray] | None = None,
+) -> np.ndarray:
     """A non-negative table near the estimate whose 1-way marginals are those given.
 
     L2 projections in turn onto the tables with these marginals and onto the non-negative ones, then
     iterative proportional fitting for what is left. (Fitting alone grows a cell that was cut to nothing
     too slowly, and misses the marginals under much noise.)
+
+    Args:
+        separator: ascending axes, and one more marginal, over them, that the table is to have; it agrees with the
+            1-way ones.
     """
     counts = estimate.counts.copy()
     axes = range(counts.ndim)
@@ -156,6 +165,10 @@ def fit_table(estimate: Estimate, marginals: Sequence[np.ndarray], rows: int) ->
         (marginals[axis], tuple(a for a in axes if a != axis), tuple(counts.shape[a] if a == axis else 1 for a in axes))
         for axis in axes
     ]
+    if separator is not None:
+        kept, known = separator
+        others = tuple(a for a in axes if a not in kept)
+        around.append((known, others, tuple(counts.shape[a] if a in kept else 1 for a in axes)))
     for _ in range(FITTING_ROUNDS):
         for marginal, others, shape in around:
             gap = marginal - counts.sum(axis=others)

@@ -28,7 +28,7 @@ from typing import Any
 from common.algorithms.encoding import ENCODINGS, check_pairs, levels_of, node_of, nodes_of
 from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from common.algorithms.settings import SettingsReader
-from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
+from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw, part_for_draws
 from common.algorithms.usefulness import holds_typical_table, useful_cells
 from common.models.bayesian_network import BayesianNetwork
 from common.privacy.budget import split_epsilon
@@ -39,16 +39,6 @@ from common.schema import Schema
 STRUCTURE = "network learning"
 SCORE_NAMES = ("I", "F", "R")
 LARGEST_DEGREE = 5
-BETA = Fraction(3, 10)
-"""The paper's part of epsilon for the draws; by default the most that they get."""
-
-LEAST_BETA = Fraction(1, 10)
-"""The least: nltcs, eps 1.6, K = 1: mean 2-way distance .039 with .043, .036 with .1, .034 with .2."""
-
-NOISE = 1 / 25
-"""Noise of a score in parts of its range that the draws can do with. Adult, K = 1, mean 2-way distance with .3
-and with what this needs: .0519, .0422 at eps 1; .0445, .0372 at 1.6."""
-
 CLEAR_ENOUGH = Fraction(9, 10)
 """Clarity of a tree's tables below which a forest of its strongest edges takes its place: adult, K = 1, .131,
 .103 at eps .1; .088, .079 at .2; .064, .060 at .4; but .042, .0455 at 1."""
@@ -126,7 +116,7 @@ class Budget:
 def divide(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> Budget:
     """Divide epsilon between draws and tables; a beta that was asked for is kept to."""
     domain = [schema.derived.domain[node] for node in nodes_of(schema, chosen.encoding)]
-    beta = chosen.beta or _needed(chosen.score_of(schema), len(domain), epsilon, rows)
+    beta = chosen.beta or part_for_draws(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, rows)
     draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
     cells = min(TABLE_CELLS, useful_cells(rows, len(domain), tables, chosen.theta))
     if holds_typical_table(domain, 3, cells):
@@ -138,14 +128,6 @@ def divide(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> Bu
         beta = Fraction(round(1000 * min(float(beta), FOREST_BETA * math.sqrt(clear))), 1000)
         draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
     return Budget(draws, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))
-
-
-def _needed(score: str, nodes: int, epsilon: Fraction, rows: int) -> Fraction:
-    """Part of epsilon that makes the noise of a score ``NOISE`` of its range, within bounds; in thousandths."""
-    # n times what one row moves, in parts of the range: R by 3/n and F by 1/n of 1/2, I by this of 1.
-    moves = {"R": 6.0, "F": 2.0}.get(score, math.log2(rows + 1) + 1.5)
-    needed = 2 * moves * max(1, nodes - 1) / (rows * float(epsilon) * NOISE)
-    return min(BETA, max(LEAST_BETA, Fraction(math.ceil(1000 * needed), 1000)))
 
 
 def check(settings: Mapping[str, Any], schema: Schema) -> Settings:

@@ -30,6 +30,25 @@ LEAST_OFFERED = 8
 and with all that are left: .0307, .0329; eps 1: .0338, .0363."""
 
 
+BETA = Fraction(3, 10)
+"""The part of epsilon for the draws of PrivBayes' paper; here the most that they get."""
+
+LEAST_BETA = Fraction(1, 10)
+"""The least: nltcs, eps 1.6, K = 1: mean 2-way distance .039 with .043, .036 with .1, .034 with .2."""
+
+NOISE = 1 / 25
+"""Noise of a score in parts of its range that the draws can do with. Adult, K = 1, mean 2-way distance with .3
+and with what this needs: .0519, .0422 at eps 1; .0445, .0372 at 1.6."""
+
+
+def part_for_draws(score: str, draws: int, epsilon: Fraction, rows: int) -> Fraction:
+    """Part of epsilon that makes the noise of a score ``NOISE`` of its range, within bounds; in thousandths."""
+    # n times what one row moves, in parts of the range: R by 3/n and F by 1/n of 1/2, I by this of 1.
+    moves = {"R": 6.0, "F": 2.0}.get(score, math.log2(rows + 1) + 1.5)
+    needed = 2 * moves * draws / (rows * float(epsilon) * NOISE)
+    return min(BETA, max(LEAST_BETA, Fraction(math.ceil(1000 * needed), 1000)))
+
+
 @dataclass(frozen=True)
 class Limits:
     """What parent sets an attribute may have.

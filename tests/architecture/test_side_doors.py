@@ -89,8 +89,8 @@ def test_log_calls_carry_nothing_but_listed_names(path: Path) -> None:
             continue
         if function.value.id not in ("_log", "logging", "logger", "log", "warnings"):
             continue
-        if function.attr in ("getLogger", "basicConfig"):
-            continue
+        if function.attr in ("getLogger", "basicConfig", "catch_warnings", "simplefilter"):
+            continue  # they write no line
         assert isinstance(call.args[0], ast.Constant), f"{path}:{call.lineno}: the text of a log line is fixed"
         for argument in call.args[1:]:
             assert ast.unparse(argument) in LOGGED, f"{path}:{call.lineno}: {ast.unparse(argument)}"

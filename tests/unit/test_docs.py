@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from common import formats
-from common.algorithms import ALGORITHMS, dp_subn, independent, privbayes
+from common.algorithms import ALGORITHMS, dp_subn, independent, jtree, privbayes, privhd
 from common.models.load import load_model
 from common.protocol.manifest import read_manifest
 from common.schema import load_schema, parse_schema
@@ -124,7 +124,13 @@ def test_every_rule_is_described(module, heading):
     assert set(first_column(text, r"^ `([^`]+)` $")) == rules_of(module)
 
 
-SETTINGS = {"dp-subn": dp_subn.Settings, "privbayes": privbayes.Settings, "independent": independent.Settings}
+SETTINGS = {
+    "dp-subn": dp_subn.Settings,
+    "privbayes": privbayes.Settings,
+    "jtree": jtree.Settings,
+    "privhd": privhd.Settings,
+    "independent": independent.Settings,
+}
 
 
 def load_example(name, content, folder):

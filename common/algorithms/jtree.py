@@ -1,0 +1,116 @@
+"""JTree: a dependency graph, its junction tree, and tables of clusters of its cliques.
+
+Source: Chen, Xiao, Zhang, Xu, "Differentially Private High-Dimensional Data Publication via Sampling-Based Inference"
+(KDD 2015). Deviations, each for soundness or accuracy:
+
+- The graph comes from a declared number of exponential-mechanism draws (see dependency_graph.py): the published
+  threshold mechanism is not differentially private.
+- First the edges of a forest are drawn, then those that close triangles and keep the graph chordal, as far as the
+  clique tables stay useful (PrivBayes, TODS 2017, definition 4.7).
+- The draws get what they need, from 1/10 to 3/10 of epsilon; the paper's .05 or .1 of any epsilon are near it.
+- 1-way tables have a part of the budget of their own, and the cliques' tables are shrunk by their noise:
+  see common/algorithms/parameters.py.
+
+Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
+
+Privacy: draws and tables compose; epsilon in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import networkx as nx
+
+from common.algorithms.clusters import attributes_of, check_cliques, optimal_clusters
+from common.algorithms.dependency_graph import check_all_pairs, decomposable_edges, draw_edges, plan_edges
+from common.algorithms.junction_tree import junction_tree, maximal_cliques, triangulate
+from common.algorithms.parameters import PAIR_SHARE, learn_cliques
+from common.algorithms.settings import SettingsReader
+from common.algorithms.structure import part_for_draws
+from common.models.junction_tree import JunctionTreeModel
+from common.privacy.budget import split_epsilon
+from common.protocol.session import Session
+from common.schema import Schema
+
+STRUCTURE = "dependency graph"
+LARGEST_CLIQUE = 8
+CLUSTERS = ("optimal", "apart")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of JTree, all public.
+
+    Attributes:
+        strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
+        edges: their number itself, in its place.
+        beta: part of epsilon for the draws; by default what they need, from 1/10 to 3/10.
+        theta: usefulness of the tables of cliques of more than two attributes.
+        largest_clique: most attributes of a clique.
+        clusters: tables of the ``optimal`` clusters of cliques, or of all cliques ``apart``.
+    """
+
+    strength: Fraction = Fraction(1, 10)
+    edges: int | None = None
+    beta: Fraction | None = None
+    theta: Fraction = Fraction(2)
+    largest_clique: int = 6
+    clusters: str = "optimal"
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
+        """From the plain document of a run spec; every fault at once."""
+        reader = SettingsReader("jtree", settings)
+        default = cls()
+        attributes = len(schema.attributes)
+        read = cls(
+            strength=reader.weight("strength", default.strength),
+            edges=reader.optional_whole("edges", 1, max(1, attributes * (attributes - 1) // 2)),
+            beta=reader.optional_weight("beta", Fraction(9, 10)),
+            theta=reader.weight("theta", default.theta),
+            largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
+            clusters=reader.choice("clusters", default.clusters, CLUSTERS) or default.clusters,
+        )
+        reader.finish()
+        return read
+
+
+def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
+    """Refuse bad settings, and pairs of attributes that are too large."""
+    chosen = Settings.read(settings, schema)
+    check_all_pairs(schema)
+    return chosen
+
+
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
+    """Learn a junction tree of the rows for ``epsilon`` in all."""
+    schema = session.schema
+    chosen = check(settings, schema)
+    attributes = range(len(schema.attributes))
+    if len(attributes) == 1:
+        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE)
+    beta = chosen.beta or part_for_draws("R", len(attributes) - 1, epsilon, session.rows)
+    draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    plan = plan_edges(schema.domain, session.rows, tables, chosen.theta, chosen.strength, chosen.largest_clique)
+    graph: nx.Graph = nx.Graph()
+    graph.add_nodes_from(attributes)
+    graph.add_edges_from(
+        await draw_edges(
+            session,
+            STRUCTURE,
+            draws,
+            chosen.edges or plan.edges,
+            attributes,
+            lambda graph: decomposable_edges(graph, schema.domain, plan.cells, chosen.largest_clique),
+        )
+    )
+    cliques = maximal_cliques(triangulate(graph, schema.domain))
+    check_cliques(cliques, schema)
+    joint = [clique for clique in cliques if len(clique) > 1]
+    clusters = optimal_clusters(joint, schema.domain) if chosen.clusters == "optimal" else [(c,) for c in joint]
+    measured = [attributes_of(cluster) for cluster in clusters]
+    return await learn_cliques(session, junction_tree(cliques), measured, [], tables, plan.share)

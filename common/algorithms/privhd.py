@@ -1,0 +1,178 @@
+"""PrivHD: a filtered candidate space, a Markov network, and a junction tree of bigger cliques.
+
+Source: Zhang, Chen, Jin, Meng, "PrivHD" (Journal of Computer Research and Development, 2018), of which the text at
+hand is legible in part; docs/algorithms/privhd.md says of each definition whether it is the paper's or ours. Ours,
+or changed for soundness:
+
+- The high-pass filter compares noisy scores with the threshold: R of noisy tables of all pairs, less what noise alone
+  shows, and charged. A filter on exact scores gives away rows (privacy.md, section 7). Where these tables would
+  drown, by public numbers, there is no filter, and its part goes to the tables. What it opened serves the
+  parameters too.
+- Noise has the scale 2m/epsilon for m tables; the printed m/epsilon is for added or removed rows.
+- How many edges are drawn follows from public numbers (``dependency_graph.plan_edges``).
+- An edge that would make a clique's table useless is left out again after it was drawn, the last drawn first.
+- 1-way tables and shrinking as in common/algorithms/parameters.py.
+
+Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
+
+Privacy: filter, draws and tables compose; epsilon in all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import networkx as nx
+
+from common.algorithms.association import noisy_association
+from common.algorithms.clusters import check_cliques
+from common.algorithms.dependency_graph import Pair, check_all_pairs, draw_edges, plan_edges
+from common.algorithms.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
+from common.algorithms.parameters import PAIR_SHARE, learn_cliques
+from common.algorithms.settings import SettingsReader
+from common.algorithms.structure import part_for_draws
+from common.algorithms.usefulness import holds_typical_table, useful_cells
+from common.models.junction_tree import JunctionTreeModel
+from common.privacy.budget import split_epsilon
+from common.protocol.session import Session
+from common.schema import Schema
+from common.statistics import Marginal, NoisyTable
+
+FILTER = "high-pass filter"
+NETWORK = "markov network"
+FILTERS = ("useful", "always", "never")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of PrivHD, all public.
+
+    Attributes:
+        filter: whether there is one: ``useful``, where the noisy pair tables do not drown on average,
+            ``always`` or ``never``.
+        filtering: part of epsilon for it.
+        threshold: R that a pair's noisy score must reach to be a candidate.
+        strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
+        theta: usefulness of the clique tables, and of the filter's.
+    """
+
+    filter: str = "useful"
+    filtering: Fraction = Fraction(1, 10)
+    threshold: Fraction = Fraction(1, 50)
+    strength: Fraction = Fraction(1, 10)
+    theta: Fraction = Fraction(2)
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
+        """From the plain document of a run spec; every fault at once."""
+        reader = SettingsReader("privhd", settings)
+        default = cls()
+        read = cls(
+            filter=reader.choice("filter", default.filter, FILTERS) or default.filter,
+            filtering=reader.optional_weight("filtering", Fraction(9, 10)) or default.filtering,
+            threshold=reader.weight("threshold", default.threshold),
+            strength=reader.weight("strength", default.strength),
+            theta=reader.weight("theta", default.theta),
+        )
+        reader.finish()
+        return read
+
+
+def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
+    """Refuse bad settings, and pairs of attributes that are too large."""
+    chosen = Settings.read(settings, schema)
+    check_all_pairs(schema)
+    return chosen
+
+
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
+    """Learn a junction tree of the rows for ``epsilon`` in all."""
+    schema = session.schema
+    chosen = check(settings, schema)
+    attributes = range(len(schema.attributes))
+    if len(attributes) == 1:
+        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE)
+    filtering, draws, tables = _split(chosen, epsilon, session.rows, schema)
+    candidates, opened = await _filter(session, filtering, chosen.threshold)
+    plan = plan_edges(schema.domain, session.rows, tables, chosen.theta, chosen.strength, len(attributes))
+
+    def left(graph: nx.Graph) -> list[Pair]:
+        return [pair for pair in candidates if not graph.has_edge(*pair)]
+
+    edges = await draw_edges(session, NETWORK, draws, min(plan.edges, len(candidates)), attributes, left)
+    cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, plan.cells))
+    bigger = bigger_cliques(cliques, schema.domain, plan.cells)
+    check_cliques(bigger, schema)
+    return await learn_cliques(session, junction_tree(bigger), bigger, opened, tables, plan.share)
+
+
+def _split(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> tuple[Fraction, Fraction, Fraction]:
+    """Epsilon of filter, draws and tables; the first is 0 without a filter. By public numbers."""
+    attributes = len(schema.attributes)
+    beta = part_for_draws("R", attributes - 1, epsilon, rows)
+    seen = useful_cells(rows, math.comb(attributes, 2), epsilon * chosen.filtering, chosen.theta)
+    if chosen.filter == "always" or (chosen.filter == "useful" and holds_typical_table(schema.domain, 2, seen)):
+        filtering, left = split_epsilon(epsilon, [chosen.filtering, 1 - chosen.filtering])
+    else:
+        filtering, left = Fraction(0), epsilon
+    draws, tables = split_epsilon(left, [beta, 1 - beta])
+    return filtering, draws, tables
+
+
+async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> tuple[list[Pair], list[NoisyTable]]:
+    """The pairs whose noisy score reaches the threshold, and the noisy tables; all pairs if there is no filter."""
+    pairs = list(combinations(range(len(session.schema.attributes)), 2))
+    if not epsilon:
+        return pairs, []
+    opened = await session.measure(FILTER, pairs, epsilon)
+    kept = [pair for pair, table in zip(pairs, opened, strict=True) if noisy_association(table) >= threshold]
+    return kept or pairs, opened
+
+
+def useful_triangulation(
+    attributes: Sequence[int], edges: Sequence[Pair], domain: Sequence[int], cells: int
+) -> nx.Graph:
+    """The edges in their order as far as all cliques of more than two attributes have at most ``cells``; chordal."""
+    graph: nx.Graph = nx.Graph()
+    graph.add_nodes_from(attributes)
+    chordal = graph
+    for edge in edges:
+        trial = graph.copy()
+        trial.add_edge(*edge)
+        triangulated = triangulate(trial, domain)
+        if all(len(c) <= 2 or table_cells(c, domain) <= cells for c in maximal_cliques(triangulated)):
+            graph, chordal = trial, triangulated
+    return chordal
+
+
+def bigger_cliques(cliques: Sequence[Marginal], domain: Sequence[int], cells: int) -> list[Marginal]:
+    """Neighbours in the junction tree joined as long as the noise of all tables falls: m^2 times their cells.
+
+    The paper's error of m tables is in proportion to that. Joined neighbours are a clique of a larger chordal
+    graph, so a junction tree of them exists. Each join is the best one; the joint table stays within ``cells``.
+    """
+    current = sorted(cliques)
+    while len(current) > 1:
+        tree = junction_tree(current)
+        joins = []
+        for child, parent in enumerate(tree.parents):
+            if parent is not None:
+                joint = tuple(sorted({*tree.cliques[child], *tree.cliques[parent]}))
+                rest = [c for c in current if not set(c) <= set(joint)]
+                if table_cells(joint, domain) <= cells:
+                    joins.append(sorted([*rest, joint]))
+        best = min(joins, key=lambda some: _noise(some, domain), default=current)
+        if _noise(best, domain) >= _noise(current, domain):
+            break
+        current = best
+    return current
+
+
+def _noise(cliques: Sequence[Marginal], domain: Sequence[int]) -> int:
+    joint = [clique for clique in cliques if len(clique) > 1]
+    return len(joint) ** 2 * sum(table_cells(clique, domain) for clique in joint)
