@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.multi_party.points import Task
 from common.table import CodedTable
+
+
+@dataclass(frozen=True)
+class Task:
+    """A yes-or-no question that a classifier answers from the other attributes, ``dropped`` ones excepted."""
+
+    name: str
+    attribute: str
+    positive: tuple[str | int, ...]
+    dropped: tuple[str, ...] = ()
+
+
+DEGREES = ("Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate")
+
+TASKS: dict[str, tuple[Task, ...]] = {
+    "nltcs": (
+        Task("outside", "getting about outside", (1,)),
+        Task("money", "managing money", (1,)),
+        Task("bathing", "bathing", (1,)),
+        Task("traveling", "traveling", (1,)),
+    ),
+    "adult": (
+        Task("sex", "sex", ("Female",)),
+        Task("income", "income", (">50K",)),
+        Task("education", "education", DEGREES, ("education-num",)),
+        Task("marital", "marital-status", ("Never-married",)),
+    ),
+}
+"""The four tasks of Zhang et al. (TODS 2017) for each table."""
 
 TRAINING = 0.8  # part of the real rows from which the synthetic ones are learned
 

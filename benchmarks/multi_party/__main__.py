@@ -20,10 +20,10 @@ import time
 
 from benchmarks import sweep
 from benchmarks.cache import Cache, code_digest
+from benchmarks.datasets import Dataset, load
 from benchmarks.multi_party.cache import run_all
 from benchmarks.multi_party.figures import draw_all
-from benchmarks.multi_party.measure import load
-from benchmarks.multi_party.points import QUICK, VARIANTS, Dataset, Plan, Point, refusal
+from benchmarks.multi_party.points import QUICK, VARIANTS, Plan, Point, refusal
 from benchmarks.multi_party.text import FOLDER, document
 from benchmarks.sweep import make_parser, read_options, say
 

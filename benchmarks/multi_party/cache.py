@@ -8,8 +8,9 @@ from typing import Any
 
 from benchmarks import cache
 from benchmarks.cache import Cache, Values, attempt
+from benchmarks.datasets import Dataset
 from benchmarks.multi_party.measure import measure
-from benchmarks.multi_party.points import VARIANTS, Dataset, Point
+from benchmarks.multi_party.points import VARIANTS, Point
 from benchmarks.sweep import collect
 
 Work = tuple[Point, int]

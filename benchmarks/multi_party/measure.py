@@ -7,7 +7,6 @@ import json
 import tempfile
 import time
 from fractions import Fraction
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,24 +14,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.datasets import Dataset, load
 from benchmarks.in_process import InProcessSession
-from benchmarks.multi_party.points import MAJORITY, REAL_ROWS, TASKS, VARIANTS, VIEWS, Dataset, Point
+from benchmarks.multi_party.points import MAJORITY, REAL_ROWS, TASKS, VARIANTS, VIEWS, Point
 from benchmarks.utility import hold_out, majority_error, misclassification
 from common.algorithms import ALGORITHMS
 from common.algorithms.covering_design import optimal_design
 from common.evaluation.distance import marginal_distances
-from common.schema import load_schema, parse_schema
+from common.schema import parse_schema
 from common.statistics import NoisyTable
 from common.table import CodedTable, Column, read_table
 from deploy.simulate import Simulation, simulate
 from deploy.splitting import split_rows
 
 PATIENCE = 300.0  # seconds of a party's silence; many processes share few cores
-
-
-@cache
-def load(data: Path, schema_file: Path) -> CodedTable:
-    return read_table(data, load_schema(schema_file))
 
 
 def measure(dataset: Dataset, point: Point, seed: int, key_bits: int) -> dict[str, Any]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from benchmarks.datasets import Dataset
+from benchmarks.utility import DEGREES, Task
 from common.algorithms import ALGORITHMS
 from common.errors import PrivityError
-from common.schema import Schema, load_schema
+from common.schema import Schema
 
 COMPARED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-subn": ("dp-subn", {}),
@@ -61,7 +60,6 @@ FIGURE_5 = "0.2"  # epsilon, where only the number of parties varies
 CURVE = "1"  # epsilon of the curve over parties
 TARGET_EPSILONS = ("0.2", "1", "5")
 FEW_PARTIES, OPTION_EPSILON = (2, 10), "0.8"  # where the choices within DP-SUBN are run besides
-LARGE_SHARE = "sizes:.8,.1,.1"
 
 REAL_ROWS, MAJORITY = "real rows", "majority"
 VIEWS = {"covering design": False, "all pairs": False, "covering design, bits": True, "all pairs, bits": True}
@@ -83,17 +81,6 @@ REAL = (
 """(variant, epsilon, K) of the runs by real processes."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """A yes-or-no question that a classifier answers from the other attributes, ``dropped`` ones excepted."""
-
-    name: str
-    attribute: str
-    positive: tuple[str | int, ...]
-    dropped: tuple[str, ...] = ()
-
-
-DEGREES = ("Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate")
 TASKS: dict[str, tuple[Task, ...]] = {
     "adult": (
         Task("post-secondary degree", "education", DEGREES, ("education-num",)),
@@ -105,39 +92,6 @@ TASKS: dict[str, tuple[Task, ...]] = {
     ),
 }
 """Classification by name of the data set. The paper has the two of adult and no other data set."""
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A table, its descriptor, and the attribute by which it is sorted for the skewed split."""
-
-    name: str
-    data: Path
-    schema_file: Path
-    sort_by: str
-
-    @classmethod
-    def read(cls, data: Path, schema_file: Path) -> Dataset:
-        schema = load_schema(schema_file)
-        return cls(schema.name or data.name.split(".")[0], data, schema_file, schema.names[-1])
-
-    @cached_property
-    def schema(self) -> Schema:
-        return load_schema(self.schema_file)
-
-    @cached_property
-    def digest(self) -> str:
-        content = self.data.read_bytes() + self.schema_file.read_bytes()
-        return hashlib.sha256(content).hexdigest()[:16]
-
-    @property
-    def splits(self) -> dict[str, str]:
-        """Ways to split the rows, as ``privity simulate --split`` writes them."""
-        return {
-            "random": "random",
-            f"sorted by {self.sort_by}": f"by:{self.sort_by}",
-            "one party has 80 %": LARGE_SHARE,
-        }
 
 
 @dataclass(frozen=True)

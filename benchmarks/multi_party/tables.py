@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.datasets import Dataset
+from benchmarks.markdown import NONE, spread, standard_error, table
 from benchmarks.multi_party.cache import Results
 from benchmarks.multi_party.points import (
     COMPARED,
@@ -22,7 +24,6 @@ from benchmarks.multi_party.points import (
     TARGET_EPSILONS,
     TASKS,
     VIEWS,
-    Dataset,
     Plan,
     Point,
 )
@@ -41,23 +42,6 @@ TARGETS = (
     ("largest2", "5", 0.22),
 )
 TARGET_DATA = "adult"
-NONE = "-"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return ["", f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
-
-
-def spread(values: Sequence[float], digits: int = 3) -> str:
-    """Mean (least-greatest)."""
-    if not values:
-        return NONE
-    mean = f"{statistics.mean(values):.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} ({min(values):.{digits}f}-{max(values):.{digits}f})"
-
-
-def standard_error(values: Sequence[float]) -> float:
-    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def over_epsilons(

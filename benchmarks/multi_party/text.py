@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from benchmarks.datasets import Dataset
+from benchmarks.markdown import table
 from benchmarks.multi_party import tables, wire
 from benchmarks.multi_party.cache import Results
-from benchmarks.multi_party.points import CURVE, FIGURE_5, IN_BITS, MIDDLE, RIVALS, VARIANTS, Dataset, Plan
+from benchmarks.multi_party.points import CURVE, FIGURE_5, IN_BITS, MIDDLE, RIVALS, VARIANTS, Plan
 from common.table import CodedTable
 
 FOLDER = "multi_party"  # of the pictures, beside the document
@@ -109,11 +111,11 @@ def _compared(refused: Mapping[str, str]) -> list[str]:
         text = f"`{json.dumps(settings)}`" if settings else "default"
         note = f"**not run**: {refused[name]}" if name in refused else ""
         rows.append([name, f"`{algorithm}`", text, note])
-    return ["", "## What is compared", *tables.table(["name", "algorithm", "settings", "note"], rows)]
+    return ["", "## What is compared", *table(["name", "algorithm", "settings", "note"], rows)]
 
 
 def _figures() -> list[str]:
-    return ["", "## The figures of the paper", *tables.table(["figure", "where it stands here"], FIGURES)]
+    return ["", "## The figures of the paper", *table(["figure", "where it stands here"], FIGURES)]
 
 
 def _why(rivals: set[str]) -> list[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.markdown import NONE, spread, standard_errors_apart, table
 from benchmarks.multi_party.cache import Results
 from benchmarks.multi_party.points import MIDDLE, OPTION_EPSILON, SUBJECT, Point
-from benchmarks.multi_party.tables import NONE, spread, table
 
 RATIO = 40  # times fewer bytes than the unpacked protocol: the target
 
@@ -105,17 +104,6 @@ def agreement(results: Results, points: Sequence[Point]) -> list[str]:
             ])  # fmt: skip
     head = ["data", "algorithm", "eps", "K", "real processes", "in one process", "difference, in standard errors"]
     return table(head, rows)
-
-
-def standard_errors_apart(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Difference of means over its standard error, from the pooled spread; None if there is no spread."""
-    free = len(first) + len(second) - 2
-    if free < 1:
-        return None
-    means = statistics.mean(first), statistics.mean(second)
-    squares = sum((x - mean) ** 2 for values, mean in zip((first, second), means, strict=True) for x in values)
-    error = math.sqrt(squares / free * (1 / len(first) + 1 / len(second)))
-    return (means[0] - means[1]) / error if error else None
 
 
 def totals_by_parties(results: Results, data: str, variant: str) -> dict[int, tuple[float, float]]:

@@ -16,8 +16,7 @@ import dataclasses
 import time
 
 from benchmarks.cache import Cache
-from benchmarks.multi_party.measure import load
-from benchmarks.multi_party.points import Dataset
+from benchmarks.datasets import Dataset, load
 from benchmarks.single_party.baselines import BASELINES, NEED_ALL, holds_all
 from benchmarks.single_party.figures import draw_all
 from benchmarks.single_party.measure import digest_of, run_all

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cache import CODE, Cache, Results, Values, attempt, code_digest
+from benchmarks.datasets import Dataset, load
 from benchmarks.in_process import InProcessSession
-from benchmarks.multi_party.measure import load
-from benchmarks.multi_party.points import Dataset
 from benchmarks.single_party import baselines, classifiers
 from benchmarks.single_party.exact import PartlyExactSession
 from benchmarks.single_party.points import (
@@ -23,13 +22,12 @@ from benchmarks.single_party.points import (
     MAJORITY,
     METHODS,
     REAL_ROWS,
-    TASKS,
     Method,
     Point,
     is_binary,
 )
 from benchmarks.sweep import collect
-from benchmarks.utility import hold_out, misclassification
+from benchmarks.utility import TASKS, hold_out, misclassification
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
 from common.evaluation.distance import marginal_distances

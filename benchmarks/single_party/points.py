@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.multi_party.points import DEGREES, Task
 from common.schema import Schema
 
 
@@ -70,20 +69,6 @@ EPSILONS = ("0.05", "0.1", "0.2", "0.4", "0.8", "1.6")
 WAYS = {True: (3, 4), False: (2, 3)}
 """Whether all attributes are binary -> sizes of the marginals, as in the paper."""
 
-TASKS: dict[str, tuple[Task, ...]] = {
-    "nltcs": (
-        Task("outside", "getting about outside", (1,)),
-        Task("money", "managing money", (1,)),
-        Task("bathing", "bathing", (1,)),
-        Task("traveling", "traveling", (1,)),
-    ),
-    "adult": (
-        Task("sex", "sex", ("Female",)),
-        Task("income", "income", (">50K",)),
-        Task("education", "education", DEGREES, ("education-num",)),
-        Task("marital", "marital-status", ("Never-married",)),
-    ),
-}
 TARGET_DATA = "adult"
 TARGETS = (("0.4", "mean2", 0.078), ("1", "mean2", 0.053), ("1.6", "mean2", 0.047))
 LARGEST_TARGETS = (("0.4", "largest2", 0.30), ("1", "largest2", 0.20))

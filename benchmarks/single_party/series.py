@@ -1,11 +1,10 @@
-"""Which results stand side by side: a name and a point for each value of x, for tables and pictures alike."""
+"""Which results of the sweep over PrivBayes stand side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
-from benchmarks.cache import Results
+from benchmarks.series import DISTANCE, ERROR, Series
 from benchmarks.single_party.baselines import BASELINES
 from benchmarks.single_party.points import (
     BETAS,
@@ -20,46 +19,23 @@ from benchmarks.single_party.points import (
     REAL_ROWS,
     SCORES,
     SOURCES,
-    TASKS,
     THETAS,
     WAYS,
     Plan,
     Point,
 )
-
-
-@dataclass(frozen=True)
-class Series:
-    """One table and one panel.
-
-    Attributes:
-        x: values of the columns, ``x_label`` says of what.
-        rows: name -> for each x the results' points and the measure there.
-        levels: name -> point and measure of what does not depend on x.
-    """
-
-    title: str
-    x_label: str
-    y_label: str
-    x: Sequence[str]
-    rows: Mapping[str, Sequence[tuple[Point, str]]]
-    levels: Mapping[str, tuple[Point, str]] = field(default_factory=dict)
-
-    def values(self, results: Results[Point]) -> dict[str, list[list[float]]]:
-        """Name -> the values of all seeds at each x; rows without any result are left out."""
-        found = {name: [results.values(*cell) for cell in cells] for name, cells in self.rows.items()}
-        return {name: cells for name, cells in found.items() if any(cells)}
+from benchmarks.utility import TASKS
 
 
 def _over_epsilons(
     title: str, y_label: str, plan: Plan, kind: str, data: str, methods: Mapping[str, str], measure: str
-) -> Series:
+) -> Series[Point]:
     """``methods``: name in the table -> method."""
     rows = {name: [(Point(kind, data, m, e), measure) for e in plan.epsilons] for name, m in methods.items()}
     return Series(f"{data}: {title}", "epsilon", y_label, plan.epsilons, rows)
 
 
-def _with_real_rows(series: Series, data: str, task: str) -> Series:
+def _with_real_rows(series: Series[Point], data: str, task: str) -> Series[Point]:
     real = {REAL_ROWS: (Point("classifier", data, REAL_ROWS, "-"), task)}
     return Series(series.title, series.x_label, series.y_label, series.x, series.rows, real)
 
@@ -68,10 +44,7 @@ def _task(data: str, place: int = 0) -> str:
     return TASKS[data][place].name
 
 
-DISTANCE, ERROR = "mean total variation distance", "misclassification"
-
-
-def scores(data: str, plan: Plan) -> list[Series]:
+def scores(data: str, plan: Plan) -> list[Series[Point]]:
     """Figure 4."""
     methods = {name: f"score {name}" for name in SCORES}
     return [
@@ -80,7 +53,7 @@ def scores(data: str, plan: Plan) -> list[Series]:
     ]
 
 
-def encodings(data: str, plan: Plan) -> list[Series]:
+def encodings(data: str, plan: Plan) -> list[Series[Point]]:
     """Figures 5 and 7: one model of the training rows for both."""
     methods = {"hierarchical-R": DEFAULT, **{name: name for name in ENCODINGS}}
     found = [
@@ -93,7 +66,7 @@ def encodings(data: str, plan: Plan) -> list[Series]:
     return found
 
 
-def parameters(data: str, plan: Plan, *, binary: bool) -> list[Series]:
+def parameters(data: str, plan: Plan, *, binary: bool) -> list[Series[Point]]:
     """Figures 9 and 10."""
     found = []
     way = WAYS[binary][-1]
@@ -109,7 +82,7 @@ def parameters(data: str, plan: Plan, *, binary: bool) -> list[Series]:
     return found
 
 
-def sources(data: str, plan: Plan, *, binary: bool) -> list[Series]:
+def sources(data: str, plan: Plan, *, binary: bool) -> list[Series[Point]]:
     """Figure 11."""
     methods = {DEFAULT: DEFAULT, **{name: name for name in SOURCES}}
     found = [
@@ -122,7 +95,7 @@ def sources(data: str, plan: Plan, *, binary: bool) -> list[Series]:
     return found
 
 
-def marginals(data: str, plan: Plan, *, binary: bool) -> list[Series]:
+def marginals(data: str, plan: Plan, *, binary: bool) -> list[Series[Point]]:
     """Figures 12 and 14."""
     found = []
     for way in WAYS[binary]:
@@ -132,7 +105,7 @@ def marginals(data: str, plan: Plan, *, binary: bool) -> list[Series]:
     return found
 
 
-def classifiers(data: str, plan: Plan) -> list[Series]:
+def classifiers(data: str, plan: Plan) -> list[Series[Point]]:
     """Figures 16 and 18."""
     found = []
     for task in TASKS[data]:
@@ -144,7 +117,7 @@ def classifiers(data: str, plan: Plan) -> list[Series]:
     return found
 
 
-def all_series(data: str, plan: Plan, *, binary: bool) -> dict[str, list[Series]]:
+def all_series(data: str, plan: Plan, *, binary: bool) -> dict[str, list[Series[Point]]]:
     """Key of a section -> its series; encodings need attributes that are not binary."""
     found = {"scores": scores(data, plan)}
     if not binary:

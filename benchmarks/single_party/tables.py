@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 
 from benchmarks.cache import Results
-from benchmarks.multi_party.tables import NONE, spread, standard_error, table
-from benchmarks.multi_party.wire import standard_errors_apart
+from benchmarks.markdown import NONE, spread, standard_error, standard_errors_apart, table
+from benchmarks.series import Series
 from benchmarks.single_party.points import (
     DEFAULT,
     LARGEST_TARGETS,
@@ -22,20 +22,9 @@ from benchmarks.single_party.points import (
     Plan,
     Point,
 )
-from benchmarks.single_party.series import Series
 
 CLOSE = 2.0
 """Standard errors within which two means are told apart by chance."""
-
-
-def of_series(results: Results[Point], series: Series) -> list[str]:
-    """One row for each name that has results; levels stand in the first column of numbers."""
-    digits = 2 if series.y_label == "bits" else 3
-    rows = [[name, *(spread(cell, digits) for cell in cells)] for name, cells in series.values(results).items()]
-    for name, cell in series.levels.items():
-        if values := results.values(*cell):
-            rows.append([name, spread(values, digits), *[""] * (len(series.x) - 1)])
-    return table([series.x_label.replace("epsilon", "eps"), *series.x], rows)
 
 
 def targets(results: Results[Point]) -> list[str]:
@@ -99,7 +88,7 @@ def _apart(first: Sequence[float], second: Sequence[float]) -> str:
     return f"{difference:+.4f}" + (f" ({away:+.1f} s.e.)" if away is not None else "")
 
 
-def better_rivals(results: Results[Point], found: Sequence[Series], subject: str = DEFAULT) -> list[str]:
+def better_rivals(results: Results[Point], found: Sequence[Series[Point]], subject: str = DEFAULT) -> list[str]:
     """Rows where a rival's mean is clearly below the subject's, with both means; by series."""
     rows = []
     for series in found:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 
 from benchmarks.cache import Results
-from benchmarks.multi_party.tables import table
+from benchmarks.markdown import table
+from benchmarks.series import Series, of_series
 from benchmarks.single_party import tables
 from benchmarks.single_party.classifiers import HUBER, REGULARISATIONS
 from benchmarks.single_party.measure import digest_of
@@ -20,7 +21,7 @@ from benchmarks.single_party.points import (
     Point,
     is_binary,
 )
-from benchmarks.single_party.series import Series, all_series
+from benchmarks.single_party.series import all_series
 from common.table import CodedTable
 
 FOLDER = "single_party"  # of the pictures, beside the document
@@ -171,7 +172,7 @@ def _head(data: Mapping[str, CodedTable], plan: Plan, command: str) -> list[str]
     ]  # fmt: skip
 
 
-def _rivals(results: Results[Point], series: Mapping[str, Mapping[str, list[Series]]]) -> list[str]:
+def _rivals(results: Results[Point], series: Mapping[str, Mapping[str, list[Series[Point]]]]) -> list[str]:
     private = [s for by_section in series.values() for key in ("marginals", "classifiers") for s in by_section[key]]
     return [
         "",
@@ -186,11 +187,11 @@ def _rivals(results: Results[Point], series: Mapping[str, Mapping[str, list[Seri
     ]
 
 
-def _section(results: Results[Point], found: list[Series], picture: str | None) -> list[str]:
+def _section(results: Results[Point], found: list[Series[Point]], picture: str | None) -> list[str]:
     lines = ["", f"![{found[0].title}]({FOLDER}/{picture})"] if picture else []
     for series in found:
         if series.values(results):
-            lines += ["", f"{series.title}, {series.y_label}:", *tables.of_series(results, series)]
+            lines += ["", f"{series.title}, {series.y_label}:", *of_series(results, series)]
     return lines
 
 

@@ -7,26 +7,25 @@ import numpy as np
 import pytest
 
 from benchmarks.cache import Cache, code_digest
+from benchmarks.datasets import LARGE_SHARE, Dataset
+from benchmarks.markdown import spread, standard_errors_apart
 from benchmarks.multi_party import tables, wire
 from benchmarks.multi_party.__main__ import command_of, parse, plan_of
 from benchmarks.multi_party.cache import Results, cache_key, run_all
 from benchmarks.multi_party.measure import in_bits, measure, measure_views, pair_counts, split_table
 from benchmarks.multi_party.points import (
     IN_BITS,
-    LARGE_SHARE,
     MAJORITY,
     QUICK,
     REAL_ROWS,
     SUBJECT,
     TASKS,
-    Dataset,
     Plan,
     Point,
-    Task,
     refusal,
 )
 from benchmarks.multi_party.text import document
-from benchmarks.utility import hold_out, labels, majority_error, misclassification
+from benchmarks.utility import Task, hold_out, labels, majority_error, misclassification
 from common.schema import load_schema, parse_schema
 from common.statistics import NoisyTable
 from common.table import CodedTable
@@ -257,16 +256,16 @@ def test_the_curve_says_what_is_within_its_bound():
 
 
 def test_spread_and_excess():
-    assert tables.spread([]) == "-"
-    assert tables.spread([0.5]) == "0.500"
-    assert tables.spread([0.1, 0.3]) == "0.200 (0.100-0.300)"
+    assert spread([]) == "-"
+    assert spread([0.5]) == "0.500"
+    assert spread([0.1, 0.3]) == "0.200 (0.100-0.300)"
     assert tables.relative_excess([1.2], [1.0]) == (pytest.approx(0.2), 0)
 
 
 def test_a_difference_of_samples_in_standard_errors():
-    assert wire.standard_errors_apart([1.0], [1.0]) is None
+    assert standard_errors_apart([1.0], [1.0]) is None
     # Pooled variance 1 over two and two: the standard error is 1.
-    assert wire.standard_errors_apart([3.0, 3 + 2**0.5], [1.0, 1 + 2**0.5]) == pytest.approx(2)
+    assert standard_errors_apart([3.0, 3 + 2**0.5], [1.0, 1 + 2**0.5]) == pytest.approx(2)
 
 
 def run_document():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cache import Cache, Results
-from benchmarks.multi_party.points import Dataset, Task
+from benchmarks.datasets import Dataset
 from benchmarks.single_party import baselines, classifiers, measure, tables
 from benchmarks.single_party.__main__ import KINDS, PACKAGE, main, plan_of
 from benchmarks.single_party.exact import NO_NOISE, PartlyExactSession
@@ -21,7 +21,6 @@ from benchmarks.single_party.points import (
     QUICK,
     REAL_ROWS,
     TARGET_DATA,
-    TASKS,
     Plan,
     Point,
     is_binary,
@@ -29,6 +28,7 @@ from benchmarks.single_party.points import (
 from benchmarks.single_party.series import all_series, marginals
 from benchmarks.single_party.text import document
 from benchmarks.sweep import command_of, make_parser, read_options
+from benchmarks.utility import TASKS, Task
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
 from common.schema import load_schema, parse_schema

@@ -1,0 +1,52 @@
+"""The real tables of the sweeps: where they are, how they are split, and each read once."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from common.schema import Schema, load_schema
+from common.table import CodedTable, read_table
+
+LARGE_SHARE = "sizes:.8,.1,.1"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table, its descriptor, and the attribute by which it is sorted for the skewed split."""
+
+    name: str
+    data: Path
+    schema_file: Path
+    sort_by: str
+
+    @classmethod
+    def read(cls, data: Path, schema_file: Path) -> Dataset:
+        schema = load_schema(schema_file)
+        return cls(schema.name or data.name.split(".")[0], data, schema_file, schema.names[-1])
+
+    @cached_property
+    def schema(self) -> Schema:
+        return load_schema(self.schema_file)
+
+    @cached_property
+    def digest(self) -> str:
+        content = self.data.read_bytes() + self.schema_file.read_bytes()
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    @property
+    def splits(self) -> dict[str, str]:
+        """Ways to split the rows, as ``privity simulate --split`` writes them."""
+        return {
+            "random": "random",
+            f"sorted by {self.sort_by}": f"by:{self.sort_by}",
+            "one party has 80 %": LARGE_SHARE,
+        }
+
+
+@cache
+def load(data: Path, schema_file: Path) -> CodedTable:
+    """The rows, kept in memory."""
+    return read_table(data, load_schema(schema_file))
