@@ -1,17 +1,12 @@
 """Clusters of cliques: fewer and larger tables, from which all cliques' tables come with less noise.
 
-Source: JTree (Chen, Xiao, Zhang, Xu, KDD 2015), section 4.2, definition 2 (OptimalMerging) and algorithm 2. The noise
-of m tables has a scale in proportion to m, so joining two of them may pay although the joint one has more cells.
-
-Deviation: for every number of clusters the paper solves a relaxed programme; here exact enumeration serves few
-cliques, and beyond them the better of a greedy merge and the programme (``common.algorithms.cccp``) where cvxpy is
-installed.
+Source: JTree (Chen, Xiao, Zhang, Xu, KDD 2015), section 4.2, definition 2 (OptimalMerging). The noise of m tables has
+a scale in proportion to m, so joining two of them may pay although the joint one has more cells. Which of the methods
+is taken, and the third one: ``optimal_merging``, ``cccp``.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import logging
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -21,16 +16,8 @@ from common.protocol.limits import ROUND_CELLS, TABLE_CELLS
 from common.schema import Schema
 from common.statistics import Marginal
 
-_log = logging.getLogger("privity.algorithms")
-
 Cluster = tuple[Marginal, ...]
 Clusters = tuple[Cluster, ...]
-
-EXACT_CLIQUES = 8
-"""Most cliques of which all partitions (4,140 of 8) are tried."""
-
-CCCP_CLIQUES = 16
-"""Most cliques for the relaxed programme: 13 take 1.5 s, 19 take 12 s, 43 take 73 s."""
 
 
 def attributes_of(cluster: Cluster) -> Marginal:
@@ -67,33 +54,6 @@ def check_cliques(cliques: Sequence[Marginal], schema: Schema) -> None:
     if sum(cells.values()) > ROUND_CELLS:
         tables = f"{len(cliques)} cliques"
         raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=tables, cells=sum(cells.values()), limit=ROUND_CELLS)
-
-
-def optimal_clusters(cliques: Sequence[Marginal], domain: Sequence[int]) -> Clusters:
-    """The clusters of least total variance that the methods at hand find; each clique is in exactly one.
-
-    Args:
-        cliques: at least one, and all of them within the limits of a round.
-    """
-    if len(cliques) <= EXACT_CLIQUES:
-        return merge_exactly(cliques, domain)
-    greedy = merge_greedily(cliques, domain)
-    if len(cliques) > CCCP_CLIQUES:
-        return greedy
-    if not has_cccp():
-        _log.warning(
-            "cvxpy is not installed (it comes with privity[jtree]): cliques are joined greedily, and tables may carry "
-            "a little more noise; docs/algorithms/jtree.md says how much"
-        )
-        return greedy
-    from common.algorithms.cccp import merge_by_cccp
-
-    return merge_by_cccp(cliques, domain, greedy)
-
-
-def has_cccp() -> bool:
-    """Whether the relaxed programme can be solved: cvxpy comes with the extra ``jtree``."""
-    return importlib.util.find_spec("cvxpy") is not None
 
 
 def merge_greedily(cliques: Sequence[Marginal], domain: Sequence[int]) -> Clusters:

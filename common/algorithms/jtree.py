@@ -25,9 +25,10 @@ from typing import Any
 
 import networkx as nx
 
-from common.algorithms.clusters import attributes_of, check_cliques, optimal_clusters
+from common.algorithms.clusters import attributes_of, check_cliques
 from common.algorithms.dependency_graph import check_all_pairs, decomposable_edges, draw_edges, plan_edges
 from common.algorithms.junction_tree import junction_tree, maximal_cliques, triangulate
+from common.algorithms.optimal_merging import optimal_clusters
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
 from common.algorithms.settings import SettingsReader
 from common.algorithms.structure import part_for_draws

@@ -6,16 +6,16 @@ import sys
 import networkx as nx
 import pytest
 
-from common.algorithms import clusters
+from common.algorithms import clusters, optimal_merging
 from common.algorithms.clusters import (
     attributes_of,
     check_cliques,
     merge_exactly,
     merge_greedily,
-    optimal_clusters,
     total_variance,
 )
 from common.algorithms.junction_tree import maximal_cliques, triangulate
+from common.algorithms.optimal_merging import optimal_clusters
 from common.errors import PrivityError
 
 EXAMPLE = [(1, 2), (2, 3, 4), (3, 4, 5), (4, 6)]
@@ -86,12 +86,12 @@ def test_without_cvxpy_many_cliques_are_merged_greedily_and_it_is_said(monkeypat
     cliques = [(a, a + 1) for a in range(12)]
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     monkeypatch.setitem(sys.modules, "common.algorithms.cccp", None)
-    monkeypatch.setattr(clusters, "has_cccp", lambda: False)
+    monkeypatch.setattr(optimal_merging, "has_cccp", lambda: False)
     assert optimal_clusters(cliques, [2] * 13) == merge_greedily(cliques, [2] * 13)
     assert "cvxpy is not installed" in caplog.text
     caplog.clear()
     # Few are enumerated, and for many the programme takes too long: nothing is lost.
-    for count in (clusters.EXACT_CLIQUES, clusters.CCCP_CLIQUES + 1):
+    for count in (optimal_merging.EXACT_CLIQUES, optimal_merging.CCCP_CLIQUES + 1):
         optimal_clusters([(a, a + 1) for a in range(count)], [2] * 20)
     assert not caplog.text
 
