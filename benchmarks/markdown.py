@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 NONE = "-"
 
@@ -34,3 +34,16 @@ def standard_errors_apart(first: Sequence[float], second: Sequence[float]) -> fl
     squares = sum((x - mean) ** 2 for values, mean in zip((first, second), means, strict=True) for x in values)
     error = math.sqrt(squares / free * (1 / len(first) + 1 / len(second)))
     return (means[0] - means[1]) / error if error else None
+
+
+def not_measured(failed: Mapping[tuple[Hashable, int], str]) -> list[str]:
+    """A section on the points and seeds that gave no result, by reason; nothing if there are none."""
+    if not failed:
+        return []
+    lines = ["", "## Not measured", ""]
+    reasons: dict[str, list[str]] = {}
+    for (point, seed), reason in failed.items():
+        reasons.setdefault(reason, []).append(f"{point}, seed {seed}")
+    for reason, points in reasons.items():
+        lines.append(f"- {reason} ({len(points)}, first: {points[0]})")
+    return lines

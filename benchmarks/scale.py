@@ -10,11 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.cost import fit_and_sample, in_own_process
 from common.schema import load_schema, parse_schema
 from common.table import CodedTable, code_type, read_table
-from party.synthesizer import PrivBayes
 
 ROWS = 5_000_000
 SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 2, 3, 4, 16, 8, 7, 2, 16, 5, 9, 2, 3, 14, 16, 4, 6, 2, 11, 8, 2, 13)
@@ -88,27 +84,9 @@ TASKS = {
 
 def measure(task: Task, options: argparse.Namespace) -> dict[str, Any]:
     """Fit, and sample as many rows, in this process."""
-    table = task.table(options)
-    with tempfile.TemporaryDirectory() as folder:
-        ledger = Path(folder) / "ledger.sqlite"
-        model = PrivBayes(task.epsilon, population="benchmark", ledger=ledger, settings=task.settings)
-        started = time.perf_counter()
-        model.fit(table, table.schema)
-        fitted = time.perf_counter()
-        model.sample(table.rows)
-        sampled = time.perf_counter()
-    network = model.model.to_dict()["nodes"]
-    return {
-        "rows": table.rows,
-        "attributes": len(table.columns),
-        "nodes": len(network),
-        "parents": max(len(node["parents"]) for node in network),
-        "fit": fitted - started,
-        "sample": sampled - fitted,
-        "cpu": sum(resource.getrusage(resource.RUSAGE_SELF)[:2]),
-        # Kilobytes on Linux.
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6 * 1.024,
-    }
+    model, found = fit_and_sample(task.table(options), "privbayes", task.epsilon, task.settings)
+    network = model.to_dict()["nodes"]
+    return {"nodes": len(network), "parents": max(len(node["parents"]) for node in network), **found}
 
 
 def report(results: dict[str, dict[str, Any]], command: str) -> str:
@@ -150,9 +128,7 @@ def main() -> None:
         return
     results = {}
     for name in TASKS:
-        command = [sys.executable, "-m", "benchmarks.scale", *sys.argv[1:], "--only", name]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        results[name] = json.loads(done.stdout.splitlines()[-1])
+        results[name] = in_own_process("benchmarks.scale", [*sys.argv[1:], "--only", name])
         print(name, results[name], flush=True)
     named = f"--data {options.data.name} --schema {options.schema.name} --out docs/benchmarks"
     text = report(results, f"python -m benchmarks.scale {named}")

@@ -37,9 +37,8 @@ class Series(Generic[Point]):
         return {name: cells for name, cells in found.items() if any(cells)}
 
 
-def of_series(results: Results[Point], series: Series[Point]) -> list[str]:
+def of_series(results: Results[Point], series: Series[Point], digits: int = 3) -> list[str]:
     """One row for each name that has results; levels stand in the first column of numbers."""
-    digits = 2 if series.y_label == "bits" else 3
     rows = [[name, *(spread(cell, digits) for cell in cells)] for name, cells in series.values(results).items()]
     for name, cell in series.levels.items():
         if values := results.values(*cell):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,29 @@ def collect(
             results.add(point, seed, values)
         progress.step(work, values, always=always(point))
     return results
+
+
+def in_processes(
+    left: Sequence[Work[Point]],
+    attempt: Callable[[Point, int], Values | str],
+    processes: int,
+    alone: Callable[[Point], bool],
+) -> Iterator[tuple[Work[Point], Values | str]]:
+    """The values of each point and seed, some at a time; those that want to be alone come last, in this process.
+
+    Args:
+        attempt: can be pickled.
+    """
+    last = [work for work in left if alone(work[0])]
+    many = [work for work in left if not alone(work[0])]
+    if processes > 1 and many:
+        with ProcessPoolExecutor(processes) as pool:
+            futures = {pool.submit(attempt, *work): work for work in many}
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            finally:
+                pool.shutdown(cancel_futures=True)  # when cut off, at once and not after all that is queued
+        many = []
+    for work in many + last:
+        yield work, attempt(*work)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from benchmarks import cache
@@ -11,9 +11,8 @@ from benchmarks.cache import Cache, Values, attempt
 from benchmarks.datasets import Dataset
 from benchmarks.multi_party.measure import measure
 from benchmarks.multi_party.points import VARIANTS, Point
-from benchmarks.sweep import collect
+from benchmarks.sweep import collect, in_processes
 
-Work = tuple[Point, int]
 Results = cache.Results[Point]
 
 
@@ -40,34 +39,20 @@ def run_all(
     only_cached: bool = False,
 ) -> Results:
     """Measure every point and seed that the cache does not hold; real runs last and one at a time."""
+
+    def is_real(point: Point) -> bool:
+        return point.kind == "real"
+
     return collect(
         points,
         lambda _: cache,
         lambda point, seed: cache_key(datasets[point.data], point, seed, key_bits),
-        lambda left: _measured(datasets, left, key_bits, processes),
+        lambda left: in_processes(left, partial(_attempt, datasets, key_bits), processes, is_real),
         say,
         only_cached=only_cached,
-        always=lambda point: point.kind == "real",
+        always=is_real,
     )
 
 
-def _measured(
-    datasets: Mapping[str, Dataset], left: Sequence[Work], key_bits: int, processes: int
-) -> Iterator[tuple[Work, Values | str]]:
-    here = [work for work in left if work[0].kind == "real"]
-    apart = [work for work in left if work[0].kind != "real"]
-    if processes > 1 and apart:
-        with ProcessPoolExecutor(processes) as pool:
-            futures = {pool.submit(_attempt, datasets[work[0].data], *work, key_bits): work for work in apart}
-            try:
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
-            finally:
-                pool.shutdown(cancel_futures=True)  # when cut off, at once and not after all that is queued
-        apart = []
-    for work in apart + here:
-        yield work, _attempt(datasets[work[0].data], *work, key_bits)
-
-
-def _attempt(dataset: Dataset, point: Point, seed: int, key_bits: int) -> Values | str:
-    return attempt(lambda: measure(dataset, point, seed, key_bits))
+def _attempt(datasets: Mapping[str, Dataset], key_bits: int, point: Point, seed: int) -> Values | str:
+    return attempt(lambda: measure(datasets[point.data], point, seed, key_bits))

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from benchmarks.datasets import Dataset, load
+from benchmarks.datasets import Dataset, load, split_table
 from benchmarks.in_process import InProcessSession
 from benchmarks.multi_party.points import MAJORITY, REAL_ROWS, TASKS, VARIANTS, VIEWS, Point
 from benchmarks.utility import hold_out, majority_error, misclassification
@@ -25,7 +24,6 @@ from common.schema import parse_schema
 from common.statistics import NoisyTable
 from common.table import CodedTable, Column, read_table
 from deploy.simulate import Simulation, simulate
-from deploy.splitting import split_rows
 
 PATIENCE = 300.0  # seconds of a party's silence; many processes share few cores
 
@@ -47,17 +45,6 @@ def measure(dataset: Dataset, point: Point, seed: int, key_bits: int) -> dict[st
 def distances(real: CodedTable, synthetic: CodedTable) -> dict[str, float]:
     found = marginal_distances(real, synthetic, ways=(2, 3))
     return {"mean2": found["tvd2"], "largest2": found["tvd2_max"], "mean3": found.get("tvd3", float("nan"))}
-
-
-def split_table(table: CodedTable, parties: int, how: str, generator: np.random.Generator) -> list[CodedTable]:
-    """The rows of each party, by the rules of ``privity simulate`` (codes in the place of values)."""
-    frame = pd.DataFrame({"row": np.arange(table.rows)})
-    if how.startswith("by:"):
-        name = how.removeprefix("by:")
-        column = table.columns[table.schema.index(name)]
-        # Padded, since the rule sorts texts.
-        frame[name] = [f"{code:09}" for code in column.tolist()]
-    return [table.take(part["row"].to_numpy()) for part in split_rows(frame, parties, how, generator)]
 
 
 def learn(table: CodedTable, point: Point, generator: np.random.Generator) -> tuple[CodedTable, float]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from benchmarks.datasets import Dataset
-from benchmarks.markdown import table
+from benchmarks.markdown import not_measured, table
 from benchmarks.multi_party import tables, wire
 from benchmarks.multi_party.cache import Results
 from benchmarks.multi_party.points import CURVE, FIGURE_5, IN_BITS, MIDDLE, RIVALS, VARIANTS, Plan
@@ -76,7 +76,7 @@ def document(
     for name in names:
         for measure, title in tables.MEASURES.items():
             lines += ["", f"{name}, {title}:", *tables.whole_grid(results, name, measure, plan)]
-    lines += _failed(results)
+    lines += not_measured(results.failed)
     return "\n".join(lines) + "\n"
 
 
@@ -203,15 +203,3 @@ def _real(results: Results, names: Sequence[str], plan: Plan, pictures: Mapping[
 
 def _picture(pictures: Mapping[str, str], key: str) -> list[str]:
     return ["", f"![{key.replace('_', ' ')}]({FOLDER}/{pictures[key]})"] if key in pictures else []
-
-
-def _failed(results: Results) -> list[str]:
-    if not results.failed:
-        return []
-    lines = ["", "## Not measured", ""]
-    reasons: dict[str, list[str]] = {}
-    for (point, seed), reason in results.failed.items():
-        reasons.setdefault(reason, []).append(f"{point}, seed {seed}")
-    for reason, points in reasons.items():
-        lines.append(f"- {reason} ({len(points)}, first: {points[0]})")
-    return lines

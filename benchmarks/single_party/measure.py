@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import classifiers
 from benchmarks.cache import CODE, Cache, Results, Values, attempt, code_digest
 from benchmarks.datasets import Dataset, load
 from benchmarks.in_process import InProcessSession
-from benchmarks.single_party import baselines, classifiers
+from benchmarks.single_party import baselines
 from benchmarks.single_party.exact import PartlyExactSession
 from benchmarks.single_party.points import (
     ERM,
@@ -34,9 +35,9 @@ from common.evaluation.distance import marginal_distances
 from common.models.bayesian_network import BayesianNetwork
 from common.table import CodedTable
 
-BASELINE_CODE = ("common/privacy", "benchmarks/utility.py", *(
-    f"benchmarks/single_party/{file}.py" for file in ("baselines", "classifiers")
-))  # fmt: skip
+BASELINE_CODE = (
+    "common/privacy", *(f"benchmarks/{file}.py" for file in ("utility", "classifiers", "single_party/baselines"))
+)  # fmt: skip
 MODEL_CODE = (*CODE, "benchmarks/utility.py", "benchmarks/single_party/exact.py")
 MODELS = ("whole", "held out")
 

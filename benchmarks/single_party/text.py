@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 
 from benchmarks.cache import Results
-from benchmarks.markdown import table
+from benchmarks.classifiers import HUBER, REGULARISATIONS
+from benchmarks.markdown import not_measured, table
 from benchmarks.series import Series, of_series
 from benchmarks.single_party import tables
-from benchmarks.single_party.classifiers import HUBER, REGULARISATIONS
 from benchmarks.single_party.measure import digest_of
 from benchmarks.single_party.points import (
     IN_BITS,
@@ -144,7 +144,7 @@ def document(
     lines += ["", "## Seconds of a fit", "", "All rows, one core; other work may have run beside."]
     for name in data:
         lines += ["", f"{name}:", *tables.seconds(results, name, plan)]
-    return "\n".join([*lines, *_methods(), *_failed(results)]) + "\n"
+    return "\n".join([*lines, *_methods(), *not_measured(results.failed)]) + "\n"
 
 
 def _head(data: Mapping[str, CodedTable], plan: Plan, command: str) -> list[str]:
@@ -191,7 +191,11 @@ def _section(results: Results[Point], found: list[Series[Point]], picture: str |
     lines = ["", f"![{found[0].title}]({FOLDER}/{picture})"] if picture else []
     for series in found:
         if series.values(results):
-            lines += ["", f"{series.title}, {series.y_label}:", *of_series(results, series)]
+            lines += [
+                "",
+                f"{series.title}, {series.y_label}:",
+                *of_series(results, series, 2 if series.y_label == "bits" else 3),
+            ]
     return lines
 
 
@@ -204,10 +208,3 @@ def _methods() -> list[str]:
         for name, method in METHODS.items()
     ]  # fmt: skip
     return ["", "## Settings", *table(["name", "algorithm", "settings", "without noise (not private)"], rows)]
-
-
-def _failed(results: Results[Point]) -> list[str]:
-    if not results.failed:
-        return []
-    lines = [f"- {point}, seed {seed}: {reason}" for (point, seed), reason in results.failed.items()]
-    return ["", "## Not measured", "", *lines]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from benchmarks.cache import Cache, code_digest
-from benchmarks.datasets import LARGE_SHARE, Dataset
+from benchmarks.datasets import LARGE_SHARE, Dataset, split_table
 from benchmarks.markdown import spread, standard_errors_apart
 from benchmarks.multi_party import tables, wire
 from benchmarks.multi_party.__main__ import command_of, parse, plan_of
 from benchmarks.multi_party.cache import Results, cache_key, run_all
-from benchmarks.multi_party.measure import in_bits, measure, measure_views, pair_counts, split_table
+from benchmarks.multi_party.measure import in_bits, measure, measure_views, pair_counts
 from benchmarks.multi_party.points import (
     IN_BITS,
     MAJORITY,

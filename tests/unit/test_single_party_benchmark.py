@@ -8,9 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from benchmarks import classifiers
 from benchmarks.cache import Cache, Results
 from benchmarks.datasets import Dataset
-from benchmarks.single_party import baselines, classifiers, measure, tables
+from benchmarks.single_party import baselines, measure, tables
 from benchmarks.single_party.__main__ import KINDS, PACKAGE, main, plan_of
 from benchmarks.single_party.exact import NO_NOISE, PartlyExactSession
 from benchmarks.single_party.points import (
