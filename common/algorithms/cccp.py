@@ -1,9 +1,10 @@
 """OptimalMerging by a relaxed programme and the concave-convex procedure, solved with cvxpy.
 
-Source: JTree (Chen, Xiao, Zhang, Xu, KDD 2015), section 4.2, problems 6 to 8. Deviations:
+Source: JTree (Chen, Xiao, Zhang, Xu, KDD 2015), section 4.2, problems 7 and 8. Deviations:
 
 - The printed size of a cluster, ``prod p_i^z_ik / prod c_a^(sum_j z_jk o_aj - 1)``, is the product of all attributes'
-  sizes whatever z is (the exponents of each c_a add up to 1), so that the printed programme prefers nothing. Here an
+  sizes whatever z is (the exponents of each c_a add up to 1), so that the printed programme prefers nothing but
+  clusters that are far apart. Here an
   attribute is in a cluster as far as any of its cliques is: ``u_ak = max_j z_jk o_aj``, which is convex and exact for
   whole z.
 - The paper goes through all numbers of clusters; here those near the start's, as each takes a series of solutions.

@@ -58,40 +58,101 @@ def check_cliques(cliques: Sequence[Marginal], schema: Schema) -> None:
 
 def merge_greedily(cliques: Sequence[Marginal], domain: Sequence[int]) -> Clusters:
     """From all cliques apart to one cluster, each time the merge of least variance; the best on the way, improved."""
-    current: list[Cluster] = [(clique,) for clique in sorted(cliques)]
-    best = tuple(current)
-    while len(current) > 1:
-        merged = []
-        for i, j in combinations(range(len(current)), 2):
-            rest = [c for k, c in enumerate(current) if k not in (i, j)]
-            candidate = [*rest, tuple(sorted(current[i] + current[j]))]
-            if fits(candidate, domain):
-                merged.append(candidate)
-        if not merged:
-            break
-        current = min(merged, key=lambda clusters: total_variance(clusters, domain))
-        best = min(best, tuple(current), key=lambda clusters: total_variance(clusters, domain))
+    work = _Merging([(clique,) for clique in sorted(cliques)], domain)
+    best, least = work.clusters, work.variance
+    while work.merge():
+        if work.variance < least:
+            best, least = work.clusters, work.variance
     return descend(ordered(best), domain)
+
+
+class _Merging:
+    """Clusters that are joined two by two; the cells of joint tables are kept, so that a merge costs little.
+
+    With m tables given, their total variance is in proportion to the sum of (cliques of a cluster) times (its cells).
+    """
+
+    def __init__(self, clusters: Sequence[Cluster], domain: Sequence[int]) -> None:
+        self._domain = domain
+        self._clusters = list(clusters)
+        self._cells = [table_cells(attributes_of(cluster), domain) for cluster in clusters]
+        self._joint = {pair: self._cells_of(*pair) for pair in combinations(range(len(clusters)), 2)}
+        self._alive = list(range(len(clusters)))
+
+    @property
+    def clusters(self) -> Clusters:
+        return tuple(self._clusters[i] for i in self._alive)
+
+    @property
+    def variance(self) -> int:
+        return 8 * len(self._alive) ** 2 * sum(len(self._clusters[i]) * self._cells[i] for i in self._alive)
+
+    def merge(self) -> bool:
+        """Join the two whose joint table adds least; False if none fits, or one is left."""
+        total = sum(self._cells[i] for i in self._alive)
+        allowed = [
+            (self._added(i, j), i, j)
+            for i, j in combinations(self._alive, 2)
+            if self._joint[i, j] <= TABLE_CELLS
+            and total + self._joint[i, j] - self._cells[i] - self._cells[j] <= ROUND_CELLS
+        ]
+        if not allowed:
+            return False
+        _, i, j = min(allowed)
+        self._clusters[i] = tuple(sorted(self._clusters[i] + self._clusters[j]))
+        self._cells[i] = self._joint[i, j]
+        self._alive.remove(j)
+        for k in self._alive:
+            if k != i:
+                self._joint[min(i, k), max(i, k)] = self._cells_of(min(i, k), max(i, k))
+        return True
+
+    def _cells_of(self, i: int, j: int) -> int:
+        return table_cells(attributes_of(self._clusters[i] + self._clusters[j]), self._domain)
+
+    def _added(self, i: int, j: int) -> int:
+        mine, theirs = len(self._clusters[i]), len(self._clusters[j])
+        return (mine + theirs) * self._joint[i, j] - mine * self._cells[i] - theirs * self._cells[j]
 
 
 def descend(clusters: Clusters, domain: Sequence[int]) -> Clusters:
     """Move one clique at a time, to another cluster or one of its own, as long as the variance falls."""
     best = clusters
-    while True:
-        nearer = min(_moves(best, domain), key=lambda move: total_variance(move, domain), default=best)
-        if total_variance(nearer, domain) >= total_variance(best, domain):
-            return best
+    while (nearer := _best_move(best, domain)) is not None:
         best = nearer
+    return best
 
 
-def _moves(clusters: Clusters, domain: Sequence[int]) -> Iterator[Clusters]:
+def _best_move(clusters: Clusters, domain: Sequence[int]) -> Clusters | None:
+    """The best clusters one move away; None if none are better. A move changes two terms of the sum only."""
+    cells = [table_cells(attributes_of(cluster), domain) for cluster in clusters]
+    total = sum(cells)
+    terms = sum(len(cluster) * size for cluster, size in zip(clusters, cells, strict=True))
+    least, best = total_variance(clusters, domain), None
     for place, source in enumerate(clusters):
-        others = [c for k, c in enumerate(clusters) if k != place]
         for clique in source:
             left = tuple(c for c in source if c != clique)
-            kept = [*others, left] if left else others
-            moves = [[*kept, (clique,)], *([*kept[:k], (*kept[k], clique), *kept[k + 1 :]] for k in range(len(others)))]
-            yield from (ordered(move) for move in moves if fits(move, domain))
+            kept = table_cells(attributes_of(left), domain) if left else 0
+            without = terms - len(source) * cells[place] + len(left) * kept
+            tables = len(clusters) - (not left)
+            own = table_cells(clique, domain)
+            moves = [(8 * (tables + 1) ** 2 * (without + own), -1, own, own)]
+            for k, other in enumerate(clusters):
+                if k != place:
+                    joint = table_cells(attributes_of((*other, clique)), domain)
+                    sum_ = without + (len(other) + 1) * joint - len(other) * cells[k]
+                    moves.append((8 * tables**2 * sum_, k, joint, joint - cells[k]))
+            for variance, k, joint, more in moves:
+                within = joint <= TABLE_CELLS and total - cells[place] + kept + more <= ROUND_CELLS
+                if variance < least and (k < 0 or within):
+                    least, best = variance, _moved(clusters, place, left, clique, k)
+    return best
+
+
+def _moved(clusters: Clusters, place: int, left: Cluster, clique: Marginal, target: int) -> Clusters:
+    """The clusters with ``clique`` moved from ``place``, where ``left`` stays, to ``target`` (-1: one of its own)."""
+    new = [(*c, clique) if k == target else c for k, c in enumerate(clusters) if k != place]
+    return ordered([*new, *([left] if left else []), *([(clique,)] if target < 0 else [])])
 
 
 def merge_exactly(cliques: Sequence[Marginal], domain: Sequence[int]) -> Clusters:

@@ -7,7 +7,7 @@ Source: Chen, Xiao, Zhang, Xu, "Differentially Private High-Dimensional Data Pub
   threshold mechanism is not differentially private.
 - First the edges of a forest are drawn, then those that close triangles and keep the graph chordal, as far as the
   clique tables stay useful (PrivBayes, TODS 2017, definition 4.7).
-- The draws get what they need, from 1/10 to 3/10 of epsilon; the paper's .05 or .1 of any epsilon are near it.
+- The draws get what those of a forest need, from 1/10 to 3/10 of epsilon; the paper takes .05 or .1 of any epsilon.
 - 1-way tables have a part of the budget of their own, and the cliques' tables are shrunk by their noise:
   see common/algorithms/parameters.py.
 
@@ -26,7 +26,13 @@ from typing import Any
 import networkx as nx
 
 from common.algorithms.clusters import attributes_of, check_cliques
-from common.algorithms.dependency_graph import check_all_pairs, decomposable_edges, draw_edges, plan_edges
+from common.algorithms.dependency_graph import (
+    LARGEST_CLIQUE,
+    check_all_pairs,
+    decomposable_edges,
+    draw_edges,
+    plan_edges,
+)
 from common.algorithms.junction_tree import junction_tree, maximal_cliques, triangulate
 from common.algorithms.optimal_merging import optimal_clusters
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
@@ -38,7 +44,6 @@ from common.protocol.session import Session
 from common.schema import Schema
 
 STRUCTURE = "dependency graph"
-LARGEST_CLIQUE = 8
 CLUSTERS = ("optimal", "apart")
 
 
@@ -49,7 +54,7 @@ class Settings:
     Attributes:
         strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
         edges: their number itself, in its place.
-        beta: part of epsilon for the draws; by default what they need, from 1/10 to 3/10.
+        beta: part of epsilon for the draws; by default what those of a forest need, from 1/10 to 3/10.
         theta: usefulness of the tables of cliques of more than two attributes.
         largest_clique: most attributes of a clique.
         clusters: tables of the ``optimal`` clusters of cliques, or of all cliques ``apart``.
@@ -59,7 +64,7 @@ class Settings:
     edges: int | None = None
     beta: Fraction | None = None
     theta: Fraction = Fraction(2)
-    largest_clique: int = 6
+    largest_clique: int = 10
     clusters: str = "optimal"
 
     @classmethod
@@ -96,7 +101,9 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE)
     beta = chosen.beta or part_for_draws("R", len(attributes) - 1, epsilon, session.rows)
     draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
-    plan = plan_edges(schema.domain, session.rows, tables, chosen.theta, chosen.strength, chosen.largest_clique)
+    plan = plan_edges(
+        schema.domain, session.rows, tables, chosen.theta, chosen.strength, chosen.largest_clique, chosen.edges
+    )
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
     graph.add_edges_from(
@@ -104,7 +111,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
             session,
             STRUCTURE,
             draws,
-            chosen.edges or plan.edges,
+            plan.edges,
             attributes,
             lambda graph: decomposable_edges(graph, schema.domain, plan.cells, chosen.largest_clique),
         )

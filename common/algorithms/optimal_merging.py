@@ -7,7 +7,6 @@ paper solves a relaxed programme; here exact enumeration serves few cliques, and
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from collections.abc import Sequence
 
@@ -34,17 +33,12 @@ def optimal_clusters(cliques: Sequence[Marginal], domain: Sequence[int]) -> Clus
     greedy = merge_greedily(cliques, domain)
     if len(cliques) > CCCP_CLIQUES:
         return greedy
-    if not has_cccp():
+    try:
+        from common.algorithms.cccp import merge_by_cccp
+    except ImportError:
         _log.warning(
-            "cvxpy is not installed (it comes with privity[jtree]): cliques are joined greedily, and tables may carry "
-            "a little more noise; docs/algorithms/jtree.md says how much"
+            "cvxpy cannot be imported (it comes with privity[jtree]): cliques are joined greedily, and tables may "
+            "carry a little more noise; docs/algorithms/jtree.md says how much"
         )
         return greedy
-    from common.algorithms.cccp import merge_by_cccp
-
     return merge_by_cccp(cliques, domain, greedy)
-
-
-def has_cccp() -> bool:
-    """Whether the relaxed programme can be solved: cvxpy comes with the extra ``jtree``."""
-    return importlib.util.find_spec("cvxpy") is not None

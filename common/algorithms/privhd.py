@@ -6,11 +6,12 @@ or changed for soundness:
 
 - The high-pass filter compares noisy scores with the threshold: R of noisy tables of all pairs, less what noise alone
   shows, and charged. A filter on exact scores gives away rows (privacy.md, section 7). Where these tables would
-  drown, by public numbers, there is no filter, and its part goes to the tables. What it opened serves the
+  drown, by public numbers, there is no filter, and its part goes to draws and tables. What it opened serves the
   parameters too.
 - Noise has the scale 2m/epsilon for m tables; the printed m/epsilon is for added or removed rows.
 - How many edges are drawn follows from public numbers (``dependency_graph.plan_edges``).
-- An edge that would make a clique's table useless is left out again after it was drawn, the last drawn first.
+- An edge that would make a clique's table useless is left out again after it was drawn; they are tried in the
+  order in which they were drawn.
 - 1-way tables and shrinking as in common/algorithms/parameters.py.
 
 Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
@@ -31,8 +32,15 @@ import networkx as nx
 
 from common.algorithms.association import noisy_association
 from common.algorithms.clusters import check_cliques
-from common.algorithms.dependency_graph import Pair, check_all_pairs, draw_edges, plan_edges
-from common.algorithms.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
+from common.algorithms.dependency_graph import LARGEST_CLIQUE, Pair, check_all_pairs, draw_edges, plan_edges
+from common.algorithms.junction_tree import (
+    eliminate,
+    is_useful,
+    junction_tree,
+    keeps_apart,
+    maximal_cliques,
+    table_cells,
+)
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
 from common.algorithms.settings import SettingsReader
 from common.algorithms.structure import part_for_draws
@@ -59,6 +67,7 @@ class Settings:
         threshold: R that a pair's noisy score must reach to be a candidate.
         strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
         theta: usefulness of the clique tables, and of the filter's.
+        largest_clique: most attributes of a clique.
     """
 
     filter: str = "useful"
@@ -66,6 +75,7 @@ class Settings:
     threshold: Fraction = Fraction(1, 50)
     strength: Fraction = Fraction(1, 10)
     theta: Fraction = Fraction(2)
+    largest_clique: int = 10
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
@@ -78,6 +88,7 @@ class Settings:
             threshold=reader.weight("threshold", default.threshold),
             strength=reader.weight("strength", default.strength),
             theta=reader.weight("theta", default.theta),
+            largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
         )
         reader.finish()
         return read
@@ -99,14 +110,15 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE)
     filtering, draws, tables = _split(chosen, epsilon, session.rows, schema)
     candidates, opened = await _filter(session, filtering, chosen.threshold)
-    plan = plan_edges(schema.domain, session.rows, tables, chosen.theta, chosen.strength, len(attributes))
+    plan = plan_edges(schema.domain, session.rows, tables, chosen.theta, chosen.strength, chosen.largest_clique)
 
     def left(graph: nx.Graph) -> list[Pair]:
         return [pair for pair in candidates if not graph.has_edge(*pair)]
 
     edges = await draw_edges(session, NETWORK, draws, min(plan.edges, len(candidates)), attributes, left)
-    cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, plan.cells))
-    bigger = bigger_cliques(cliques, schema.domain, plan.cells)
+    limits = plan.cells, chosen.largest_clique
+    cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, *limits))
+    bigger = bigger_cliques(cliques, schema.domain, *limits)
     check_cliques(bigger, schema)
     return await learn_cliques(session, junction_tree(bigger), bigger, opened, tables, plan.share)
 
@@ -135,22 +147,33 @@ async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> t
 
 
 def useful_triangulation(
-    attributes: Sequence[int], edges: Sequence[Pair], domain: Sequence[int], cells: int
+    attributes: Sequence[int], edges: Sequence[Pair], domain: Sequence[int], cells: int, largest: int
 ) -> nx.Graph:
-    """The edges in their order as far as all cliques of more than two attributes have at most ``cells``; chordal."""
+    """A chordal graph with the edges, tried in their order; without each one that a useless clique would come with.
+
+    An edge that leaves the graph chordal needs no triangulation, which is most of the time.
+    """
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
-    chordal = graph
-    for edge in edges:
-        trial = graph.copy()
-        trial.add_edge(*edge)
-        triangulated = triangulate(trial, domain)
-        if all(len(c) <= 2 or table_cells(c, domain) <= cells for c in maximal_cliques(triangulated)):
-            graph, chordal = trial, triangulated
+    chordal = graph.copy()
+    for a, b in edges:
+        shared = set(nx.common_neighbors(chordal, a, b))
+        if chordal.has_edge(a, b):
+            graph.add_edge(a, b)
+        elif keeps_apart(chordal, shared, a, b):
+            if is_useful((a, b, *shared), domain, cells, largest):
+                graph.add_edge(a, b)
+                chordal.add_edge(a, b)
+        else:
+            trial = graph.copy()
+            trial.add_edge(a, b)
+            triangulated = eliminate(trial, domain, lambda clique: is_useful(clique, domain, cells, largest))
+            if triangulated is not None:
+                graph, chordal = trial, triangulated
     return chordal
 
 
-def bigger_cliques(cliques: Sequence[Marginal], domain: Sequence[int], cells: int) -> list[Marginal]:
+def bigger_cliques(cliques: Sequence[Marginal], domain: Sequence[int], cells: int, largest: int) -> list[Marginal]:
     """Neighbours in the junction tree joined as long as the noise of all tables falls: m^2 times their cells.
 
     The paper's error of m tables is in proportion to that. Joined neighbours are a clique of a larger chordal
@@ -164,7 +187,7 @@ def bigger_cliques(cliques: Sequence[Marginal], domain: Sequence[int], cells: in
             if parent is not None:
                 joint = tuple(sorted({*tree.cliques[child], *tree.cliques[parent]}))
                 rest = [c for c in current if not set(c) <= set(joint)]
-                if table_cells(joint, domain) <= cells:
+                if is_useful(joint, domain, cells, largest):
                     joins.append(sorted([*rest, joint]))
         best = min(joins, key=lambda some: _noise(some, domain), default=current)
         if _noise(best, domain) >= _noise(current, domain):

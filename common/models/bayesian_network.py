@@ -17,6 +17,7 @@ from common.derived import DerivedAttributes
 from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.models.conditionals import draw
+from common.models.weights import check_weights, read_weights
 from common.schema import Schema
 from common.statistics import AttributeParentPair
 from common.table import CodedTable, code_type
@@ -50,10 +51,7 @@ class BayesianNetwork:
         for node in nodes:
             if len(set(node.pair.marginal)) != len(node.pair.marginal):
                 raise ValueError("a node names an attribute twice")
-            if node.weights.shape != tuple(derived.domain[a] for a in node.pair.marginal):
-                raise ValueError("a node's table does not have the shape of its attributes' domains")
-            if not (np.isfinite(node.weights).all() and (node.weights >= 0).all()):
-                raise ValueError("a node's table has a negative or infinite weight")
+            check_weights(node.weights, tuple(derived.domain[a] for a in node.pair.marginal))
             for parent in node.pair.parents:
                 needed = (parent,) if parent in by_attribute else sources[derived.base[parent]]
                 graph.add_edges_from((source, node.pair.attribute) for source in needed)
@@ -123,7 +121,7 @@ class BayesianNetwork:
             nodes = [
                 Node(
                     AttributeParentPair(index(n["attribute"]), tuple(index(p) for p in n["parents"])),
-                    np.asarray(n["weights"], dtype=np.float64),
+                    read_weights(n["weights"]),
                 )
                 for n in document["nodes"]
             ]

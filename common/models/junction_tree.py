@@ -16,6 +16,7 @@ import numpy as np
 from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.models.conditionals import draw
+from common.models.weights import check_weights, read_weights
 from common.schema import Schema
 from common.statistics import Marginal
 from common.table import CodedTable, code_type
@@ -41,28 +42,27 @@ class JunctionTreeModel:
     """Cliques in an order in which each finds the attributes of its separator drawn, and draws others.
 
     Raises:
-        ValueError: an attribute of the schema that is not drawn or drawn twice, a separator that is not within
-            an earlier clique, or weights of a wrong shape.
+        ValueError: an attribute of the schema that is not drawn or drawn twice, a clique that draws none, a separator
+            that is not within an earlier clique, or what are no weights.
     """
 
     def __init__(self, schema: Schema, cliques: Sequence[Clique]) -> None:
-        drawn: list[int] = []
-        for place, clique in enumerate(cliques):
-            members = set(clique.attributes)
-            if len(members) != len(clique.attributes) or not members <= set(range(len(schema.attributes))):
-                raise ValueError("a clique names an attribute twice, or one that the schema does not have")
-            earlier = (set(before.attributes) for before in cliques[:place])
-            if not set(clique.separator) <= members or not any(
-                set(clique.separator) <= known for known in (set(), *earlier)
-            ):
-                raise ValueError("a separator is not within its clique and an earlier one")
-            if clique.weights.shape != tuple(schema.domain[a] for a in clique.attributes):
-                raise ValueError("a clique's table does not have the shape of its attributes' domains")
-            if not (np.isfinite(clique.weights).all() and (clique.weights >= 0).all()):
-                raise ValueError("a clique's table has a negative or infinite weight")
-            drawn += clique.new
-        if sorted(drawn) != list(range(len(schema.attributes))):
+        everything = set(range(len(schema.attributes)))
+        if sorted(a for clique in cliques for a in clique.new) != sorted(everything):
             raise ValueError("a junction tree draws each attribute exactly once")
+        if not all(clique.new for clique in cliques):
+            raise ValueError("a clique draws no attribute")
+        earlier: list[set[int]] = [set()]
+        for clique in cliques:
+            members, separator = set(clique.attributes), set(clique.separator)
+            if len(members) != len(clique.attributes) or not members <= everything:
+                raise ValueError("a clique names an attribute twice, or one that the schema does not have")
+            if len(separator) != len(clique.separator):
+                raise ValueError("a separator names an attribute twice")
+            if not separator <= members or not any(separator <= known for known in earlier):
+                raise ValueError("a separator is not within its clique and an earlier one")
+            check_weights(clique.weights, tuple(schema.domain[a] for a in clique.attributes))
+            earlier.append(members)
         self.schema = schema
         self.cliques = tuple(cliques)
 
@@ -78,8 +78,6 @@ class JunctionTreeModel:
         domain = self.schema.domain
         columns: dict[int, np.ndarray] = {}
         for clique in self.cliques:
-            if not clique.new:
-                continue
             axes = [clique.attributes.index(a) for a in (*clique.new, *clique.separator)]
             weights = clique.weights.transpose(axes).reshape(math.prod(domain[a] for a in clique.new), -1)
             given = np.zeros(rows, dtype=np.int64)
@@ -117,7 +115,7 @@ class JunctionTreeModel:
                 Clique(
                     tuple(schema.index(name) for name in c["attributes"]),
                     tuple(schema.index(name) for name in c["separator"]),
-                    np.asarray(c["weights"], dtype=np.float64),
+                    read_weights(c["weights"]),
                 )
                 for c in document["cliques"]
             ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -65,10 +66,14 @@ def small_tables(world: int, setting: Setting, attributes: int) -> dict[str, Cod
     return tables
 
 
+ALL_PHASES: dict[str, dict[str, Any]] = {"dp-subn": {"frontier": "always"}, "privhd": {"filter": "always"}}
+"""Settings with which a run has all phases that there are."""
+
+
 def whole_run(algorithm: str, setting: Setting, attributes: int, epsilon: Fraction, runs: int, quick: int) -> Subject:
     """Enrolment, every phase, every opening and every choice of one run, charged to the ledgers."""
     worlds = [small_tables(world, setting, attributes) for world in (0, 1)]
-    settings = {"frontier": "always"} if algorithm == "dp-subn" else {}  # all phases that there are
+    settings = ALL_PHASES.get(algorithm, {})
 
     def sample(world: int, count: int, source: Source) -> Seen:
         views: dict[str, list[list[float]]] = {name: [] for name in setting.observers()}
@@ -142,4 +147,6 @@ def run_subjects() -> list[Subject]:
         whole_run("dp-subn", Setting((3, 3, 4, 4), 2, 3), 2, eight, 250, 0),
         whole_run("one-way", Setting((3, 4), 1, 1), 2, Fraction(4), 1_000, 0),
         whole_run("privbayes", Setting((4, 5), 1, 0), 3, eight, 300, 0),
+        whole_run("jtree", Setting((4, 5), 1, 0), 3, eight, 300, 0),
+        whole_run("privhd", Setting((3, 4, 5), 2, 1), 3, eight, 300, 0),
     ]

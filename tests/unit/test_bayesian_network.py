@@ -181,6 +181,7 @@ def changed(**first_node):
         changed(weights=[1, -2, 3]),
         changed(weights=[None, 1, 2]),
         changed(weights=["a", "b", "c"]),
+        changed(weights=["1", "2", "3"]),
         changed(weights=[{}, {}, {}]),
         changed(weights=[10**400, 1, 1]),
     ],

@@ -1,11 +1,11 @@
 """OptimalMerging: goldens of the paper, methods against exact enumeration, limits."""
 
-import random
 import sys
+from itertools import combinations
 
-import networkx as nx
 import pytest
 
+from benchmarks.junction_tree.merging import GOLDENS, random_chordal
 from common.algorithms import clusters, optimal_merging
 from common.algorithms.clusters import (
     attributes_of,
@@ -14,21 +14,15 @@ from common.algorithms.clusters import (
     merge_greedily,
     total_variance,
 )
-from common.algorithms.junction_tree import maximal_cliques, triangulate
 from common.algorithms.optimal_merging import optimal_clusters
 from common.errors import PrivityError
 
-EXAMPLE = [(1, 2), (2, 3, 4), (3, 4, 5), (4, 6)]
-SIZES = [0, 2, 2, 3, 4, 3, 2]
+EXAMPLE, SIZES = GOLDENS["Example 2"]
 
 
 def chordal(seed):
-    """Cliques of a random chordal graph of 5 to 9 attributes, and their sizes."""
-    generator = random.Random(seed)
-    nodes = generator.randint(5, 9)
-    domain = [generator.randint(2, 6) for _ in range(nodes)]
-    graph = nx.gnp_random_graph(nodes, 0.3, seed=seed)
-    return maximal_cliques(triangulate(graph, domain)), domain
+    """Of 5 to 9 attributes."""
+    return random_chordal(seed, most=9)
 
 
 def test_the_example_of_the_paper():
@@ -53,6 +47,41 @@ def test_every_method_puts_each_clique_in_one_cluster_and_exact_is_best(seed):
     exact, greedy = (total_variance(some, domain) for some in found)
     assert exact <= greedy <= total_variance([(c,) for c in cliques], domain)
     assert optimal_clusters(cliques, domain) == found[0]
+
+
+def moves(found):
+    """Every way to move one clique elsewhere."""
+    for place, source in enumerate(found):
+        rest = [c for k, c in enumerate(found) if k != place]
+        for clique in source:
+            left = [tuple(c for c in source if c != clique)] if len(source) > 1 else []
+            yield [*rest, *left, (clique,)]
+            for k in range(len(rest)):
+                yield [*rest[:k], (*rest[k], clique), *rest[k + 1 :], *left]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_move_and_merge_are_those_of_brute_force(seed):
+    cliques, domain = chordal(seed)
+    start = clusters.ordered([(clique,) for clique in cliques])
+    for some in (start, clusters.ordered([tuple(cliques[:2]), *((c,) for c in cliques[2:])])):
+        least = min((total_variance(move, domain) for move in moves(some)), default=0)
+        found = clusters._best_move(some, domain)
+        if found is None:
+            assert least >= total_variance(some, domain)
+        else:
+            assert total_variance(found, domain) == least < total_variance(some, domain)
+    work = clusters._Merging(list(start), domain)
+    current = list(start)
+    while len(current) > 1:
+        merges = [
+            [*(c for k, c in enumerate(current) if k not in (i, j)), current[i] + current[j]]
+            for i, j in combinations(range(len(current)), 2)
+        ]
+        assert work.merge()
+        current = list(work.clusters)
+        assert work.variance == total_variance(current, domain) == min(total_variance(m, domain) for m in merges)
+    assert not work.merge()
 
 
 def test_the_relaxed_programme_is_never_worse_than_greedy():
@@ -86,9 +115,8 @@ def test_without_cvxpy_many_cliques_are_merged_greedily_and_it_is_said(monkeypat
     cliques = [(a, a + 1) for a in range(12)]
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     monkeypatch.setitem(sys.modules, "common.algorithms.cccp", None)
-    monkeypatch.setattr(optimal_merging, "has_cccp", lambda: False)
     assert optimal_clusters(cliques, [2] * 13) == merge_greedily(cliques, [2] * 13)
-    assert "cvxpy is not installed" in caplog.text
+    assert "cvxpy cannot be imported" in caplog.text
     caplog.clear()
     # Few are enumerated, and for many the programme takes too long: nothing is lost.
     for count in (optimal_merging.EXACT_CLIQUES, optimal_merging.CCCP_CLIQUES + 1):

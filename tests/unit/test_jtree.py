@@ -1,6 +1,7 @@
 """JTree and PrivHD: what they cost, which graphs they draw, and what their models say."""
 
 import asyncio
+import math
 from fractions import Fraction
 from itertools import combinations
 
@@ -11,18 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.in_process import InProcessSession
-from common.algorithms import ALGORITHMS, dependency_graph, privhd
+from common.algorithms import ALGORITHMS, privhd
 from common.algorithms.dependency_graph import (
     decomposable_edges,
     draw_edges,
-    largest_number_of_edges,
+    most_cells,
+    most_edges,
     plan_edges,
     visible_edges,
 )
 from common.algorithms.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
+from common.algorithms.parameters import PAIR_SHARE, PARAMETERS, learn_cliques
 from common.algorithms.privhd import bigger_cliques, useful_triangulation
 from common.errors import PrivityError, ProblemsFound
 from common.evaluation.distance import marginal_distances
+from common.protocol.limits import ROUND_CELLS, TABLE_CELLS
 from common.schema import parse_schema
 from common.table import CodedTable
 from tests.unit.test_junction_tree import graphs
@@ -115,19 +119,152 @@ def test_what_is_drawn_when_nothing_is_allowed_any_more_is_paid_for_and_not_used
     assert session.releases[0].ledger.spent() == 1
 
 
-@given(st.integers(1, 30), st.integers(2, 9))
-def test_the_largest_number_of_edges_is_that_of_a_full_chordal_graph(attributes, clique):
+@given(st.integers(1, 30), st.integers(2, 9), st.integers(2, 5))
+def test_most_edges_are_those_of_a_full_chordal_graph(attributes, clique, size):
     graph = nx.Graph()
     graph.add_nodes_from(range(attributes))
     graph.add_edges_from((a, b) for a, b in combinations(range(attributes), 2) if b - a < clique)
-    assert nx.number_of_edges(graph) == largest_number_of_edges(attributes, clique)
+    assert nx.number_of_edges(graph) == most_edges([size] * attributes, 10**9, clique)
+    assert nx.number_of_edges(graph) == most_edges([size] * attributes, size**clique, 30)
 
 
-@given(st.lists(st.integers(2, 40), min_size=2, max_size=12), st.fractions(Fraction(1, 100), 100))
-def test_more_epsilon_never_means_fewer_edges(domain, epsilon):
-    plans = [plan_edges(domain, 5000, e, Fraction(2), Fraction(1, 10), 6) for e in (epsilon, 3 * epsilon)]
-    assert 1 <= plans[0].edges <= plans[1].edges
+@given(st.lists(st.integers(2, 9), min_size=1, max_size=9), st.integers(1, 2000), st.integers(2, 6))
+def test_most_edges_can_be_drawn(domain, cells, clique):
+    """Joined to the smallest attributes before it, each attribute finds a place: all candidates, none left over."""
+    by_size = sorted(domain)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(domain)))
+    for place in range(1, len(domain)):
+        for other in range(place):
+            trial = (*range(other + 1), place)
+            if len(trial) == 2 or (len(trial) <= clique and table_cells(trial, by_size) <= cells):
+                graph.add_edge(other, place)
+    assert nx.is_chordal(graph)
+    assert nx.number_of_edges(graph) == most_edges(domain, cells, clique)
+
+
+@given(
+    st.lists(st.integers(2, 40), min_size=2, max_size=12),
+    st.fractions(Fraction(1, 100), 100),
+    st.fractions(Fraction(1, 10), 8),
+    st.fractions(Fraction(1, 100), 1),
+    st.integers(2, 12),
+)
+def test_more_epsilon_never_means_fewer_edges(domain, epsilon, theta, strength, largest):
+    plans = [plan_edges(domain, 5000, e, theta, strength, largest) for e in (epsilon, 3 * epsilon)]
+    assert 1 <= plans[0].edges <= plans[1].edges <= math.comb(len(domain), 2)
     assert 0 < plans[0].share <= plans[1].share < 1
+
+
+def test_the_share_of_the_tables_follows_from_the_edges_that_are_asked_for():
+    plans = [plan_edges([2] * 50, 2000, Fraction(1), Fraction(2), Fraction(1, 10), 6, edges) for edges in (7, 49, 60)]
+    assert [plan.edges for plan in plans] == [7, 49, 60]
+    assert plans[0].share < plans[1].share == plans[2].share == PAIR_SHARE
+
+
+@pytest.mark.parametrize("domain", [[5] * 54, [2] * 300, [1000] * 5, [1448] * 4, [600, 600, 600, 2, 2]])
+def test_cliques_of_the_most_cells_fit_into_a_round_whatever_the_graph(domain):
+    """All wide cliques at the limit, and the heaviest pairs besides."""
+    limit = most_cells(domain)
+    pairs = sorted((a * b for a, b in combinations(domain, 2)), reverse=True)[: len(domain)]
+    assert len(domain) * limit + sum(pairs) <= ROUND_CELLS
+    assert 0 < limit <= TABLE_CELLS
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_a_theta_that_allows_huge_tables_is_held_within_a_round(make_table, algorithm):
+    session, model = run([make_table([5] * 12, 500)], algorithm, Fraction(1), {"theta": "1/1000000"})
+    assert session.releases[0].ledger.spent() == 1
+    assert max(clique.weights.size for clique in model.cliques) <= most_cells([5] * 12)
+
+
+def chain(size, values, rows=3000):
+    """Each attribute repeats the one before in nine of ten rows: cells without rows, where noise is cut off."""
+    generator = np.random.default_rng(8)
+    columns = [generator.integers(0, values, rows)]
+    for _ in range(size - 1):
+        columns.append(np.where(generator.random(rows) < 0.9, columns[-1], generator.integers(0, values, rows)))
+    fields = [{"name": f"a{i}", "type": "integer", "categories": list(range(values))} for i in range(size)]
+    return CodedTable(parse_schema({"fields": fields}, "small"), tuple(c.astype(np.uint8) for c in columns))
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(2)])
+def test_a_clique_has_the_separator_of_the_one_that_it_hangs_from(algorithm, epsilon):
+    chosen = {"strength": "1", "largest_clique": 3, "theta": "1/4"}
+    _, model = run([chain(7, 3)], algorithm, epsilon, chosen)
+    drawn = {}
+    for clique in model.cliques:
+        shares = clique.weights / clique.weights.sum()
+        mine = shares.sum(axis=tuple(i for i, a in enumerate(clique.attributes) if a not in clique.separator))
+        for other, table in drawn.items():
+            if set(other) >= set(clique.separator):
+                theirs = table.sum(axis=tuple(i for i, a in enumerate(other) if a not in clique.separator))
+                assert mine == pytest.approx(theirs, abs=1e-6)
+        drawn[clique.attributes] = shares
+    assert epsilon < 1 or max(len(clique.separator) for clique in model.cliques) > 1
+
+
+def measured(session):
+    """The tables of more than one attribute that a run opened for its parameters."""
+    return {
+        table.attributes for phase, table in session.record.measured if phase == PARAMETERS and table.counts.ndim > 1
+    }
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_few_tables_get_little(algorithm):
+    """At an epsilon of few edges the 1-way tables get more than the others."""
+    session, _ = run([chain(12, 4)], algorithm, Fraction(1, 10), {"filter": "never"} if algorithm == "privhd" else {})
+    wide, *single = [cost.epsilon for cost in session.record.costs if cost.phase == PARAMETERS]
+    plan = plan_edges([4] * 12, 3000, wide + sum(single), Fraction(2), Fraction(1, 10), 10)
+    assert plan.edges < 11
+    assert wide == plan.share * (wide + sum(single)) < sum(single)
+
+
+def test_settings_of_jtree_decide_what_is_measured(make_table):
+    table = make_table([2] * 9, 20_000)
+    few, forest = (measured(run([table], "jtree", Fraction(1), {"edges": edges})[0]) for edges in (3, 8))
+    assert sum(len(t) - 1 for t in few) == 3
+    assert len(forest) <= 8
+    together, apart = (
+        run([table], "jtree", Fraction(1), {"edges": 8, "clusters": clusters}) for clusters in ("optimal", "apart")
+    )
+    assert measured(apart[0]) == {clique.attributes for clique in apart[1].cliques}
+    assert len(measured(together[0])) < 8  # pairs are joined into larger tables
+
+
+def strong_pair():
+    """0 and 1 are alike; 2 and 3 tell nothing."""
+    generator = np.random.default_rng(3)
+    same = generator.integers(0, 2, 30_000)
+    columns = (same, same, *generator.integers(0, 2, (2, 30_000)))
+    fields = [{"name": name, "type": "integer", "categories": [0, 1]} for name in "abcd"]
+    return CodedTable(parse_schema({"fields": fields}, "small"), tuple(c.astype(np.uint8) for c in columns))
+
+
+def test_the_filter_leaves_strong_pairs_only():
+    _, filtered = run([strong_pair()], "privhd", Fraction(2), {"filter": "always", "threshold": "1/10"})
+    assert {clique.attributes for clique in filtered.cliques} == {(0, 1), (2,), (3,)}
+    session, free = run([strong_pair()], "privhd", Fraction(2), {"filter": "never"})
+    assert len({a for clique in free.cliques if len(clique.attributes) > 1 for a in clique.attributes}) > 2
+    # By default, where its tables do not drown.
+    assert privhd.FILTER in {cost.phase for cost in run([strong_pair()], "privhd", Fraction(2))[0].record.costs}
+    assert privhd.FILTER not in {cost.phase for cost in session.record.costs}
+
+
+def test_what_the_filter_opened_serves_the_parameters(monkeypatch):
+    given_over = []
+
+    async def watched(session, tree, measured, opened, *others):
+        given_over.extend(opened)
+        return await learn_cliques(session, tree, measured, opened, *others)
+
+    monkeypatch.setattr(privhd, "learn_cliques", watched)
+    session, _ = run([strong_pair()], "privhd", Fraction(1), {"filter": "always"})
+    filtered = [table for phase, table in session.record.measured if phase == privhd.FILTER]
+    assert len(filtered) == 6
+    assert all(mine is theirs for mine, theirs in zip(filtered, given_over, strict=True))
 
 
 def test_an_edge_of_the_strength_asked_for_is_as_strong_as_its_noise():
@@ -138,18 +275,21 @@ def test_an_edge_of_the_strength_asked_for_is_as_strong_as_its_noise():
     noise = [4 * 2 * (2 * m / float(epsilon)) ** 2 for m in (edges, edges + 1)]
     assert noise[0] <= residual < noise[1]
     assert visible_edges([2] * 9, 1, epsilon, 0.2) == 1
-    assert dependency_graph.visible_edges([50] * 9, rows, epsilon, 0.2) < edges
+    assert visible_edges([50] * 9, rows, epsilon, 0.2) < edges
 
 
 @given(graphs(), st.integers(2, 500))
 @settings(max_examples=50)
 def test_bigger_cliques_are_those_of_a_larger_chordal_graph(drawn, cells):
     graph, domain = drawn
-    chordal = useful_triangulation(sorted(graph), sorted(map(tuple, map(sorted, graph.edges))), domain, cells)
+    edges = sorted(map(tuple, map(sorted, graph.edges)))
+    chordal = useful_triangulation(sorted(graph), edges, domain, cells, 5)
     assert nx.is_chordal(chordal)
     cliques = maximal_cliques(chordal)
-    assert all(len(c) <= 2 or table_cells(c, domain) <= cells for c in cliques)
-    bigger = bigger_cliques(cliques, domain, cells)
+    assert all(len(c) <= 2 or (len(c) <= 5 and table_cells(c, domain) <= cells) for c in cliques)
+    # Without limits nothing is left out.
+    assert all(useful_triangulation(sorted(graph), edges, domain, 10**9, 9).has_edge(*edge) for edge in edges)
+    bigger = bigger_cliques(cliques, domain, cells, 5)
     tree = junction_tree(bigger)
     assert all(any(set(c) <= set(b) for b in tree.cliques) for c in cliques)
     assert privhd._noise(bigger, domain) <= privhd._noise(cliques, domain)
@@ -158,7 +298,7 @@ def test_bigger_cliques_are_those_of_a_larger_chordal_graph(drawn, cells):
 @pytest.mark.parametrize(
     ("algorithm", "chosen", "said"),
     [
-        ("jtree", {"edges": 0, "largest_clique": 9, "clusters": "odd"}, "3 problems"),
+        ("jtree", {"edges": 0, "largest_clique": 13, "clusters": "odd"}, "3 problems"),
         ("jtree", {"beta": "1", "filter": "never"}, "2 problems"),
         ("privhd", {"filter": "sometimes", "threshold": 0.1}, "2 problems"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.algorithms.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
+from common.algorithms.junction_tree import eliminate, junction_tree, maximal_cliques, table_cells, triangulate
 
 EXAMPLE = [(1, 2), (2, 3), (2, 4), (3, 5), (4, 5), (4, 6)]
 """Example 1 of Chen et al. (KDD 2015): a cycle 2-3-5-4 with two tails."""
@@ -49,6 +49,38 @@ def test_a_triangulation_is_chordal_and_holds_the_graph(drawn):
     minimal = nx.complete_to_chordal_graph(graph)[0]
     cells = [sum(table_cells(c, domain) for c in maximal_cliques(g)) for g in (chordal, minimal)]
     assert cells[0] <= cells[1]
+
+
+def eliminated(graph, rule):
+    """Node elimination by its definition, on sets, and the tables of its cliques."""
+    current, filled = graph.copy(), graph.copy()
+    while current:
+        node = min(current, key=lambda n: (rule(current, n), n))
+        new = [p for p in combinations(sorted(current[node]), 2) if not current.has_edge(*p)]
+        filled.add_edges_from(new)
+        current.add_edges_from(new)
+        current.remove_node(node)
+    return filled
+
+
+@given(graphs(), st.integers(2, 9))
+def test_elimination_follows_its_definition(drawn, largest):
+    graph, domain = drawn
+
+    def added(current, node):
+        return sum(not current.has_edge(*pair) for pair in combinations(current[node], 2))
+
+    def cells(current, node):
+        return table_cells((node, *current[node]), domain)
+
+    expected = [eliminated(graph, rule) for rule in (added, cells)]
+    found = eliminate(graph, domain, lambda _: True)
+    assert sorted(found.edges) in [sorted(g.edges) for g in expected]
+    price = [sum(table_cells(c, domain) for c in maximal_cliques(g)) for g in (*expected, found)]
+    assert price[2] == min(price[:2])
+    within = [max(map(len, maximal_cliques(g))) <= largest for g in expected]
+    limited = eliminate(graph, domain, lambda clique: len(clique) <= largest)
+    assert (limited is not None) == any(within)
 
 
 @given(graphs())

@@ -44,12 +44,6 @@ def test_samples_follow_the_product_of_cliques_over_separators(rows):
     assert chi_square(counts, joint_of(4)) > CRITICAL_71
 
 
-def test_a_clique_without_new_attributes_draws_nothing():
-    tree = JunctionTreeModel(SCHEMA, [*CLIQUES, Clique((1, 2), (1, 2), np.zeros((3, 2)))])
-    one, two = (some.sample(500, np.random.default_rng(2)) for some in (TREE, tree))
-    assert all((a == b).all() for a, b in zip(one.columns, two.columns, strict=True))
-
-
 def test_attributes_that_stand_in_no_clique_with_others_are_alone():
     assert TREE.alone == {4}
 
@@ -91,6 +85,9 @@ def with_cliques(*cliques):
         with_cliques(Clique((4,), (), np.ones(3))),
         with_cliques(Clique((4,), (), np.array([1, -1.0]))),
         with_cliques(Clique((4,), (), np.array([1, np.nan]))),
+        with_cliques(Clique((4,), (), np.array([1e308, 1e308]))),
+        [*CLIQUES, Clique((1, 2), (1, 2), np.ones((3, 2)))],  # draws nothing
+        [CLIQUES[0], Clique((1, 2, 3), (1, 2, 2), np.ones((3, 2, 3))), CLIQUES[2]],
         with_cliques(Clique((4,), (1,), np.ones(2))),  # the separator is not in the clique
         with_cliques(Clique((0, 3, 4), (0, 3), np.ones((2, 3, 2)))),  # not within one earlier clique
         CLIQUES[::-1],  # the separator is not drawn yet
@@ -119,6 +116,8 @@ def changed(**last_clique):
         changed(weights=[1, -2]),
         changed(weights=[None, 1]),
         changed(weights=["a", "b"]),
+        changed(weights=["1", "2"]),
+        changed(weights=[True, False]),
         changed(weights=[{}, {}]),
         changed(weights=[10**400, 1]),
     ],
@@ -132,6 +131,14 @@ def test_a_document_that_is_no_tree_is_refused_as_tampered(document):
 def test_a_tree_of_another_schema_is_refused():
     with pytest.raises(PrivityError, match="another schema"):
         load_model(TREE.to_dict(), schema_of(2, 3, 2, 3, 3), "model.json")
+
+
+def test_a_file_without_a_kind_lacks_the_kind_only():
+    document = TREE.to_dict()
+    del document["kind"]
+    with pytest.raises(ProblemsFound) as caught:
+        load_model(document, SCHEMA, "model.json")
+    assert len(caught.value.problems) == 1
 
 
 @pytest.mark.parametrize("cliques", [[], None, [3], [{"attributes": []}], {"x0": [1, 2]}])
