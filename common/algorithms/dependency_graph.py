@@ -17,6 +17,7 @@ import networkx as nx
 
 from common.algorithms.junction_tree import is_useful, keeps_apart
 from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE
+from common.algorithms.structure import LEAST_BETA, part_for_draws
 from common.algorithms.usefulness import holds_typical_table, useful_cells
 from common.candidates import CandidateGroup, Candidates, ParentSets
 from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, check_tables
@@ -166,6 +167,14 @@ def plan_edges(
     chosen = edges or planned
     part = Fraction(max(1, round(100 * min(1, chosen / forest))), 100)
     return Plan(chosen, (WIDE_SHARE if typical >= WIDE_CLIQUE else PAIR_SHARE) * part, cells)
+
+
+def part_for_edges(
+    domain: Sequence[int], rows: int, epsilon: Fraction, theta: Fraction, strength: Fraction, largest_clique: int
+) -> Fraction:
+    """Part of epsilon for the draws: what those of a forest need, or of the edges planned if these are fewer."""
+    planned = plan_edges(domain, rows, epsilon * (1 - LEAST_BETA), theta, strength, largest_clique).edges
+    return part_for_draws("R", min(planned, len(domain) - 1), epsilon, rows)
 
 
 def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, clique: int) -> list[Pair]:

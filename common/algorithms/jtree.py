@@ -7,7 +7,8 @@ Source: Chen, Xiao, Zhang, Xu, "Differentially Private High-Dimensional Data Pub
   threshold mechanism is not differentially private.
 - First the edges of a forest are drawn, then those that close triangles and keep the graph chordal, as far as the
   clique tables stay useful (PrivBayes, TODS 2017, definition 4.7).
-- The draws get what those of a forest need, from 1/10 to 3/10 of epsilon; the paper takes .05 or .1 of any epsilon.
+- The draws get what those of a forest need, or of the edges if these are fewer, from 1/10 to 3/10 of epsilon; the
+  paper takes .05 or .1 of any epsilon.
 - 1-way tables have a part of the budget of their own, and the cliques' tables are shrunk by their noise:
   see common/algorithms/parameters.py.
 
@@ -31,13 +32,13 @@ from common.algorithms.dependency_graph import (
     check_all_pairs,
     decomposable_edges,
     draw_edges,
+    part_for_edges,
     plan_edges,
 )
 from common.algorithms.junction_tree import junction_tree, maximal_cliques, triangulate
 from common.algorithms.optimal_merging import optimal_clusters
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
 from common.algorithms.settings import SettingsReader
-from common.algorithms.structure import part_for_draws
 from common.models.junction_tree import JunctionTreeModel
 from common.privacy.budget import split_epsilon
 from common.protocol.session import Session
@@ -54,7 +55,7 @@ class Settings:
     Attributes:
         strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
         edges: their number itself, in its place.
-        beta: part of epsilon for the draws; by default what those of a forest need, from 1/10 to 3/10.
+        beta: part of epsilon for the draws; by default what they need, at most as those of a forest: 1/10 to 3/10.
         theta: usefulness of the tables of cliques of more than two attributes.
         largest_clique: most attributes of a clique.
         clusters: tables of the ``optimal`` clusters of cliques, or of all cliques ``apart``.
@@ -99,11 +100,10 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     attributes = range(len(schema.attributes))
     if len(attributes) == 1:
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE)
-    beta = chosen.beta or part_for_draws("R", len(attributes) - 1, epsilon, session.rows)
+    rule = chosen.theta, chosen.strength, chosen.largest_clique
+    beta = chosen.beta or part_for_edges(schema.domain, session.rows, epsilon, *rule)
     draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
-    plan = plan_edges(
-        schema.domain, session.rows, tables, chosen.theta, chosen.strength, chosen.largest_clique, chosen.edges
-    )
+    plan = plan_edges(schema.domain, session.rows, tables, *rule, chosen.edges)
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
     graph.add_edges_from(

@@ -32,7 +32,14 @@ import networkx as nx
 
 from common.algorithms.association import noisy_association
 from common.algorithms.clusters import check_cliques
-from common.algorithms.dependency_graph import LARGEST_CLIQUE, Pair, check_all_pairs, draw_edges, plan_edges
+from common.algorithms.dependency_graph import (
+    LARGEST_CLIQUE,
+    Pair,
+    check_all_pairs,
+    draw_edges,
+    part_for_edges,
+    plan_edges,
+)
 from common.algorithms.junction_tree import (
     eliminate,
     is_useful,
@@ -43,7 +50,6 @@ from common.algorithms.junction_tree import (
 )
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
 from common.algorithms.settings import SettingsReader
-from common.algorithms.structure import part_for_draws
 from common.algorithms.usefulness import holds_typical_table, useful_cells
 from common.models.junction_tree import JunctionTreeModel
 from common.privacy.budget import split_epsilon
@@ -125,9 +131,8 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
 
 def _split(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> tuple[Fraction, Fraction, Fraction]:
     """Epsilon of filter, draws and tables; the first is 0 without a filter. By public numbers."""
-    attributes = len(schema.attributes)
-    beta = part_for_draws("R", attributes - 1, epsilon, rows)
-    seen = useful_cells(rows, math.comb(attributes, 2), epsilon * chosen.filtering, chosen.theta)
+    beta = part_for_edges(schema.domain, rows, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
+    seen = useful_cells(rows, math.comb(len(schema.domain), 2), epsilon * chosen.filtering, chosen.theta)
     if chosen.filter == "always" or (chosen.filter == "useful" and holds_typical_table(schema.domain, 2, seen)):
         filtering, left = split_epsilon(epsilon, [chosen.filtering, 1 - chosen.filtering])
     else:
