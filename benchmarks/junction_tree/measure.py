@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ def measure_k_way(table: CodedTable, point: Point, generator: np.random.Generato
         errors = {k: [l2(dense_shares(table, m), views.marginal(m)) for m in some] for k, some in chosen.items()}
     else:
         synthetic, values = learn(table, point, generator)
-        errors = {k: [l2(*occupied_shares(table, synthetic, m)) for m in some] for k, some in chosen.items()}
+        errors = {k: [l2(*shares_of(table, synthetic, m)) for m in some] for k, some in chosen.items()}
     return values | {f"l2-{k}": float(np.mean(found)) for k, found in errors.items()}
 
 
@@ -138,7 +139,7 @@ def measure_grid(table: CodedTable, synthetic: CodedTable, generator: np.random.
     for k in GRID_SIZES:
         if k not in WHOLE_SIZES:
             chosen = random_marginals(len(table.columns), k, generator)
-            values[f"mean{k}"] = float(np.mean([variation(*occupied_shares(table, synthetic, m)) for m in chosen]))
+            values[f"mean{k}"] = float(np.mean([variation(*shares_of(table, synthetic, m)) for m in chosen]))
     return values
 
 
@@ -146,13 +147,16 @@ def random_marginals(attributes: int, size: int, generator: np.random.Generator)
     return [tuple(sorted(generator.choice(attributes, size, replace=False).tolist())) for _ in range(RANDOM_MARGINALS)]
 
 
-def occupied_shares(real: CodedTable, synthetic: CodedTable, marginal: Marginal) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of both tables in the cells in which either has a row: all others have nothing in both."""
+def shares_of(real: CodedTable, synthetic: CodedTable, marginal: Marginal) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of both tables, shape (cells,); of more cells than rows only those in which either table has one."""
     cells = np.zeros(real.rows + synthetic.rows, dtype=np.int64)
     for a in marginal:
         cells = cells * real.schema.domain[a] + np.concatenate([real.columns[a], synthetic.columns[a]])
-    found, place = np.unique(cells, return_inverse=True)
-    mine, theirs = (np.bincount(part, minlength=found.size) for part in np.split(place, [real.rows]))
+    count = math.prod(real.schema.domain[a] for a in marginal)
+    if count > cells.size:
+        found, cells = np.unique(cells, return_inverse=True)
+        count = found.size
+    mine, theirs = (np.bincount(part, minlength=count) for part in np.split(cells, [real.rows]))
     return mine / real.rows, theirs / synthetic.rows
 
 

@@ -99,10 +99,10 @@ def test_priview_is_for_binary_attributes(make_table):
 
 
 def test_errors_over_occupied_cells_are_those_over_all_cells(make_table):
-    one, two = make_table([2, 5, 3], 40, 1), make_table([2, 5, 3], 60, 2)
+    one, two = make_table([2, 5, 3], 10, 1), make_table([2, 5, 3], 15, 2)  # some marginals have more cells than rows
     for marginal in [(0,), (0, 2), (0, 1, 2)]:
         dense = [contingency_tables(t, [marginal])[0].ravel() / t.rows for t in (one, two)]
-        shares = measure.occupied_shares(one, two, marginal)
+        shares = measure.shares_of(one, two, marginal)
         assert measure.l2(*shares) == pytest.approx(np.linalg.norm(dense[0] - dense[1]))
         assert measure.variation(*shares) == pytest.approx(np.abs(dense[0] - dense[1]).sum() / 2)
 
@@ -197,5 +197,5 @@ def test_the_target_is_judged_by_what_was_measured():
     said = "\n".join(text._target(results))
     assert "jtree: -0.0035 from PrivBayes" in said
     assert "privhd: +0.0060" in said
-    assert "**not met**" in said
+    assert said.count("met") == said.count("reported only") == 1
     assert text._target(Results()) == ["Not measured."]
