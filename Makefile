@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-long lint generate clean
 
 # The RAND health insurance table (statsmodels), split among three hospitals of unequal size.
-demo: $(VENV)/demo.stamp
+demo: $(VENV)/plain.stamp
 	rm -rf demo-release
 	$(BIN)/privity simulate \
 	  --data "$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("statsmodels").submodule_search_locations[0])')/datasets/randhie/randhie.csv" \
@@ -28,6 +28,11 @@ test-long: $(VENV)/test.stamp
 # Regenerate the committed protobuf and gRPC code from protos/.
 generate: $(VENV)/test.stamp
 	$(BIN)/python -m common.wire.generate
+
+$(VENV)/plain.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
 
 $(VENV)/%.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

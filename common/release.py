@@ -15,6 +15,7 @@ import pandas as pd
 from common.errors import Catalogue, PrivityError
 from common.formats import read_json, require
 from common.models import Model
+from common.models.copula import CopulaModel
 from common.privacy.record import RunRecord
 from common.schema import Schema
 from common.table import decode, write_csv
@@ -51,6 +52,21 @@ def synthesise(model: Model, rows: int, seed: int | None) -> pd.DataFrame:
     """
     generator = np.random.default_rng(seed)
     return decode(model.sample(rows, generator), generator)
+
+
+def notes(model: Model, *, joins: bool) -> list[str]:
+    """Sentences for people on what the model does not show; ``joins`` as in ``common.algorithms.Algorithm``."""
+    return [note for note in (modelled_alone(model) if joins else "", weakened(model)) if note]
+
+
+def weakened(model: Model) -> str:
+    """A sentence that names the pairs a copula shows less dependent than they were measured; empty without any."""
+    pairs = model.weakened if isinstance(model, CopulaModel) else ()
+    if not pairs:
+        return ""
+    names = model.schema.names
+    named = "; ".join(f"{names[a]} and {names[b]}" for a, b in pairs)
+    return f"A copula cannot show all of the dependence that was measured between: {named}."
 
 
 def modelled_alone(model: Model) -> str:

@@ -14,7 +14,7 @@ from common.formats import read_json
 from common.models.load import load_model
 from common.privacy.budget import parse_epsilon
 from common.privacy.statement import SIMULATION
-from common.release import modelled_alone
+from common.release import notes
 from common.schema import load_schema
 from deploy.options import settings_option
 from deploy.progress import ProgressView
@@ -62,7 +62,7 @@ def simulate_command(
         folder = simulate(task, view.update)
     print(f"Release written to {folder}. This was a {SIMULATION}.")
     model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
-    if ALGORITHMS[algorithm].joins and (note := modelled_alone(model)):
+    for note in notes(model, joins=ALGORITHMS[algorithm].joins):
         print(note)
     for path in sorted(folder.iterdir()):
         print(f"  {path.name:16} {path.stat().st_size:>12,} bytes")

@@ -12,7 +12,7 @@ import typer
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
-from common.release import FORMAT_VERSION, modelled_alone, synthesise, write_release
+from common.release import FORMAT_VERSION, notes, synthesise, write_release
 from common.schema import load_schema
 from common.table import read_table
 from deploy.options import refuse_existing, settings_option
@@ -88,6 +88,6 @@ def synthesize_command(
     )
     limit = f" of {synthesizer.total_epsilon}" if synthesizer.total_epsilon else ""
     print(f"Release written to {out}.")
-    if ALGORITHMS[algorithm].joins and (note := modelled_alone(synthesizer.model)):
+    for note in notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins):
         print(note)
     print(f"Population {population!r}: epsilon {synthesizer.epsilon} now, {synthesizer.spent}{limit} in all.")

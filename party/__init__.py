@@ -1,6 +1,7 @@
 """A data owner's node, and single-party mode from Python."""
 
 from party.synthesizer import (
+    Copula,
     DPCcbn,
     DPSubn,
     Independent,
@@ -14,6 +15,7 @@ from party.synthesizer import (
 )
 
 __all__ = [
+    "Copula",
     "DPCcbn",
     "DPSubn",
     "Independent",

@@ -130,6 +130,12 @@ class Synthesizer:
         return f"{type(self).__name__}(epsilon={self.epsilon}{settings}; {spent})"
 
 
+class Copula(Synthesizer):
+    """A Gaussian copula of all pairs of attributes."""
+
+    algorithm = "copula"
+
+
 class DPSubn(Synthesizer):
     """DP-SUBN over one party."""
 
@@ -173,7 +179,7 @@ class OneWay(Synthesizer):
 
 
 SYNTHESIZERS: dict[str, type[Synthesizer]] = {
-    c.algorithm: c for c in (DPSubn, DPCcbn, Independent, JTree, OneWay, PrivBayes, PrivHD)
+    c.algorithm: c for c in (Copula, DPSubn, DPCcbn, Independent, JTree, OneWay, PrivBayes, PrivHD)
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms import dp_ccbn, dp_subn, independent, jtree, one_way, privbayes, privhd
+from common.algorithms import copula, dp_ccbn, dp_subn, independent, jtree, one_way, privbayes, privhd
 from common.models import Model
 from common.protocol.session import Session
 from common.schema import Schema
@@ -32,6 +32,7 @@ class Algorithm:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
+    "copula": Algorithm(copula.check, copula.learn),
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
     "dp-subn": Algorithm(dp_subn.check, dp_subn.learn),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),

@@ -8,6 +8,7 @@ from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.models import Model
 from common.models.bayesian_network import BayesianNetwork
+from common.models.copula import CopulaModel
 from common.models.junction_tree import JunctionTreeModel
 from common.models.mixture import Mixture, Part
 from common.schema import Schema
@@ -24,6 +25,8 @@ def load_model(document: dict[str, Any], schema: Schema, file: str) -> Model:
         raise PrivityError(Catalogue.TAMPERED, what=file, reason="the model belongs to another schema")
     if document["kind"] == "bayesian-network":
         return BayesianNetwork.from_dict(document, schema, file)
+    if document["kind"] == "copula":
+        return CopulaModel.from_dict(document, schema, file)
     if document["kind"] == "junction-tree":
         return JunctionTreeModel.from_dict(document, schema, file)
     try:

@@ -1,0 +1,169 @@
+"""A Gaussian copula over dummy-coded attributes: one normal variable for each category, one winner for each attribute.
+
+Source: Asghar, Ding, Rakotoarivelo, Mrabet, Kaafar, "Differentially Private Release of High-Dimensional Datasets using
+the Gaussian Copula" (2019), section 3.3. Deviation: the paper compares each variable with its own threshold, so that a
+row may have several categories of an attribute, or none. Here the variables of an attribute run a race: with Y the
+variable of a category, its time is -log Pr[Normal > Y] over the category's rate, and the least time wins. For
+independent variables a category wins in proportion to its rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_ndtr
+
+from common.errors import Catalogue, PrivityError
+from common.formats import require
+from common.models.weights import check_weights, read_weights
+from common.schema import Schema
+from common.table import CodedTable, code_type
+
+FORMAT_VERSION = 1
+ROWS_AT_ONCE = 1 << 15
+NEARLY = 1e-6
+"""What a diagonal may miss 1 by, and an eigenvalue 0, after rounding."""
+
+TRIALS = 20_000
+"""Rows of the races by which rates are set."""
+
+TURNS = 12
+
+Numbers = npt.NDArray[np.float64]
+
+
+class CopulaModel:
+    """Rates of the categories and correlations of their normal variables.
+
+    Columns stand for categories, attribute after attribute in the order of the schema.
+
+    Args:
+        rates: for each attribute one for each category, non-negative, not all 0.
+        correlations: shape (columns, columns), symmetric, with a diagonal of ones and no negative eigenvalue.
+        weakened: pairs of attributes, a < b, that depend on each other less in the model than in what it was fitted to.
+
+    Raises:
+        ValueError: anything else.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        rates: Sequence[Numbers],
+        correlations: Numbers,
+        weakened: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        if len(rates) != len(schema.attributes):
+            raise ValueError("a copula has rates for each attribute")
+        for attribute, size in zip(rates, schema.domain, strict=True):
+            check_weights(attribute, (size,))
+            if not attribute.sum() > 0:
+                raise ValueError("the rates of an attribute are all 0")
+        columns = sum(schema.domain)
+        if correlations.shape != (columns, columns) or not np.isfinite(correlations).all():
+            raise ValueError("the correlations do not have the shape of the categories, or are not finite")
+        if np.abs(correlations - correlations.T).max() > NEARLY or np.abs(np.diag(correlations) - 1).max() > NEARLY:
+            raise ValueError("the correlations are not symmetric with ones on the diagonal")
+        values, vectors = np.linalg.eigh(correlations)
+        if values.min() < -NEARLY * columns:
+            raise ValueError("the correlations have a negative eigenvalue")
+        self.schema = schema
+        self.rates = tuple(rates)
+        self.correlations = correlations
+        if not all(0 <= a < b < len(schema.attributes) for a, b in weakened):
+            raise ValueError("a weakened pair is not one of two attributes in their order")
+        self.weakened = tuple(weakened)
+        self._root = (vectors * np.sqrt(np.maximum(values, 0))).astype(np.float32)
+
+    @property
+    def alone(self) -> frozenset[int]:
+        """Attributes without a correlation to another one's categories."""
+        ends = np.cumsum(self.schema.domain)
+        found = set()
+        for attribute, (end, size) in enumerate(zip(ends, self.schema.domain, strict=True)):
+            rest = np.delete(self.correlations[end - size : end], np.arange(end - size, end), axis=1)
+            if not (np.abs(rest) > NEARLY).any():
+                found.add(attribute)
+        return frozenset(found)
+
+    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
+        """Independent rows, drawn in blocks."""
+        domain = self.schema.domain
+        columns = [np.empty(rows, dtype=code_type(size)) for size in domain]
+        for start in range(0, rows, ROWS_AT_ONCE):
+            stop = min(rows, start + ROWS_AT_ONCE)
+            normals = generator.standard_normal((stop - start, len(self._root)), dtype=np.float32) @ self._root.T
+            end = 0
+            for column, rates, size in zip(columns, self.rates, domain, strict=True):
+                column[start:stop] = winners(normals[:, end : end + size], rates)
+                end += size
+        return CodedTable(self.schema, tuple(columns))
+
+    def to_dict(self) -> dict[str, Any]:
+        names = self.schema.names
+        return {
+            "format_version": FORMAT_VERSION,
+            "kind": "copula",
+            "schema_digest": self.schema.digest,
+            "attributes": [
+                {"attribute": name, "rates": rates.tolist()} for name, rates in zip(names, self.rates, strict=True)
+            ],
+            # Below the diagonal only: the rest follows.
+            "correlations": [row[:place].tolist() for place, row in enumerate(self.correlations)],
+            "weakened": [[names[a], names[b]] for a, b in self.weakened],
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any], schema: Schema, file: str) -> CopulaModel:
+        """Read ``model.json``; raises PrivityError if it does not fit its format or the schema."""
+        require(document, "model", file)
+        if document["schema_digest"] != schema.digest:
+            raise PrivityError(Catalogue.TAMPERED, what=file, reason="the model belongs to another schema")
+        try:
+            if [entry["attribute"] for entry in document["attributes"]] != list(schema.names):
+                raise ValueError("the attributes are not those of the schema in their order")
+            rates = [read_weights(entry["rates"]) for entry in document["attributes"]]
+            weakened = [(schema.index(a), schema.index(b)) for a, b in document["weakened"]]
+            return cls(schema, rates, _full(document["correlations"], sum(schema.domain)), weakened)
+        except (KeyError, ValueError, TypeError, OverflowError) as error:
+            raise PrivityError(Catalogue.TAMPERED, what=file, reason=str(error)) from error
+
+
+def winners(normals: npt.NDArray[np.float32], rates: Numbers) -> npt.NDArray[np.int64]:
+    """For each row the column of the least time: shape (rows, categories) -> (rows,)."""
+    # Single precision is as good, and twice as fast: what counts is which time is the least.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        times = -log_ndtr(-normals) / rates.astype(np.float32)
+    return np.where(rates > 0, times, np.inf).argmin(axis=1)
+
+
+def rates_for(shares: Numbers, correlations: Numbers) -> Numbers:
+    """Rates with which categories win as often as their shares say, by races of rows drawn with a fixed seed.
+
+    The seed decides how the noisy shares are approached, which needs no secret.
+    """
+    generator = np.random.default_rng(0)
+    values, vectors = np.linalg.eigh(correlations)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    normals = (generator.standard_normal((TRIALS, shares.size)) @ root.T).astype(np.float32)
+    rates, half_a_row = shares.copy(), 0.5 / TRIALS
+    for _ in range(TURNS):
+        won = np.bincount(winners(normals, rates), minlength=shares.size) / TRIALS
+        rates = rates * (shares + half_a_row) / (won + half_a_row)
+    return rates / rates.sum()
+
+
+def _full(below: Sequence[Sequence[Any]], columns: int) -> Numbers:
+    """The symmetric matrix of the rows below its diagonal."""
+    if len(below) != columns:
+        raise ValueError("the correlations do not have a row for each category")
+    found = np.eye(columns)
+    for place, row in enumerate(below):
+        values = read_weights(row)  # of any sign
+        if values.shape != (place,):
+            raise ValueError("a row of the correlations does not end before the diagonal")
+        found[place, :place] = found[:place, place] = values
+    return found
