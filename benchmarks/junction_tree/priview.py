@@ -42,6 +42,9 @@ RIPPLE_ROUNDS = 100_000
 FITTING_ROUNDS = 200
 FITTED = 1e-7
 
+TRACE = 1e-12
+"""The least share of a cell while views are fitted."""
+
 
 def views(attributes: int) -> list[Marginal]:
     """Sets of at most 8 attributes that hold every pair of them.
@@ -133,7 +136,8 @@ def most_uncertain(size: int, known: Sequence[tuple[tuple[int, ...], Counts]]) -
             rest = tuple(axis for axis in range(size) if axis not in axes)
             sums = found.sum(axis=rest, keepdims=True)
             wanted = shares.reshape(sums.shape)
-            found = found * np.where(sums > 0, wanted / np.where(sums > 0, sums, 1), 0)
+            # Views may contradict each other where one is 0: a trace is left, or all would become 0.
+            found = np.maximum(found * (wanted / sums), TRACE)
         if np.abs(found - before).max() < FITTED:
             break
     return found / found.sum()

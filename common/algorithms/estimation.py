@@ -152,36 +152,67 @@ def fit_table(
 
     L2 projections in turn onto the tables with these marginals and onto the non-negative ones, then
     iterative proportional fitting for what is left. (Fitting alone grows a cell that was cut to nothing
-    too slowly, and misses the marginals under much noise.)
+    too slowly, and misses the marginals under much noise.) What both leave is settled at once.
 
     Args:
         separator: ascending axes, and one more marginal, over them, that the table is to have; it agrees with the
             1-way ones.
     """
     counts = estimate.counts.copy()
-    axes = range(counts.ndim)
-    # What to sum over, and the shape in which a marginal stands beside the table.
-    around = [
-        (marginals[axis], tuple(a for a in axes if a != axis), tuple(counts.shape[a] if a == axis else 1 for a in axes))
-        for axis in axes
-    ]
-    if separator is not None:
-        kept, known = separator
-        others = tuple(a for a in axes if a not in kept)
-        around.append((known, others, tuple(counts.shape[a] if a in kept else 1 for a in axes)))
+    kept, known = separator if separator is not None else ((), None)
+    # The marginals are over sets of axes that share none: the separator's says what its 1-way ones do.
+    around = [_Around(counts.shape, (axis,), marginals[axis]) for axis in range(counts.ndim) if axis not in kept]
+    if known is not None:
+        around.append(_Around(counts.shape, kept, known))
     for _ in range(FITTING_ROUNDS):
-        for marginal, others, shape in around:
-            gap = marginal - counts.sum(axis=others)
-            counts += gap.reshape(shape) * gap.size / counts.size
+        for marginal in around:
+            gap = marginal.counts - marginal.sums(counts)
+            counts += gap * gap.size / counts.size
         if counts.min() >= 0:
             break
         np.maximum(counts, 0.0, out=counts)
     # A cell that was cut to nothing may be all that a row has: leave it a trace to grow from.
     counts += rows * 1e-12
     for _ in range(FITTING_ROUNDS):
-        for marginal, others, shape in around:
-            sums = counts.sum(axis=others)
+        for marginal in around:
             # Where a marginal is 0 the cells become 0 in the first round, and stay so.
-            factors = np.divide(marginal, sums, out=np.zeros_like(sums), where=sums > 0)
-            counts *= factors.reshape(shape)
-    return counts
+            counts *= _ratio(marginal.counts, marginal.sums(counts))
+    return _settle(counts, around)
+
+
+@dataclass(frozen=True)
+class _Around:
+    """A marginal of a table, standing beside it: as many axes, those summed over of length 1."""
+
+    shape: tuple[int, ...]
+    kept: Sequence[int]
+    given: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        return self.given.reshape([size if a in self.kept else 1 for a, size in enumerate(self.shape)])
+
+    def sums(self, table: np.ndarray) -> np.ndarray:
+        return table.sum(axis=tuple(a for a in range(table.ndim) if a not in self.kept), keepdims=True)
+
+
+def _ratio(marginal: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    return np.divide(marginal, sums, out=np.zeros_like(sums), where=sums > 0)
+
+
+def _settle(counts: np.ndarray, around: Sequence[_Around]) -> np.ndarray:
+    """The table with these marginals exactly, near one that has them nearly; their sets of axes share none.
+
+    Cells above a marginal shrink, and the product of what the marginals then lack makes up for it. Source: the
+    rounding of Altschuler, Weed and Rigollet (NIPS 2017, Algorithm 2), for more than two marginals.
+    """
+    for marginal in around:
+        counts = counts * np.minimum(1.0, _ratio(marginal.counts, marginal.sums(counts)))
+    lacking = [np.maximum(0.0, marginal.counts - marginal.sums(counts)) for marginal in around]
+    missing = lacking[0].sum()
+    if missing <= 0:
+        return counts
+    extra = lacking[0]
+    for lack in lacking[1:]:
+        extra = extra * (lack / missing)
+    return counts + extra

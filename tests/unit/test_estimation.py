@@ -138,7 +138,7 @@ def test_a_fitted_table_has_the_marginals_given_and_no_negative_cell(shape, scal
         fitted = fit_table(estimate, marginals, 5000)
         assert fitted.min() >= 0
         for a in axes:
-            assert fitted.sum(axis=tuple(b for b in axes if b != a)) == pytest.approx(marginals[a], abs=5)
+            assert fitted.sum(axis=tuple(b for b in axes if b != a)) == pytest.approx(marginals[a], abs=1e-6)
 
 
 def test_a_table_that_fits_already_stays_as_it_is():
@@ -162,7 +162,23 @@ def test_any_estimate_gives_finite_non_negative_counts_of_all_rows(counts, data)
     assert np.isfinite(fitted).all()
     assert fitted.min() >= 0
     assert fitted.sum() == pytest.approx(1000)
+    assert fitted.sum(axis=1) == pytest.approx(weights[0] * 1000 / weights[0].sum(), abs=1e-6)
     assert fitted.sum(axis=0) == pytest.approx(weights[1] * 1000 / weights[1].sum(), abs=1e-6)
+
+
+@given(arrays(float, (2, 3, 4), elements=COUNTS), st.permutations(range(3)), st.data())
+def test_a_fitted_table_has_a_separator_of_several_attributes_whatever_the_noise(counts, order, data):
+    kept = sorted(order[:2])
+    known = data.draw(arrays(float, [counts.shape[a] for a in kept], elements=st.integers(0, 5)))
+    last = data.draw(arrays(float, counts.shape[order[2]], elements=st.integers(0, 5)))
+    assume(known.sum() and last.sum())
+    known, last = (table * 1000 / table.sum() for table in (known, last))
+    marginals = {kept[0]: known.sum(1), kept[1]: known.sum(0), order[2]: last}
+    fitted = fit_table(Estimate(counts, 1.0), [marginals[a] for a in range(3)], 1000, (kept, known))
+    assert fitted.min() >= 0
+    assert fitted.sum(axis=order[2]) == pytest.approx(known, abs=1e-6)
+    for a in range(3):
+        assert fitted.sum(axis=tuple(b for b in range(3) if b != a)) == pytest.approx(marginals[a], abs=1e-6)
 
 
 def test_fitting_leaves_the_estimate_as_it_was():

@@ -83,6 +83,13 @@ def test_the_most_uncertain_distribution_has_the_marginals_and_is_independent_ot
         assert found[a, b, c, d] == pytest.approx(first[a, b] * second[b, c] / first.sum(axis=0)[b] / 2, abs=1e-6)
 
 
+def test_views_that_contradict_each_other_give_a_distribution():
+    here, there = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 1.0]])
+    found = priview.most_uncertain(3, [((0, 1), here), ((1, 2), there)])
+    assert np.isfinite(found).all()
+    assert found.sum() == pytest.approx(1)
+
+
 def test_priview_without_noise_has_the_pairs_exactly(small_baskets):
     found = priview.PriView(small_baskets, SURE)
     for pair in [(0, 1), (12, 13), (3, 40)]:
