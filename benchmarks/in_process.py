@@ -17,10 +17,10 @@ import numpy as np
 from common.algorithms import ALGORITHMS
 from common.journal import MEMORY, Journal
 from common.models import Model
+from common.privacy.composition import Accounting
 from common.privacy.cost import quotas
 from common.privacy.ledger import Allowance, Ledger
-from common.privacy.noise import share_variance
-from common.privacy.record import LAPLACE, OWN_MODEL, Cost, RunRecord, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.openings import OpeningSeries
@@ -35,7 +35,13 @@ from party.releases import ChargedReleases
 class InProcessSession:
     """A Session of ``common.protocol.session`` over the tables of K parties."""
 
-    def __init__(self, tables: Sequence[CodedTable], epsilon: Fraction, tolerate: int | None = None) -> None:
+    def __init__(
+        self,
+        tables: Sequence[CodedTable],
+        epsilon: Fraction,
+        tolerate: int | None = None,
+        delta: Fraction = Fraction(0),
+    ) -> None:
         self.schema = tables[0].schema
         self.party_rows = tuple(table.rows for table in tables)
         self.rows = sum(self.party_rows)
@@ -48,7 +54,8 @@ class InProcessSession:
             ChargedReleases(name, table, Journal(MEMORY), Ledger(MEMORY, "benchmark"))
             for name, table in zip(self.names, tables, strict=True)
         ]
-        self._allowance = Allowance(epsilon, epsilon)
+        self.delta = delta
+        self._allowance = Allowance(epsilon, epsilon, delta, delta)
         self._lots = secrets.token_hex(8)
         self._steps = 0
         self._running: np.ndarray | int = 0
@@ -60,8 +67,18 @@ class InProcessSession:
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self._lots, purpose, sides)
 
-    async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
-        return await self._open_round(Round("benchmark", phase, self._next_name(phase), tuple(tables), epsilon))
+    async def measure(
+        self,
+        phase: str,
+        tables: Sequence[Marginal],
+        epsilon: Fraction,
+        weights: Sequence[int] = (),
+        accounting: Accounting | None = None,
+    ) -> list[NoisyTable]:
+        name = self._next_name(phase)
+        return await self._open_round(
+            Round("benchmark", phase, name, tuple(tables), epsilon, None, tuple(weights), accounting)
+        )
 
     def openings(
         self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
@@ -75,11 +92,11 @@ class InProcessSession:
             vector = vector + self._running
         self._running = vector
         covered = [place for place in range(len(self.releases)) if round_.covers(place)]
-        variance = len(self.releases) * share_variance(round_.scale, self._quota)
         rows = sum(self.party_rows[place] for place in covered)
-        opened = noisy_tables(vector, round_, self.schema, variance, rows)
+        opened = noisy_tables(vector, round_, self.schema, len(self.releases), self._quota, rows)
         payers = tuple(self.names[place] for place in covered)
-        self.record.add_cost(Cost(round_.phase, LAPLACE, round_.cost, payers))
+        mechanism = noise_on_tables(round_.accounting, shared=True)
+        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta))
         self.record.add_tables(round_.phase, opened)
         return opened
 

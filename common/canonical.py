@@ -64,6 +64,11 @@ def fraction_text(value: Fraction) -> str:
     return str(value)
 
 
+def fraction(text: str) -> Fraction:
+    """The inverse of ``str`` for a positive fraction or 0; any other spelling is a ValueError."""
+    return Fraction(0) if text == "0" else positive_fraction(text)
+
+
 def positive_fraction(text: str) -> Fraction:
     """The inverse of ``fraction_text`` for positive numbers; any other spelling is a ValueError."""
     if not _FRACTION.fullmatch(text) or fraction_text(value := Fraction(text)) != text:

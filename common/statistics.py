@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
+
+from common.privacy.noise_law import NoiseLaw
 
 Marginal = tuple[int, ...]
 """Attribute indices of one contingency table, in the order of its axes."""
@@ -31,13 +32,13 @@ class NoisyTable:
     Attributes:
         attributes: the marginal; the axes of ``counts`` follow it.
         counts: int64, shape = the domain sizes of ``attributes``; may be negative.
-        scale: b of the discrete Laplace variable that the noise of each cell amounts to at least.
+        law: that of the variable which the noise of each cell amounts to at least.
         variance: of the noise on one cell (with shared noise K/(K-t) times that of one variable).
         rows: public number of rows that the true counts sum to.
     """
 
     attributes: Marginal
     counts: np.ndarray
-    scale: Fraction
+    law: NoiseLaw
     variance: float
     rows: int

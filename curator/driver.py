@@ -50,9 +50,12 @@ class RunRequest:
     tolerate: int
     key_bits: int
     rows: int | None
+    delta: Fraction = Fraction(0)
 
     def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
-        return RunSpec(run, self.algorithm, self.settings, self.epsilon, self.tolerate, tuple(members), manifest.digest)
+        return RunSpec(
+            run, self.algorithm, self.settings, self.epsilon, self.tolerate, tuple(members), manifest.digest, self.delta
+        )
 
     def check(self, members: int, schema: Schema) -> None:
         """Refuse what cannot run, before any party is asked."""
@@ -66,7 +69,7 @@ class RunRequest:
         for holds, option, reason, possible in rules:
             if not holds:
                 raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
-        ALGORITHMS[self.algorithm].check(self.settings, schema)
+        ALGORITHMS[self.algorithm].check_request(self.settings, schema, self.delta)
 
 
 class RunDriver:
@@ -173,6 +176,7 @@ class RunDriver:
             "algorithm": spec.algorithm,
             "settings": spec.settings,
             "epsilon": str(spec.epsilon),
+            "delta": str(spec.delta),
             "tolerate": spec.tolerate,
             "key_bits": plan.modulus.bit_length(),
             "rows": rows,

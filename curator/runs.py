@@ -16,7 +16,7 @@ from typing import Any
 from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.journal import Journal
-from common.privacy.budget import parse_epsilon
+from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.manifest import Manifest
 from common.protocol.session import Progress
 from common.schema import Schema
@@ -65,6 +65,7 @@ def parse_request(data: bytes) -> RunRequest:
         tolerate=document["tolerate"],
         key_bits=document["key_bits"],
         rows=document.get("rows"),
+        delta=parse_delta(document.get("delta", "0")),
     )
 
 

@@ -20,11 +20,11 @@ from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.models import Model
 from common.models.load import load_model
+from common.privacy.composition import Accounting
 from common.privacy.cost import quotas
-from common.privacy.noise import share_variance
-from common.privacy.record import OWN_MODEL, SHARED_LAPLACE, Cost, RunRecord, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
 from common.protocol.draws import DrawSeries
-from common.protocol.limits import check_scale, check_tables
+from common.protocol.limits import check_tables
 from common.protocol.lots import public_lot
 from common.protocol.manifest import Manifest
 from common.protocol.openings import OpeningSeries
@@ -74,6 +74,7 @@ class NetworkSession:
         self.schema = schema
         self.rows = plan.rows
         self.party_rows = tuple(e.rows for e in plan.enrolments)
+        self.delta = plan.spec.delta
         self.noise_variables = Fraction(plan.parties, plan.noise_quota)
         self.record = RunRecord()
         self._manifest = manifest
@@ -97,16 +98,24 @@ class NetworkSession:
         """Put a cost on the record before any party is asked; each party sums its own charges again."""
         self.record.add_cost(cost)
         for member in self._members:
-            if self.record.epsilon(member) > self.plan.spec.epsilon:
-                raise PrivityError(
-                    Catalogue.STEP_REFUSED, step=cost.phase, reason="the algorithm asks for more than the run's epsilon"
-                )
+            spec = self.plan.spec
+            if self.record.epsilon(member) > spec.epsilon or self.record.delta(member) > spec.delta:
+                reason = "the algorithm asks for more than the run's epsilon or delta"
+                raise PrivityError(Catalogue.STEP_REFUSED, step=cost.phase, reason=reason)
 
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self.plan.digest, purpose, sides)
 
-    async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
-        return await self._open_round(Round(self.plan.spec.run, phase, self._next_name(phase), tuple(tables), epsilon))
+    async def measure(
+        self,
+        phase: str,
+        tables: Sequence[Marginal],
+        epsilon: Fraction,
+        weights: Sequence[int] = (),
+        accounting: Accounting | None = None,
+    ) -> list[NoisyTable]:
+        run, name = self.plan.spec.run, self._next_name(phase)
+        return await self._open_round(Round(run, phase, name, tuple(tables), epsilon, None, tuple(weights), accounting))
 
     def openings(
         self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
@@ -117,16 +126,16 @@ class NetworkSession:
     async def _open_round(self, round_: Round) -> list[NoisyTable]:
         """Open one round and charge it to everybody whose rows are in it."""
         check_tables(round_.tables, self.schema.derived)
-        check_scale(round_.widest_scale)
+        round_.check_noise(self.plan.noise_quota)
         covered = [place for place in range(self.plan.parties) if round_.covers(place)]
         payers = tuple(self._members[place] for place in covered)
-        self._reserve(Cost(round_.phase, SHARED_LAPLACE, round_.cost, payers))
+        mechanism = noise_on_tables(round_.accounting, shared=True)
+        self._reserve(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta))
         self._rounds += 1
         self._meter.enter(round_.phase)
         vector = await self._opened(round_)
-        variance = self.plan.parties * share_variance(round_.scale, self.plan.noise_quota)
         rows = sum(self.party_rows[place] for place in covered)
-        opened = noisy_tables(vector, round_, self.schema, variance, rows)
+        opened = noisy_tables(vector, round_, self.schema, self.plan.parties, self.plan.noise_quota, rows)
         self.record.add_tables(round_.phase, opened)
         self._meter.charged(self.record, vector.size)
         self._last_round = round_

@@ -51,6 +51,7 @@ class Limits:
     epsilon: Fraction
     tolerate: int
     key_bits: int
+    delta: Fraction = Fraction(0)
 
 
 def provision(
@@ -98,6 +99,7 @@ def provision(
         write_csv(frame, place / "data.csv")
         policy = _POLICY_TOML.format(
             epsilon=limits.epsilon,
+            delta=limits.delta,
             tolerate=limits.tolerate,
             key_bits=limits.key_bits,
             algorithms=json.dumps(list(ALGORITHMS)),
@@ -155,6 +157,7 @@ format_version = 1
 population = "simulation"
 total_epsilon = "{epsilon}"
 epsilon_per_run = "{epsilon}"
+total_delta = "{delta}"
 algorithms = {algorithms}
 minimum_parties = 2
 minimum_tolerate = {tolerate}

@@ -52,6 +52,7 @@ class Simulation:
     tolerate: int
     patience: float
     seed: int | None
+    delta: Fraction = Fraction(0)
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
@@ -61,7 +62,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     """
     _check(task)
     schema = load_schema(task.schema)
-    ALGORITHMS[task.algorithm].check(task.settings, schema)
+    ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
     frame = read_rows(task.data)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     encode(frame, schema, str(task.data))
@@ -73,7 +74,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     parts = split_rows(frame, task.parties, task.split, generator)
     with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
         frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
-        limits = Limits(task.epsilon, task.tolerate, task.key_bits)
+        limits = Limits(task.epsilon, task.tolerate, task.key_bits, task.delta)
         consortium = provision(
             Path(scratch) / "consortium", frames, schema, task.schema, limits, patience=task.patience
         )
@@ -128,6 +129,7 @@ def _request(task: Simulation) -> dict[str, Any]:
         "algorithm": task.algorithm,
         "settings": task.settings,
         "epsilon": str(task.epsilon),
+        "delta": str(task.delta),
         "tolerate": task.tolerate,
         "key_bits": task.key_bits,
     }

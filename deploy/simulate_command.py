@@ -12,7 +12,7 @@ from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.formats import read_json
 from common.models.load import load_model
-from common.privacy.budget import parse_epsilon
+from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.statement import SIMULATION
 from common.release import notes
 from common.schema import load_schema
@@ -28,6 +28,7 @@ def simulate_command(
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
     algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn",
+    delta: Annotated[str, typer.Option(help="the same, for algorithms that can spend some: copula")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
     split: Annotated[str, typer.Option(help="random, by:ATTRIBUTE or sizes:.7,.2,.1")] = "random",
@@ -49,6 +50,7 @@ def simulate_command(
         algorithm=algorithm,
         settings={**settings_option(settings), **({"schedule": schedule} if schedule else {})},
         epsilon=parse_epsilon(epsilon),
+        delta=parse_delta(delta),
         out=out,
         split=split,
         rows=rows,

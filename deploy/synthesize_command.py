@@ -26,6 +26,7 @@ def synthesize_command(
     population: Annotated[str, typer.Option(help="the people whose rows these are; the ledger's name for them")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     algorithm: Annotated[str, typer.Option(help=" or ".join(SYNTHESIZERS))] = "dp-subn",
+    delta: Annotated[str, typer.Option(help="the same, for algorithms that can spend some: copula")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     ledger: Annotated[Path | None, typer.Option(help="by default one in the user's state folder")] = None,
     total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,
@@ -44,7 +45,12 @@ def synthesize_command(
     refuse_existing(out)
     declared = load_schema(schema)
     synthesizer = SYNTHESIZERS[algorithm](
-        epsilon, population=population, total_epsilon=total_epsilon, ledger=ledger, settings=settings_option(settings)
+        epsilon,
+        delta=delta,
+        population=population,
+        total_epsilon=total_epsilon,
+        ledger=ledger,
+        settings=settings_option(settings),
     )
     table = read_table(data, declared)
     started = time.monotonic()
@@ -73,6 +79,7 @@ def synthesize_command(
             "algorithm": algorithm,
             "settings": synthesizer.settings,
             "epsilon": str(synthesizer.epsilon),
+            "delta": str(synthesizer.delta),
             "tolerate": 0,
             "key_bits": None,
             "rows": count,
@@ -91,3 +98,5 @@ def synthesize_command(
     for note in notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins):
         print(note)
     print(f"Population {population!r}: epsilon {synthesizer.epsilon} now, {synthesizer.spent}{limit} in all.")
+    if synthesizer.spent_delta:
+        print(f"Delta: {synthesizer.delta} now, {synthesizer.spent_delta} in all.")

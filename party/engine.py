@@ -126,7 +126,7 @@ class PartyEngine:
         if step.spec.manifest_digest != self._manifest.digest:
             raise self._refusal(step, "the run belongs to another manifest")
         self._policy.check_run(step.spec, self.party)
-        self._releases.check_affordable(step.spec.epsilon, self._policy.allowance(step.spec))
+        self._releases.check_affordable(step.spec.epsilon, step.spec.delta, self._policy.allowance(step.spec))
         enrolment = Enrolment.signed(self.party, step.spec, self._releases.rows, self._identity)
         return Enrolled(enrolment.to_dict())
 
@@ -208,7 +208,7 @@ class PartyEngine:
         if algorithm is None or algorithm.apart:
             raise self._refusal(step, f"{step.algorithm!r} is nothing that one party can learn alone")
         schema = self._releases.schema
-        algorithm.check(step.settings, schema)
+        algorithm.check_request(step.settings, schema, plan.spec.delta)
         if step.epsilon > plan.spec.epsilon:
             # Its first releases would be within the run's epsilon, and spent for nothing.
             raise self._refusal(step, f"epsilon {step.epsilon} is asked for, more than the run's")

@@ -12,9 +12,9 @@ from typing import Any, TypeVar, cast
 
 from common.algorithms import ALGORITHMS
 from common.models import Model
+from common.privacy.composition import Accounting
 from common.privacy.ledger import Allowance
-from common.privacy.noise import share_variance
-from common.privacy.record import LAPLACE, Cost, RunRecord, noisy_max_on
+from common.privacy.record import Cost, RunRecord, noise_on_tables, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.openings import OpeningSeries
@@ -55,6 +55,7 @@ class LocalSession:
         self.run = run
         self._prefix = prefix
         self.schema = schema
+        self.delta = allowance.per_run_delta
         self.rows = releases.rows
         self.party_rows = (releases.rows,)
         self.record = RunRecord()
@@ -69,8 +70,18 @@ class LocalSession:
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(f"{self.run}/{self._releases.party}/{self._prefix}", purpose, sides)
 
-    async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
-        return await self._open_round(Round(self.run, phase, self._next_name(phase), tuple(tables), epsilon))
+    async def measure(
+        self,
+        phase: str,
+        tables: Sequence[Marginal],
+        epsilon: Fraction,
+        weights: Sequence[int] = (),
+        accounting: Accounting | None = None,
+    ) -> list[NoisyTable]:
+        name = self._next_name(phase)
+        return await self._open_round(
+            Round(self.run, phase, name, tuple(tables), epsilon, None, tuple(weights), accounting)
+        )
 
     def openings(
         self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
@@ -79,9 +90,11 @@ class LocalSession:
 
     async def _open_round(self, round_: Round) -> list[NoisyTable]:
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
-        variance = share_variance(round_.scale, ALONE)
-        opened = noisy_tables(vector, round_, self.schema, variance, self.rows)
-        self.record.add_cost(Cost(round_.phase, LAPLACE, round_.cost, (self._releases.party,)))
+        opened = noisy_tables(vector, round_, self.schema, ALONE, ALONE, self.rows)
+        payers = (self._releases.party,)
+        self.record.add_cost(
+            Cost(round_.phase, noise_on_tables(round_.accounting, shared=False), round_.cost, payers, round_.delta)
+        )
         self.record.add_tables(round_.phase, opened)
         return opened
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import Catalogue, PrivityError, Problem
-from common.privacy.budget import exact_number, parse_epsilon
+from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
 from common.toml_file import read_toml
@@ -46,6 +46,10 @@ class Policy:
         rules = [
             (spec.algorithm in self.algorithms, f"algorithm {spec.algorithm!r} is not among those allowed"),
             (spec.epsilon <= self.epsilon_per_run, f"epsilon {spec.epsilon} is above {self.epsilon_per_run} a run"),
+            (
+                spec.delta <= self.total_delta,
+                f"delta {spec.delta} is above {self.total_delta} for all runs",
+            ),
             (len(spec.members) >= self.minimum_parties, f"fewer than {self.minimum_parties} parties"),
             (spec.tolerate >= self.minimum_tolerate, f"tolerates fewer than {self.minimum_tolerate} colluding parties"),
             (spec.tolerate < len(spec.members), "tolerates as many colluding parties as there are"),
@@ -63,7 +67,7 @@ class Policy:
 
     def allowance(self, spec: RunSpec) -> Allowance:
         """What the ledger may be charged for this run: what it declared, within what is allowed."""
-        return Allowance(self.total_epsilon, min(spec.epsilon, self.epsilon_per_run), self.total_delta)
+        return Allowance(self.total_epsilon, min(spec.epsilon, self.epsilon_per_run), self.total_delta, spec.delta)
 
 
 def load_policy(path: Path) -> Policy:
@@ -72,7 +76,7 @@ def load_policy(path: Path) -> Policy:
     readers: dict[str, Callable[[str, str], Fraction]] = {
         "total_epsilon": parse_epsilon,
         "epsilon_per_run": parse_epsilon,
-        "total_delta": _parse_delta,
+        "total_delta": parse_delta,
     }
 
     def bad_amounts(document: dict[str, Any]) -> list[Problem]:
@@ -98,14 +102,3 @@ def load_policy(path: Path) -> Policy:
         minimum_tolerate=document["minimum_tolerate"],
         minimum_key_bits=document["minimum_key_bits"],
     )
-
-
-def _parse_delta(text: str, key: str) -> Fraction:
-    try:
-        delta = exact_number(text)
-    except (ValueError, ZeroDivisionError):
-        delta = Fraction(1)
-    if delta >= 1:
-        reason, hint = "it is not a number from 0 to below 1", 'Write for instance "0" or "0.000000001".'
-        raise PrivityError(Catalogue.BAD_OPTION, option=key, reason=reason, hint=hint)
-    return delta

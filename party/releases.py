@@ -11,6 +11,8 @@ import hashlib
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -21,9 +23,9 @@ from common.journal import Journal
 from common.privacy.cost import selection_scale
 from common.privacy.entropy import Entropy, SystemEntropy
 from common.privacy.ledger import Allowance, Charge, Ledger
-from common.privacy.noise import noise_share
+from common.privacy.noise_law import check_scale
 from common.privacy.selection import draw_selection_noise
-from common.protocol.limits import check_candidates, check_scale, check_tables, count_cells
+from common.protocol.limits import check_candidates, check_tables, count_cells
 from common.protocol.steps import Round, Select, step_digest
 from common.table import CodedTable
 from party import handlers
@@ -81,8 +83,7 @@ class ChargedReleases:
             int64 of shape (cells,).
         """
         check_tables(round_.tables, self.schema.derived)
-        check_scale(round_.widest_scale)
-        check_scale(round_.scale)
+        round_.check_noise(quota)
         label = f"{round_.run}/vector/{round_.round}"
 
         def answer() -> bytes:
@@ -96,7 +97,9 @@ class ChargedReleases:
         # A share of another quota is another answer: it must not pass for this one.
         content = digest({"round": round_.digest, "quota": quota, "position": position})
         cost = round_.cost if round_.covers(position) else Fraction(0)
-        stored = self._answer_once(label, content, Charge(round_.run, f"round/{round_.round}", cost), allowance, answer)
+        delta = round_.delta if round_.covers(position) else Fraction(0)
+        charge = Charge(round_.run, f"round/{round_.round}", cost, delta)
+        stored = self._answer_once(label, content, charge, allowance, answer)
         if round_.replacement is not None and round_.replacement.last:
             self.journal.erase(f"{round_.run}/share/")
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
@@ -116,13 +119,25 @@ class ChargedReleases:
         """A fresh share; kept if a later opening must take it out again."""
         r = round_.replacement
         if r is None or r.last:
-            return noise_share(round_.scale, quota, cells, self._entropy(label))
+            return self._draw(round_, quota, cells, label)
         key, content = f"{round_.run}/share/{round_.round}", r.series(r.coverage)
         stored = self.journal.recall(key, content)
         if stored is None:
-            share = noise_share(round_.scale, quota, cells, self._entropy(label))
+            share = self._draw(round_, quota, cells, label)
             stored = self.journal.record(key, content, share.astype("<i8").tobytes())
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
+
+    def _draw(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
+        """This party's share of the noise on every cell, int64 of shape (cells,), tables in order."""
+        entropy, domain = self._entropy(label), self.schema.derived.domain
+        share = np.empty(cells, dtype=np.int64)
+        start = 0
+        # Tables of one weight that stand side by side have one law.
+        for weight, some in groupby(zip(round_.all_weights, round_.tables, strict=True), key=itemgetter(0)):
+            size = count_cells([table for _, table in some], domain)
+            share[start : start + size] = round_.law(weight).share(quota, size, entropy)
+            start += size
+        return share
 
     def select(self, step: Select, allowance: Allowance) -> int:
         """Index of the chosen candidate; the same at every repetition."""
@@ -160,9 +175,9 @@ class ChargedReleases:
         self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
         return stored
 
-    def check_affordable(self, epsilon: Fraction, allowance: Allowance) -> None:
+    def check_affordable(self, epsilon: Fraction, delta: Fraction, allowance: Allowance) -> None:
         """Refuse a run that the ledger could not pay for to its end, before anything is spent on it."""
-        self.ledger.check(epsilon, allowance, self.party)
+        self.ledger.check(epsilon, delta, allowance, self.party)
 
     def forget(self, run: str) -> None:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""

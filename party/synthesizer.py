@@ -22,7 +22,7 @@ from common.errors import Catalogue, PrivityError
 from common.formats import read_json, require
 from common.journal import MEMORY, Journal
 from common.models import Model, load
-from common.privacy.budget import parse_epsilon
+from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.record import RunRecord
 from common.release import synthesise
@@ -47,6 +47,7 @@ class Synthesizer:
 
     Args:
         epsilon: what one fit costs, exact text such as ``"1.0"`` or ``"1/3"``.
+        delta: the same, for an algorithm that can spend some; ``"0"`` is pure differential privacy.
         population: the people whose rows these are; the ledger is kept under this name.
         total_epsilon: what all fits on these people may cost together; without it only the running
             total is kept.
@@ -63,11 +64,13 @@ class Synthesizer:
         epsilon: str,
         *,
         population: str,
+        delta: str = "0",
         total_epsilon: str | None = None,
         ledger: Path | str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.epsilon = parse_epsilon(epsilon)
+        self.delta = parse_delta(delta)
         self.population = population
         self.total_epsilon = None if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon")
         self.settings = dict(settings or {})
@@ -76,6 +79,7 @@ class Synthesizer:
         self.record: RunRecord | None = None
         self.run: str | None = None
         self.spent: Fraction | None = None
+        self.spent_delta = Fraction(0)
 
     def fit(self, table: pd.DataFrame | CodedTable, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
         """Learn the model; charged to the ledger whether or not it comes to an end.
@@ -88,20 +92,20 @@ class Synthesizer:
             PrivityError: budget-exhausted or ledger-unusable.
         """
         declared = _schema(schema)
-        ALGORITHMS[self.algorithm].check(self.settings, declared)
+        ALGORITHMS[self.algorithm].check_request(self.settings, declared, self.delta)
         rows = table if isinstance(table, CodedTable) else encode(table.map(str), declared, "table")
         if rows.schema.digest != declared.digest:
             raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
         ledger = Ledger(self._ledger or default_ledger(self.population), self.population)
         try:
-            allowance = Allowance(self.total_epsilon, self.epsilon)
-            ledger.check(self.epsilon, allowance, OWNER)
+            allowance = Allowance(self.total_epsilon, self.epsilon, None, self.delta)
+            ledger.check(self.epsilon, self.delta, allowance, OWNER)
             self.run = f"local-{secrets.token_hex(8)}"
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
             session = LocalSession(self.run, declared, releases, allowance)
             learned = complete(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
-            self.spent = ledger.spent()
+            self.spent, self.spent_delta = ledger.spent(), ledger.spent_delta()
         finally:
             ledger.close()
         self._model, self.record = learned, session.record
@@ -127,7 +131,8 @@ class Synthesizer:
     def __repr__(self) -> str:
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
         spent = "not fitted" if self.spent is None else f"spent {self.spent} on {self.population!r} so far"
-        return f"{type(self).__name__}(epsilon={self.epsilon}{settings}; {spent})"
+        delta = f", delta={self.delta}" if self.delta else ""
+        return f"{type(self).__name__}(epsilon={self.epsilon}{delta}{settings}; {spent})"
 
 
 class Copula(Synthesizer):

@@ -43,6 +43,6 @@ class PartlyExactSession(InProcessSession):
             return await super()._open_round(round_)
         counts = contingency_tables(self._table, list(round_.tables))
         return [
-            NoisyTable(marginal, table.astype(np.int64), round_.scale, NO_NOISE, self.rows)
+            NoisyTable(marginal, table.astype(np.int64), round_.law(1), NO_NOISE, self.rows)
             for marginal, table in zip(round_.tables, counts, strict=True)
         ]

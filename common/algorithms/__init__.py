@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from common.algorithms import copula, dp_ccbn, dp_subn, independent, jtree, one_way, privbayes, privhd
+from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.protocol.session import Session
 from common.schema import Schema
@@ -22,6 +23,8 @@ class Algorithm:
             fault, before any party is asked.
         learn: learns a model for an epsilon in all.
         apart: whether the parties learn models of their own, one by one.
+        check_delta: reads the settings with a run's delta, and refuses what does not go together; without it the
+            algorithm is pure.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
     """
 
@@ -29,10 +32,24 @@ class Algorithm:
     learn: Callable[[Session, Fraction, Mapping[str, Any]], Coroutine[Any, Any, Model]]
     apart: bool = False
     joins: bool = True
+    check_delta: Callable[[Mapping[str, Any], Fraction], None] | None = None
+
+    def check_request(self, settings: Mapping[str, Any], schema: Schema, delta: Fraction) -> None:
+        """Refuse what cannot run, before any party is asked.
+
+        Raises:
+            PrivityError, ProblemsFound: bad settings, or a delta for which the algorithm has no use.
+        """
+        self.check(settings, schema)
+        if self.check_delta is not None:
+            self.check_delta(settings, delta)
+        elif delta:
+            reason = "the algorithm is pure: it has no use for a delta"
+            raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint="Leave delta away.")
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "copula": Algorithm(copula.check, copula.learn),
+    "copula": Algorithm(copula.check, copula.learn, check_delta=copula.check_delta),
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
     "dp-subn": Algorithm(dp_subn.check, dp_subn.learn),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),

@@ -6,6 +6,8 @@ the Gaussian Copula" (2019). Deviations:
 - One full table for each pair of attributes, with the noise of one: the paper's Lemma 2 counts the four cells of each
   pair of categories as if the other cells did not move, and falls short of its epsilon by 2 (|A| + |B| - 2).
 - The 1-way tables have a part of the budget of their own, and all tables are made consistent first.
+- Besides pure epsilon there are (epsilon, delta) with discrete Gaussian noise, and with Laplace noise under two
+  compositions, of which the paper has one (``common.privacy.composition``).
 - A pair of categories that the noise cannot tell from an independent one counts as independent (``certainty``).
   Without that the matrix of correlations is mostly noise, and what is nearest to it among correlation matrices is
   far away.
@@ -13,13 +15,14 @@ the Gaussian Copula" (2019). Deviations:
   common/models/copula.py. Rates are set so that categories win as often as their noisy shares say.
 - Correlations by Owen's function (``bivariate_normal``); the nearest correlation matrix by statsmodels (Higham 2002).
 
-It needs sums only: over K parties all tables are opened in two rounds, neither of which looks at the other.
+It needs sums only: over K parties all tables are opened in one round.
 
-Privacy: 1-way and pair tables compose; epsilon in all. All else looks at noisy tables only.
+Privacy: all tables compose, as the round's accounting says. All else looks at noisy tables only.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,13 +43,16 @@ from common.algorithms.estimation import Estimate, collect, nearest_counts
 from common.algorithms.settings import SettingsReader
 from common.errors import Catalogue, PrivityError
 from common.models.copula import CopulaModel, rates_for
-from common.privacy.budget import split_epsilon
+from common.privacy.composition import COMPOSITIONS, calibrate
 from common.protocol.session import Session
 from common.schema import Schema
 from common.statistics import Marginal
 
-MARGINALS = "one-way marginals"
-TABLES = "pair tables"
+TABLES = "one-way and pair tables"
+BASIC = "basic"
+LARGEST_TERM = 64
+"""Of the ratio of two weights."""
+
 COLUMNS = 4096
 """Most categories of all attributes together: a matrix of 128 MiB, of which eigenvectors are taken."""
 
@@ -69,7 +75,9 @@ class Settings:
     """Settings of the copula, all public.
 
     Attributes:
-        one_way: part of epsilon for the 1-way tables.
+        one_way: part of the budget (of epsilon, or of rho) for the 1-way tables, about; 0 derives them from the
+            pair tables.
+        composition: ``basic`` without a delta; with one ``zcdp``, ``pld`` or ``advanced``.
         certainty: standard deviations of noise within which a pair of categories counts as independent; a thousandth
             is as good as none. Adult, K = 1, mean 2-way distance with 2, 3, 4: .0699, .0683, .0699 at eps 1; .0462,
             .0423, .0421 at 5.
@@ -77,6 +85,7 @@ class Settings:
 
     one_way: Fraction = Fraction(3, 10)
     certainty: Fraction = Fraction(3)
+    composition: str | None = None
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
@@ -84,8 +93,9 @@ class Settings:
         reader = SettingsReader("copula", settings)
         default = cls()
         read = cls(
-            one_way=reader.optional_weight("one_way", Fraction(9, 10)) or default.one_way,
+            one_way=reader.share("one_way", default.one_way, Fraction(9, 10)),
             certainty=reader.weight("certainty", default.certainty),
+            composition=reader.choice("composition", None, [BASIC, *COMPOSITIONS]),
         )
         reader.finish()
         return read
@@ -102,20 +112,50 @@ def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
     return chosen
 
 
+def check_delta(settings: Mapping[str, Any], delta: Fraction) -> None:
+    """Refuse a composition that does not go with the delta, or whose library is not there."""
+    chosen = settings.get("composition") or (BASIC if not delta else "zcdp")
+    if (chosen == BASIC) != (delta == 0):
+        reason = "basic composition spends no delta" if delta else f"the composition {chosen} needs a delta above 0"
+        hint = "Give a delta with the compositions zcdp, pld and advanced, and none with basic."
+        raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
+    if chosen != BASIC:
+        COMPOSITIONS[chosen].holds(Fraction(10**6), [1], Fraction(1), delta)
+
+
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> CopulaModel:
-    """Measure all 1-way and pair tables for ``epsilon`` in all, and fit the copula."""
+    """Measure all 1-way and pair tables for ``epsilon`` and the session's delta in all, and fit the copula."""
     schema = session.schema
     chosen = check(settings, schema)
     attributes = range(len(schema.attributes))
     single: list[Marginal] = [(a,) for a in attributes]
     pairs: list[Marginal] = list(combinations(attributes, 2))
-    if not pairs:
-        opened = await session.measure(MARGINALS, single, epsilon)
-    else:
-        part, rest = split_epsilon(epsilon, [chosen.one_way, 1 - chosen.one_way])
-        opened = [*await session.measure(MARGINALS, single, part), *await session.measure(TABLES, pairs, rest)]
+    if pairs and not chosen.one_way:
+        single = []
+    weights = _weights(len(single), len(pairs), chosen.one_way, pure=not session.delta)
+    accounting = None
+    if session.delta:
+        quota = int(len(session.party_rows) / session.noise_variables)
+        accounting = calibrate(chosen.composition or "zcdp", weights, epsilon, session.delta, quota)
+    opened = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
     consistent = make_consistent(collect(opened), session.rows)
     return fit(schema, consistent, session.rows, float(chosen.certainty))
+
+
+def _weights(single: int, pairs: int, share: Fraction, *, pure: bool) -> list[int]:
+    """One for each 1-way table and each pair: the 1-way tables get about this share of the budget.
+
+    A table's part of epsilon goes with its weight, of rho with its square.
+    """
+    if not single or not pairs:
+        return [1] * (single + pairs)
+    ratio = share / (1 - share) * pairs / single
+    if not pure:
+        ratio = Fraction(math.sqrt(ratio))
+    # Small whole numbers keep exact scales short.
+    ratio = min(max(ratio, Fraction(1, LARGEST_TERM)), Fraction(LARGEST_TERM)).limit_denominator(8)
+    ratio = max(ratio, Fraction(1, 8))
+    return [ratio.numerator] * single + [ratio.denominator] * pairs
 
 
 def fit(schema: Schema, tables: Mapping[Marginal, Estimate], rows: int, certainty: float) -> CopulaModel:

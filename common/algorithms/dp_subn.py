@@ -346,4 +346,4 @@ def _within(table: NoisyTable | None, marginal: Marginal) -> NoisyTable:
     counts = table.counts.sum(axis=axes)
     variance = table.variance * (table.counts.size / counts.size)
     kept = tuple(attribute for attribute in table.attributes if attribute in marginal)
-    return NoisyTable(kept, counts, table.scale, variance, table.rows)
+    return NoisyTable(kept, counts, table.law, variance, table.rows)

@@ -42,6 +42,10 @@ class SettingsReader:
             return default
         return number
 
+    def share(self, key: str, default: Fraction, largest: Fraction) -> Fraction:
+        """An exact part, 0 included, given as text."""
+        return Fraction(0) if self._value(key) == "0" else self.weight(key, default, largest)
+
     def optional_weight(self, key: str, largest: Fraction) -> Fraction | None:
         return None if self._value(key) is None else self.weight(key, largest, largest)
 

@@ -62,6 +62,21 @@ def parse_epsilon(text: str, option: str = "epsilon") -> Fraction:
     return value
 
 
+def parse_delta(text: str, option: str = "delta") -> Fraction:
+    """An exact delta, at least 0 and below 1, such as ``"0"``, ``"0.000000001"`` or ``"1/1073741824"``.
+
+    Raises PrivityError (bad-option) for anything else.
+    """
+    try:
+        delta = exact_number(text.strip())
+    except (ValueError, ZeroDivisionError):
+        delta = Fraction(1)
+    if delta >= 1:
+        reason, hint = "it is not a number from 0 to below 1", 'Write for instance "0" or "0.000000001".'
+        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+    return delta
+
+
 def split_epsilon(epsilon: Fraction, weights: Sequence[Fraction]) -> list[Fraction]:
     """Parts of epsilon in proportion to the weights, exactly ``epsilon`` together.
 
@@ -195,7 +210,7 @@ class ApproxDP:
         Group privacy: m steps of P <= e^epsilon P' + delta give delta (1 + e^epsilon + ... + e^((m-1) epsilon)).
         """
         rows = _count(rows_per_person)
-        delta = rows * _exp_above((rows - 1) * self.epsilon) * self.delta
+        delta = rows * exp_above((rows - 1) * self.epsilon) * self.delta
         return replace(self, epsilon=rows * self.epsilon, delta=min(Fraction(1), delta))
 
 
@@ -239,7 +254,7 @@ def _count(rows_per_person: int) -> int:
     return rows_per_person
 
 
-def _exp_above(x: Fraction) -> Fraction:
+def exp_above(x: Fraction) -> Fraction:
     """A fraction not below e^x, x >= 0, and less than one part in a thousand above it for x <= 40.
 
     For 0 <= y < 2: ln((2+y)/(2-y)) = 2 artanh(y/2) >= y, so e^y <= (2+y)/(2-y). Here y = x/parts.

@@ -49,7 +49,7 @@ def zcdp_to_approximate_simple(budget: Zcdp, delta: Fraction) -> ApproxDP:
     """
     _check_kind(budget, Zcdp)
     delta = _proper(delta)
-    root = _sqrt_above(budget.rho * log_above(1 / delta))
+    root = sqrt_above(budget.rho * log_above(1 / delta))
     return ApproxDP(_grid_above(budget.rho + 2 * root), delta, budget.relation)
 
 
@@ -136,7 +136,7 @@ def _first_terms(y: Fraction) -> Fraction:
 _LOG_TWO = tuple(2 * bound for bound in _artanh_bounds(Fraction(1, 3)))
 
 
-def _sqrt_above(x: Fraction) -> Fraction:
+def sqrt_above(x: Fraction) -> Fraction:
     """A fraction at least sqrt(x): with n = ceil(x G^2), ceil(sqrt(n))/G >= sqrt(x)."""
     grid = 10**18
     n = math.ceil(x * grid**2)

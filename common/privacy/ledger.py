@@ -57,12 +57,13 @@ class Allowance:
 
     Attributes:
         total, total_delta: by all runs together, ever.
-        per_run: epsilon by one run.
+        per_run, per_run_delta: by one run.
     """
 
     total: Fraction | None
     per_run: Fraction | None
-    total_delta: Fraction = _ZERO
+    total_delta: Fraction | None = _ZERO
+    per_run_delta: Fraction = _ZERO
 
 
 class Ledger:
@@ -176,6 +177,7 @@ class Ledger:
             ("", asked.epsilon, sum((c.epsilon for c in before), _ZERO), allowance.total),
             ("", asked.epsilon, sum((c.epsilon for c in in_run), _ZERO), allowance.per_run),
             ("delta ", asked.delta, sum((c.delta for c in before), _ZERO), allowance.total_delta),
+            ("delta ", asked.delta, sum((c.delta for c in in_run), _ZERO), allowance.per_run_delta),
         ):
             if limit is not None and used + amount > limit:
                 raise PrivityError(
@@ -187,10 +189,10 @@ class Ledger:
                     population=self.population,
                 )
 
-    def check(self, epsilon: Fraction, allowance: Allowance, party: str) -> None:
-        """Raises PrivityError (budget-exhausted) if the population's total has not this much left."""
-        whole = Allowance(allowance.total, None, allowance.total_delta)
-        self._check([entry.charge for entry in self.entries()], Charge("", "", epsilon), whole, party)
+    def check(self, epsilon: Fraction, delta: Fraction, allowance: Allowance, party: str) -> None:
+        """Raises PrivityError (budget-exhausted) if the population's totals have not this much left."""
+        whole = Allowance(allowance.total, None, allowance.total_delta, delta)
+        self._check([entry.charge for entry in self.entries()], Charge("", "", epsilon, delta), whole, party)
 
     def settle(self, charge: Charge, answer: str) -> None:
         """Note the digest of the answer that this charge paid for; the first one stays the only one.
@@ -226,6 +228,10 @@ class Ledger:
     def spent(self, run: str | None = None) -> Fraction:
         """Epsilon that these people have been charged, in all or by one run."""
         return sum((e.charge.epsilon for e in self.entries() if run in (None, e.charge.run)), _ZERO)
+
+    def spent_delta(self) -> Fraction:
+        """The same for delta, in all."""
+        return sum((e.charge.delta for e in self.entries()), _ZERO)
 
     def close(self) -> None:
         with self._lock:

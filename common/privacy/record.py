@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from common.privacy.composition import Accounting
+from common.privacy.noise_law import LAPLACE
 from common.statistics import NoisyTable
 
-LAPLACE = "discrete Laplace noise on contingency tables"
-SHARED_LAPLACE = "multi-party discrete Laplace noise on contingency tables, opened as one sum"
 OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
+
+
+def noise_on_tables(accounting: Accounting | None, *, shared: bool) -> str:
+    """The mechanism of noisy tables, and by what it costs some delta if it does."""
+    law = LAPLACE if accounting is None else accounting.noise
+    kind, opened = ("multi-party ", ", opened as one sum") if shared else ("", "")
+    by = "" if accounting is None else f"; {accounting.words}"
+    return f"{kind}{law} noise on contingency tables{opened}{by}"
 
 
 def noisy_max_on(score: str) -> str:
@@ -20,12 +28,13 @@ def noisy_max_on(score: str) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """One charge: which phase and mechanism cost every one of ``payers`` how much."""
+    """One charge: which phase and mechanism cost every one of ``payers`` how much, as (epsilon, delta)."""
 
     phase: str
     mechanism: str
     epsilon: Fraction
     payers: tuple[str, ...]
+    delta: Fraction = Fraction(0)
 
 
 @dataclass
@@ -50,5 +59,9 @@ class RunRecord:
         return spent
 
     def epsilon(self, party: str) -> Fraction:
-        """What this party has been charged in all: pure epsilon adds up."""
+        """What this party has been charged in all: epsilons add up."""
         return sum(self.phases(party).values(), Fraction(0))
+
+    def delta(self, party: str) -> Fraction:
+        """The same for delta."""
+        return sum((cost.delta for cost in self.costs if party in cost.payers), Fraction(0))

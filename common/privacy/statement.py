@@ -22,11 +22,13 @@ def privacy_statement(
         key_bits: bits of the Paillier modulus; None in single-party mode.
         record: what was charged to whom.
     """
-    statements = [_against("public", key_bits, computational=False)]
+    delta = max(record.delta(name) for name in parties)
+    kind = "approximate" if delta else "pure"
+    statements = [_against("public", kind, key_bits, computational=False)]
     if key_bits:
         coalition = "1 party" if tolerate == 1 else f"{tolerate} parties"
         inside = ["curator", *(f"party {name}" for name in parties), f"any coalition of up to {coalition}"]
-        statements += [_against(name, key_bits, computational=True) for name in inside]
+        statements += [_against(name, kind, key_bits, computational=True) for name in inside]
     totals = {name: record.epsilon(name) for name in parties}
     largest = max(totals.values())
     mechanisms = list(dict.fromkeys(cost.mechanism for cost in record.costs))
@@ -41,6 +43,7 @@ def privacy_statement(
                 "name": name,
                 "rows": rows,
                 "epsilon": str(totals[name]),
+                "delta": str(record.delta(name)),
                 "epsilon_by_phase": {phase: str(eps) for phase, eps in record.phases(name).items()},
             }
             for name, rows in parties.items()
@@ -51,7 +54,7 @@ def privacy_statement(
             {
                 **observer,
                 "epsilon": str(largest),
-                "delta": "0",
+                "delta": str(delta),
                 "epsilon_by_phase": {phase["phase"]: phase["epsilon"] for phase in by_phase},
                 "mechanisms": mechanisms,
             }
@@ -61,18 +64,18 @@ def privacy_statement(
         "phases": by_phase,
         "simulation": simulation,
     }
-    statement["in_words"] = _in_words(statement, largest, key_bits)
+    statement["in_words"] = _in_words(statement, largest, delta, key_bits)
     return statement
 
 
-def _against(observer: str, key_bits: int | None, *, computational: bool) -> dict[str, Any]:
+def _against(observer: str, kind: str, key_bits: int | None, *, computational: bool) -> dict[str, Any]:
     assumption = "the parties draw their noise as agreed" if key_bits else "none"
     if computational:
         assumption = (
             f"computational: Paillier with a {key_bits}-bit modulus, HPKE and Ed25519 hold;"
             " parties and curator follow the protocol; the curator colludes with nobody"
         )
-    guarantee = "pure, computational" if computational else "pure"
+    guarantee = f"{kind}, computational" if computational else kind
     return {"observer": observer, "guarantee": guarantee, "assumption": assumption}
 
 
@@ -82,16 +85,19 @@ def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
         "phase": phase,
         "mechanisms": list(dict.fromkeys(cost.mechanism for cost in costs)),
         "epsilon": str(sum((cost.epsilon for cost in costs), Fraction(0))),
+        "delta": str(sum((cost.delta for cost in costs), Fraction(0))),
         "paid_by": sorted({payer for cost in costs for payer in cost.payers}),
     }
 
 
-def _in_words(statement: dict[str, Any], largest: Fraction, key_bits: int | None) -> list[str]:
+def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, key_bits: int | None) -> list[str]:
     k, t = statement["K"], statement["t"]
+    but = f", and {float(delta):.3g} in probability besides," if delta else ""
+    kind = "approximate" if delta else "pure"
     words = [
         f"Anyone who sees this release learns almost the same about a person whether that person's row was"
-        f" used as it is or replaced by another: no outcome becomes more than e^{largest} times as likely"
-        f" (pure differential privacy, epsilon = {largest}, delta = 0).",
+        f" used as it is or replaced by another: no outcome becomes more than e^{largest} times as likely{but}"
+        f" ({kind} differential privacy, epsilon = {largest}, delta = {delta}).",
         "One person is taken to have one row, at one party. A person with m rows has m times the loss.",
         "The number of rows of each party is public and not protected.",
     ]

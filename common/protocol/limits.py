@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,6 @@ import numpy.typing as npt
 from common.candidates import Candidates
 from common.derived import DerivedAttributes
 from common.errors import Catalogue, PrivityError
-from common.privacy.noise import LARGEST_SCALE, LARGEST_TERM
 from common.statistics import AttributeParentPair, Marginal
 
 TABLE_CELLS = 1 << 20
@@ -23,17 +21,6 @@ ROUND_CELLS = 1 << 24
 
 DRAW_CANDIDATES = 1 << 20
 """Most candidates of one draw."""
-
-
-def check_scale(scale: Fraction) -> None:
-    """Refuse a noise scale that the exact integer samplers do not serve, before anything is charged.
-
-    Raises:
-        PrivityError: step-refused.
-    """
-    if scale.numerator > LARGEST_TERM or scale.denominator > LARGEST_TERM or scale > LARGEST_SCALE:
-        reason = "the noise would be too large, or epsilon has too many digits, for exact integer noise"
-        raise PrivityError(Catalogue.STEP_REFUSED, step="noise", reason=reason)
 
 
 def cells_of(tables: Sequence[Marginal], domain: Sequence[int]) -> npt.NDArray[np.float64]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from common.canonical import b64, canonical_bytes, digest, positive_fraction, unb64
+from common.canonical import b64, canonical_bytes, digest, fraction, positive_fraction, unb64
 from common.crypto.identity import Identity, sign, verify
 from common.errors import Catalogue, PrivityError
 from common.protocol.manifest import Manifest
@@ -42,7 +42,7 @@ class RunSpec:
         run: name of the run, unique at the curator.
         algorithm: name in the registry of ``common.algorithms``.
         settings: plain document of the algorithm's own settings, fractions as text.
-        epsilon: what the run costs each party at most, exact.
+        epsilon, delta: what the run costs each party at most, exact; a delta of 0 is pure differential privacy.
         tolerate: t, how many parties may pool what they know.
         members: names of the parties in their order, K >= 2.
         manifest_digest: the consortium this run belongs to.
@@ -55,6 +55,7 @@ class RunSpec:
     tolerate: int
     members: tuple[str, ...]
     manifest_digest: str
+    delta: Fraction = Fraction(0)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -63,6 +64,7 @@ class RunSpec:
             "algorithm": self.algorithm,
             "settings": self.settings,
             "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
             "tolerate": self.tolerate,
             "members": list(self.members),
             "manifest_digest": self.manifest_digest,
@@ -79,10 +81,13 @@ class RunSpec:
             tolerate=content["tolerate"],
             members=tuple(content["members"]),
             manifest_digest=content["manifest_digest"],
+            delta=fraction(content["delta"]),
         )
         check_run_name(spec.run)
         texts = [spec.algorithm, spec.manifest_digest, *spec.members]
         fits = all(isinstance(text, str) for text in texts) and isinstance(spec.settings, dict)
+        if spec.delta >= 1:
+            raise ValueError("delta is not below 1")
         if not fits or not _whole(spec.tolerate) or spec.to_dict() != content:
             raise ValueError("not a run spec of this version")
         return spec

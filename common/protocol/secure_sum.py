@@ -49,6 +49,7 @@ class RoundContext:
             reason = f"{self.combiner} may not be combiner"
             raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round.round, reason=reason)
         check_tables(self.round.tables, self.schema.derived)
+        self.round.check_noise(self.plan.noise_quota)
         if self.round.replacement is not None:
             self._check_replacement(self.round.replacement)
 
@@ -188,10 +189,19 @@ def open_sum(product: Sequence[int], context: RoundContext, secret: paillier.Sec
         raise PrivityError(Catalogue.ROUND_REFUSED, round=context.round.round, reason=str(error)) from error
 
 
-def noisy_tables(vector: np.ndarray, round_: Round, schema: Schema, variance: float, rows: int) -> list[NoisyTable]:
-    """An opened vector as tables; ``variance`` is that of its noise in a cell, ``rows`` what it counts."""
-    tables = zip(round_.tables, split_tables(vector, round_, schema.derived.domain), strict=True)
-    return [NoisyTable(table, counts, round_.scale, variance, rows) for table, counts in tables]
+def noisy_tables(
+    vector: np.ndarray, round_: Round, schema: Schema, parties: int, quota: int, rows: int
+) -> list[NoisyTable]:
+    """An opened vector as tables.
+
+    Args:
+        parties: how many shares are in the noise of a cell; quota: how many make one whole noise.
+        rows: what the vector counts.
+    """
+    laws = {weight: round_.law(weight) for weight in set(round_.all_weights)}
+    variances = {weight: parties * law.share_variance(quota) for weight, law in laws.items()}
+    parts = zip(round_.tables, split_tables(vector, round_, schema.derived.domain), round_.all_weights, strict=True)
+    return [NoisyTable(table, counts, laws[w], variances[w], rows) for table, counts, w in parts]
 
 
 def split_tables(vector: np.ndarray, round_: Round, domain: Sequence[int]) -> list[np.ndarray]:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from common.models import Model
+from common.privacy.composition import Accounting
 from common.protocol.openings import OpeningSeries
 from common.schema import Schema
 from common.statistics import AttributeParentPair, Marginal, NoisyTable
@@ -53,8 +54,24 @@ class Session(Protocol):
         """A public number from 0 to ``sides - 1`` that nobody chose and that is the same at every replay."""
         ...
 
-    async def measure(self, phase: str, tables: Sequence[Marginal], epsilon: Fraction) -> list[NoisyTable]:
-        """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all."""
+    @property
+    def delta(self) -> Fraction:
+        """What the run may cost besides epsilon; 0 is pure differential privacy."""
+        ...
+
+    async def measure(
+        self,
+        phase: str,
+        tables: Sequence[Marginal],
+        epsilon: Fraction,
+        weights: Sequence[int] = (),
+        accounting: Accounting | None = None,
+    ) -> list[NoisyTable]:
+        """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all.
+
+        ``weights`` are one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
+        With ``accounting`` (``common.privacy.composition``) it costs its delta too.
+        """
         ...
 
     def openings(

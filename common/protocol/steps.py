@@ -16,7 +16,10 @@ from typing import Any
 from common.candidates import Candidates
 from common.canonical import digest
 from common.crypto.sealing import SealedBlob
+from common.errors import Catalogue, PrivityError
+from common.privacy.composition import Accounting
 from common.privacy.cost import noise_scale
+from common.privacy.noise_law import LAPLACE, NoiseLaw
 from common.protocol.plan import RunPlan, RunSpec
 from common.statistics import AttributeParentPair, Marginal
 
@@ -95,6 +98,11 @@ class Round:
     """One secure sum over all members of the plan: which tables, at which price.
 
     The digest leaves the attempt out: attempts are re-encryptions of the same stored vectors.
+
+    Attributes:
+        epsilon: what the opened sum costs every party whose rows are in it.
+        weights: one a table, or none for all alike; the noise of a table of weight w is 1/w times as wide.
+        accounting: what makes it cost some delta too; without it the price is pure.
     """
 
     run: str
@@ -103,6 +111,8 @@ class Round:
     tables: tuple[Marginal, ...]
     epsilon: Fraction
     replacement: Replacement | None = None
+    weights: tuple[int, ...] = ()
+    accounting: Accounting | None = None
 
     @property
     def cost(self) -> Fraction:
@@ -110,9 +120,44 @@ class Round:
         return self.epsilon
 
     @property
-    def scale(self) -> Fraction:
-        """b of the noise on every cell of the opened sum."""
-        return noise_scale(len(self.tables), self.epsilon)
+    def delta(self) -> Fraction:
+        """The same for delta."""
+        return FREE if self.accounting is None else self.accounting.delta
+
+    @property
+    def all_weights(self) -> tuple[int, ...]:
+        """One a table."""
+        return self.weights or (1,) * len(self.tables)
+
+    def law(self, weight: int) -> NoiseLaw:
+        """The noise on every cell of a table of this weight in the opened sum."""
+        if self.accounting is not None:
+            return self.accounting.law(weight)
+        # Parts of epsilon go with the weights: 2w/b of table by table, epsilon in all.
+        return NoiseLaw(LAPLACE, noise_scale(self._weight, self.epsilon) / weight)
+
+    @cached_property
+    def _weight(self) -> int:
+        return sum(self.weights) or len(self.tables)
+
+    def check_noise(self, quota: int) -> None:
+        """Refuse noise that cannot be drawn, or does not give what the round claims, before anything is charged.
+
+        Raises:
+            PrivityError: step-refused.
+        """
+        reason = None
+        if self.weights and (len(self.weights) != len(self.tables) or min(self.weights) < 1):
+            reason = "its weights are not one of at least 1 for each table"
+        elif self.replacement is not None and (self.weights or self.accounting is not None):
+            reason = "a running sum has noise of one width, and pure differential privacy"
+        if reason is not None:
+            raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round, reason=reason)
+        if self.accounting is not None:
+            self.accounting.check(self.all_weights, self.epsilon)
+        for weight in set(self.all_weights):
+            self.law(weight).check(quota)
+        NoiseLaw(LAPLACE, self.widest_scale).check(quota)
 
     def content(self) -> dict[str, Any]:
         return {
@@ -122,6 +167,8 @@ class Round:
             "tables": [list(t) for t in self.tables],
             "epsilon": str(self.epsilon),
             "replacement": None if self.replacement is None else self.replacement.content(),
+            "weights": list(self.weights),
+            "accounting": None if self.accounting is None else self.accounting.content(),
         }
 
     @cached_property
@@ -130,8 +177,10 @@ class Round:
 
     @property
     def widest_scale(self) -> Fraction:
-        """b of the largest noise that shares this round's layout."""
-        return self.scale if self.replacement is None else noise_scale(len(self.tables), self.replacement.widest)
+        """b of the farthest reaching noise that shares this round's layout."""
+        if self.replacement is not None:
+            return noise_scale(len(self.tables), self.replacement.widest)
+        return self.law(min(self.all_weights)).reach
 
     def covers(self, position: int) -> bool:
         """Whether the rows of the member at this position (from 0) are in the opened sum."""

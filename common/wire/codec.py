@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from common.canonical import canonical_bytes, parse, positive_fraction
 from common.crypto.sealing import SealedBlob
+from common.privacy.composition import Accounting
 from common.protocol import steps
 from common.protocol.plan import Enrolment, RunPlan, RunSpec, check_run_name
 from common.statistics import Marginal
@@ -179,7 +180,11 @@ def _to_numbers(texts: Iterable[bytes]) -> tuple[int, ...]:
 
 def _round(round_: steps.Round) -> pb.Round:
     tables = [pb.Attributes(index=t) for t in round_.tables]
-    message = pb.Round(phase=round_.phase, round=round_.round, tables=tables, epsilon=str(round_.epsilon))
+    message = pb.Round(
+        phase=round_.phase, round=round_.round, tables=tables, epsilon=str(round_.epsilon), weights=round_.weights
+    )
+    if round_.accounting is not None:
+        message.accounting.CopyFrom(pb.Accounting(**round_.accounting.content()))
     if round_.replacement is not None:
         r = round_.replacement
         message.replacement.CopyFrom(
@@ -201,7 +206,12 @@ def _to_round(run: str, message: pb.Round) -> steps.Round:
         r = message.replacement
         previous = r.previous if r.HasField("previous") else None
         replacement = steps.Replacement(r.coverage, previous, r.previous_coverage, positive_fraction(r.widest), r.last)
-    return steps.Round(run, message.phase, message.round, tables, positive_fraction(message.epsilon), replacement)
+    accounting = None
+    if message.HasField("accounting"):
+        a = message.accounting
+        accounting = Accounting(a.composition, positive_fraction(a.delta), positive_fraction(a.unit))
+    epsilon, weights = positive_fraction(message.epsilon), tuple(message.weights)
+    return steps.Round(run, message.phase, message.round, tables, epsilon, replacement, weights, accounting)
 
 
 def _blob(sender: str, blob: SealedBlob) -> pb.Blob:

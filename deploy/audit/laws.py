@@ -11,6 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from common.privacy.noise_law import GAUSSIAN, NoiseLaw
+
 _GRID = 1 << 14
 _FLOOR = 1e-14  # below it the transform's rounding speaks, not the law
 
@@ -40,6 +42,15 @@ def evidence(
     logs = log_law(scale, shape)
     top = logs.size - 1
     return np.asarray(logs[np.minimum(np.abs(view - zero), top)] - logs[np.minimum(np.abs(view - one), top)])
+
+
+def table_evidence(
+    view: NDArray[np.int64], zero: NDArray[np.int64], one: NDArray[np.int64], law: NoiseLaw, shape: Fraction
+) -> NDArray[np.float64]:
+    """`evidence` under any law of a table's noise."""
+    if law.name == GAUSSIAN:
+        return np.asarray(((view - one) ** 2 - (view - zero) ** 2) / float(2 * law.scale * shape))
+    return evidence(view, zero, one, law.scale, shape)
 
 
 def statistics(

@@ -21,7 +21,7 @@ from common.protocol.steps import Choice, Contribute, Reply, Round, Select, Step
 from common.statistics import NoisyTable
 from common.table import CodedTable
 from deploy.audit.consortium import Consortium, generous_policy, make_schema
-from deploy.audit.laws import evidence
+from deploy.audit.laws import table_evidence
 from deploy.audit.protocols import KEY_BITS, Setting, name_of, remaining, shape_of
 from deploy.audit.subject import Seen, Source, Subject
 from deploy.audit.worlds import table_of
@@ -70,7 +70,15 @@ ALL_PHASES: dict[str, dict[str, Any]] = {"dp-subn": {"frontier": "always"}, "pri
 """Settings with which a run has all phases that there are."""
 
 
-def whole_run(algorithm: str, setting: Setting, attributes: int, epsilon: Fraction, runs: int, quick: int) -> Subject:
+def whole_run(
+    algorithm: str,
+    setting: Setting,
+    attributes: int,
+    epsilon: Fraction,
+    runs: int,
+    quick: int,
+    delta: Fraction = Fraction(0),
+) -> Subject:
     """Enrolment, every phase, every opening and every choice of one run, charged to the ledgers."""
     worlds = [small_tables(world, setting, attributes) for world in (0, 1)]
     settings = ALL_PHASES.get(algorithm, {})
@@ -81,7 +89,9 @@ def whole_run(algorithm: str, setting: Setting, attributes: int, epsilon: Fracti
         replaced = name_of(setting.at)
         for batch in range(count):
             consortium = RecordedConsortium(worlds[world], source, batch)
-            plan = consortium.begin(consortium.spec(algorithm=algorithm, epsilon=epsilon, tolerate=setting.tolerate))
+            plan = consortium.begin(
+                consortium.spec(algorithm=algorithm, epsilon=epsilon, tolerate=setting.tolerate, delta=delta)
+            )
             session = consortium.session(plan)
             asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
             charged = min(charged, consortium.parties[replaced].ledger.spent())
@@ -93,12 +103,13 @@ def whole_run(algorithm: str, setting: Setting, attributes: int, epsilon: Fracti
                 for round_, vector in zip(consortium.rounds.values(), opened, strict=True):
                     left = remaining(vector, consortium, plan, round_, group)
                     zero, one = (_counts(tables, round_, group) for tables in worlds)
-                    shown += float(evidence(left, zero, one, round_.scale, shape_of(setting, group)).sum())
+                    shown += _evidence_of_round(left, zero, one, round_, shape_of(setting, group))
                 views[name].append([shown + chosen, shown, chosen])
         return Seen({name: np.array(rows) for name, rows in views.items()}, charged, stated)
 
-    name = f"eps {epsilon}, {algorithm}, {attributes} attributes, {setting}"
-    return Subject("whole run", name, epsilon, sample, runs, quick)
+    budget = f"eps {epsilon}, delta {delta}" if delta else f"eps {epsilon}"
+    name = f"{budget}, {algorithm}, {attributes} attributes, {setting}"
+    return Subject("whole run", name, epsilon, sample, runs, quick, delta)
 
 
 def _opened_vectors(consortium: RecordedConsortium, measured: Sequence[tuple[str, NoisyTable]]) -> list[np.ndarray]:
@@ -107,6 +118,16 @@ def _opened_vectors(consortium: RecordedConsortium, measured: Sequence[tuple[str
     return [
         np.concatenate([next(tables).counts.ravel() for _ in round_.tables]) for round_ in consortium.rounds.values()
     ]
+
+
+def _evidence_of_round(left: np.ndarray, zero: np.ndarray, one: np.ndarray, round_: Round, shape: Fraction) -> float:
+    """What all cells of a round say; attributes are binary."""
+    total, start = 0.0, 0
+    for table, weight in zip(round_.tables, round_.all_weights, strict=True):
+        cells = slice(start, start + 2 ** len(table))
+        total += float(table_evidence(left[cells], zero[cells], one[cells], round_.law(weight), shape).sum())
+        start = cells.stop
+    return total
 
 
 def _counts(tables: dict[str, CodedTable], round_: Round, group: Sequence[str]) -> np.ndarray:
@@ -148,5 +169,7 @@ def run_subjects() -> list[Subject]:
         whole_run("one-way", Setting((3, 4), 1, 1), 2, Fraction(4), 1_000, 0),
         whole_run("privbayes", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("jtree", Setting((4, 5), 1, 0), 3, eight, 300, 0),
+        whole_run("copula", Setting((4, 5), 1, 0), 3, eight, 300, 0),
+        whole_run("copula", Setting((3, 4, 5), 2, 1), 3, Fraction(2), 1_000, 0, Fraction(1, 1000)),
         whole_run("privhd", Setting((3, 4, 5), 2, 1), 3, eight, 300, 0),
     ]

@@ -48,6 +48,7 @@ CLASSES = {
     "Enrol.spec": "public",
     "Begin.plan": "public",
     "Round.*": "public",
+    "Accounting.*": "public",
     "Attributes.index": "public",
     "Contribute.*": "public",
     "Combine.round": "public",

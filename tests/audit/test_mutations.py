@@ -88,7 +88,7 @@ def test_a_party_that_skips_its_share(lazy: str, acting, monkeypatch) -> None:
             return np.zeros(cells, dtype=np.int64)
         return noise_share(scale, quota, cells, entropy)
 
-    monkeypatch.setattr("party.releases.noise_share", share)
+    monkeypatch.setattr("common.privacy.noise_law.noise_share", share)
     other = "party-2" if lazy == "party-1" else "party-1"
     subject = ROUND if lazy == "party-1" else one_round(SECOND, ONE, 2_400, 0)
     assert other in broken(subject)
@@ -110,7 +110,7 @@ def test_a_share_that_is_used_for_two_rounds(acting, monkeypatch) -> None:
     def share(scale, quota, cells, entropy):
         return kept.setdefault((acting[-1], cells), noise_share(scale, quota, cells, entropy))
 
-    monkeypatch.setattr("party.releases.noise_share", share)
+    monkeypatch.setattr("common.privacy.noise_law.noise_share", share)
     subject = replace(TWO, runs=300, sample=begin_anew(TWO.sample))
     assert broken(subject) == {"public, curator", "party-2"}
 

@@ -116,6 +116,17 @@ def test_the_noise_is_really_there(release: Path) -> None:
     assert any(total != ROWS for total in totals)
 
 
+def test_a_copula_under_a_delta_is_one_secure_round(tmp_path: Path) -> None:
+    delta = "1/1073741824"
+    given = ("--algorithm", "copula", "--epsilon", "1", "--delta", delta, "--parties", "2")
+    done = privity(*options(tmp_path, tmp_path / "release", *given))
+    assert done.returncode == 0, done.stderr
+    run = json.loads((tmp_path / "release" / "run.json").read_text())
+    assert (run["delta"], list(run["rounds"].values())) == (delta, [1])
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    assert {observer["delta"] for observer in statement["observers"]} == {delta}
+
+
 def test_nothing_is_overwritten(release: Path, tmp_path: Path) -> None:
     before = (release / "run.json").read_bytes()
     done = privity(*options(tmp_path, release, "--epsilon", "1"))

@@ -99,3 +99,15 @@ def test_an_attribute_with_one_value_and_two_hundred_others(tmp_path: Path):
     release = pd.read_csv(tmp_path / "release" / "synthetic.csv")
     assert release.shape == (400, 201)
     assert (release["ward"] == "north").mean() > 0.5
+
+
+def test_a_delta_is_in_the_statement_and_the_ledger(tmp_path: Path):
+    table, schema = write_people(tmp_path, 200)
+    delta = "1/1073741824"
+    done = synthesize(tmp_path, table, schema, "--algorithm", "copula", "--epsilon", "1", "--delta", delta)
+    assert f"Delta: {delta} now, {delta} in all." in done.stdout
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    (public,) = statement["observers"]
+    assert (public["guarantee"], public["epsilon"], public["delta"]) == ("approximate", "1", delta)
+    assert "discrete Gaussian" in statement["mechanisms"][0]
+    assert json.loads((tmp_path / "release" / "run.json").read_text())["delta"] == delta

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from common.canonical import canonical_bytes
 from common.crypto.identity import Identity
 from common.crypto.sealing import SealedBlob
+from common.privacy.composition import Accounting
 from common.protocol import steps
 from common.protocol.limits import DRAW_CANDIDATES
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
@@ -36,7 +37,17 @@ RUN = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", fullmatch=True)
 EPSILON = st.fractions(min_value=Fraction(1, 10**20), max_value=100)
 MARGINAL = st.lists(UINT32, max_size=4).map(tuple)
 BLOB = st.builds(SealedBlob, st.binary(max_size=200), st.binary(max_size=64))
-ROUND = st.builds(steps.Round, RUN, TEXT, TEXT, st.lists(MARGINAL, max_size=4).map(tuple), EPSILON)
+ACCOUNTING = st.builds(Accounting, TEXT, EPSILON, EPSILON)
+ROUND = st.builds(
+    steps.Round,
+    RUN,
+    TEXT,
+    TEXT,
+    st.lists(MARGINAL, max_size=4).map(tuple),
+    EPSILON,
+    weights=st.lists(st.integers(0, 2**32 - 1), max_size=4).map(tuple),
+    accounting=st.none() | ACCOUNTING,
+)
 PAIRS = st.lists(st.builds(AttributeParentPair, UINT32, MARGINAL), max_size=4).map(tuple)
 DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEXT, max_size=2)), max_size=3)
 STEP = st.one_of(

@@ -74,11 +74,16 @@ def test_delta_has_an_allowance_of_its_own():
     ledger = book()
     with pytest.raises(PrivityError, match="asked delta 1/1000, 0 left of 0"):
         charge(ledger, "a", "1/2", delta="0.001")
-    allowance = Allowance(Fraction(1), Fraction(1), Fraction(1, 1000))
+    allowance = Allowance(Fraction(1), Fraction(1), Fraction(1, 500), Fraction(1, 1000))
     charge(ledger, "a", "1/2", delta="0.001", allowance=allowance)
+    assert ledger.spent_delta() == Fraction(1, 1000)
     with pytest.raises(PrivityError, match="asked delta"):
         charge(ledger, "b", "1/4", delta="0.000001", allowance=allowance)
     charge(ledger, "b", "1/4", allowance=allowance)
+    with pytest.raises(PrivityError, match="asked delta 1/400"):
+        ledger.check(Fraction(1, 8), Fraction(1, 400), allowance, "hospital")
+    with pytest.raises(PrivityError, match="asked delta 1/1000, 0 left of 0"):
+        ledger.check(Fraction(1, 8), Fraction(1, 1000), Allowance(None, None), "hospital")
 
 
 def test_no_limit_is_a_running_total():
@@ -151,9 +156,9 @@ def test_nothing_is_ever_refunded(amount):
 def test_what_is_asked_in_advance_is_checked_against_the_total_and_charges_nothing():
     ledger = book()
     charge(ledger, "a", "3/4")
-    ledger.check(Fraction(1, 4), ONE, "hospital")
+    ledger.check(Fraction(1, 4), Fraction(0), ONE, "hospital")
     with pytest.raises(PrivityError, match="asked 1/3, 1/4 left of 1") as caught:
-        ledger.check(Fraction(1, 3), ONE, "hospital")
+        ledger.check(Fraction(1, 3), Fraction(0), ONE, "hospital")
     assert caught.value.code == "budget-exhausted"
     assert ledger.spent() == Fraction(3, 4)
 

@@ -10,7 +10,7 @@ from common.errors import PrivityError, ProblemsFound
 from common.formats import require
 from common.privacy.ledger import Ledger
 from common.release import RELEASE_FILES, verify_release
-from party import DPSubn, OneWay
+from party import Copula, DPSubn, OneWay
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, people, write_people
 
@@ -92,3 +92,38 @@ def test_the_command_writes_a_release_and_prints_the_running_total(tmp_path):
     shown = privity("party", "ledger", "--file", ledger, "--population", "patients")
     assert shown.returncode == 0
     assert "epsilon 1 spent" in shown.stdout
+
+
+def test_a_delta_is_charged_and_told(tmp_path):
+    ledger = tmp_path / "ledger"
+    fitted = Copula("1", delta="1/1048576", population="patients", ledger=ledger).fit(people(200), SCHEMA)
+    again = Copula("1", delta="1/1048576", population="patients", ledger=ledger).fit(people(200), SCHEMA)
+    assert (fitted.spent, fitted.spent_delta) == (1, Fraction(1, 2**20))
+    assert (again.spent, again.spent_delta) == (2, Fraction(2, 2**20))
+    assert repr(fitted) == "Copula(epsilon=1, delta=1/1048576; spent 1 on 'patients' so far)"
+    assert {table.law.name for _, table in fitted.record.measured} == {"discrete Gaussian"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "delta", "settings", "said"),
+    [
+        (OneWay, "0.000001", {}, "the algorithm is pure"),
+        (Copula, "0.000001", {"composition": "basic"}, "basic composition spends no delta"),
+        (Copula, "0", {"composition": "zcdp"}, "the composition zcdp needs a delta above 0"),
+        (Copula, "0.0000000000001", {"composition": "pld"}, "needs at least 1e-10"),
+    ],
+)
+def test_a_delta_that_does_not_go_with_the_rest_is_refused_before_anything_is_spent(
+    tmp_path, kind, delta, settings, said
+):
+    ledger = tmp_path / "ledger"
+    with pytest.raises(PrivityError, match=said) as caught:
+        kind("1", delta=delta, population="p", ledger=ledger, settings=settings).fit(people(50), SCHEMA)
+    assert caught.value.code == "bad-option"
+    assert not ledger.exists()
+
+
+@pytest.mark.parametrize("delta", ["1", "-1", "1e-9", "x", "1/0"])
+def test_a_delta_that_is_none_is_refused(delta):
+    with pytest.raises(PrivityError, match="not a number from 0 to below 1"):
+        Copula("1", delta=delta, population="p")

@@ -59,18 +59,32 @@ class Begin(_message.Message):
     def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
 
 class Round(_message.Message):
-    __slots__ = ("phase", "round", "tables", "epsilon", "replacement")
+    __slots__ = ("phase", "round", "tables", "epsilon", "replacement", "weights", "accounting")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     TABLES_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     REPLACEMENT_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    ACCOUNTING_FIELD_NUMBER: _ClassVar[int]
     phase: str
     round: str
     tables: _containers.RepeatedCompositeFieldContainer[Attributes]
     epsilon: str
     replacement: Replacement
-    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ...) -> None: ...
+    weights: _containers.RepeatedScalarFieldContainer[int]
+    accounting: Accounting
+    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ..., weights: _Optional[_Iterable[int]] = ..., accounting: _Optional[_Union[Accounting, _Mapping]] = ...) -> None: ...
+
+class Accounting(_message.Message):
+    __slots__ = ("composition", "delta", "unit")
+    COMPOSITION_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    composition: str
+    delta: str
+    unit: str
+    def __init__(self, composition: _Optional[str] = ..., delta: _Optional[str] = ..., unit: _Optional[str] = ...) -> None: ...
 
 class Replacement(_message.Message):
     __slots__ = ("coverage", "previous", "previous_coverage", "widest", "last")

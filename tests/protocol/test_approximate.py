@@ -1,0 +1,116 @@
+"""Runs that spend some delta: charged, stated, and refused where the noise or the policy does not allow it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from common.errors import PrivityError
+from common.privacy.composition import Accounting, calibrate
+from common.privacy.noise_law import GAUSSIAN
+from common.protocol.steps import Contribute, Contribution, Refusal, Replacement, Round
+from tests.harness.consortium import make_consortium, open_policy
+
+ONE = Fraction(1)
+DELTA = Fraction(1, 2**30)
+TABLES = ((0,), (1,), (0, 1))
+POLICY = open_policy(total_delta=Fraction(1, 1000))
+
+
+def consortium_of(parties: int, **changes):
+    names = [f"party-{k}" for k in range(1, parties + 1)]
+    return make_consortium(parties, policies=dict.fromkeys(names, POLICY), **changes)
+
+
+@pytest.mark.parametrize("parties", [2, 3])
+@pytest.mark.parametrize("composition", ["zcdp", "pld", "advanced"])
+def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, composition: str) -> None:
+    consortium = consortium_of(parties, domain=(2, 3, 4), rows=60)
+    settings = {"composition": composition}
+    consortium.drive(tmp_path / "release", algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings)
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    for party in statement["parties"]:
+        ledger = consortium.parties[party["name"]].ledger
+        assert (ledger.spent(), ledger.spent_delta()) == (ONE, DELTA)
+        assert (Fraction(party["epsilon"]), Fraction(party["delta"])) == (ONE, DELTA)
+        assert [entry.charge.delta for entry in ledger.entries() if entry.charge.epsilon] == [DELTA]  # one round
+    assert {o["guarantee"] for o in statement["observers"]} == {"approximate", "approximate, computational"}
+    assert {o["delta"] for o in statement["observers"]} == {str(DELTA)}
+    words = {"zcdp": "zero-concentrated", "pld": "tight composition", "advanced": "advanced composition"}
+    (mechanism,) = statement["mechanisms"]
+    assert words[composition] in mechanism
+    assert ("Gaussian" if composition == "zcdp" else "Laplace") in mechanism
+    assert "approximate differential privacy, epsilon = 1, delta = 1/1073741824" in statement["in_words"][0]
+    marginals = json.loads((tmp_path / "release" / "marginals.json").read_text())
+    assert (marginals["tables"][0]["law"] == GAUSSIAN) == (composition == "zcdp")
+
+
+def test_the_opened_noise_has_the_stated_variance() -> None:
+    """100 tables of three parties: K/(K-t) times the variance of the law, tables of weight 2 a quarter of that."""
+    consortium = consortium_of(3, domain=(2,) * 14, rows=4)
+    plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
+    tables = [(a, b, c) for a in range(14) for b in range(a + 1, 14) for c in range(b + 1, 14)]
+    weights = [1] * (len(tables) // 2) + [2] * (len(tables) - len(tables) // 2)
+    accounting = calibrate("zcdp", weights, ONE, DELTA, quota=2)
+    opened = asyncio.run(consortium.session(plan).measure("test", tables, ONE, weights, accounting))
+    for weight in (1, 2):
+        some = [table for table, w in zip(opened, weights, strict=True) if w == weight]
+        assert {t.law.scale for t in some} == {accounting.unit / weight**2}
+        noise = np.concatenate([t.counts.ravel() for t in some])  # 12 rows are nothing beside it
+        assert np.var(noise) == pytest.approx(1.5 * float(accounting.unit) / weight**2, rel=0.2)
+        assert some[0].variance == pytest.approx(1.5 * float(accounting.unit) / weight**2)
+
+
+def test_a_policy_without_delta_refuses_the_run_before_anything_is_spent(tmp_path) -> None:
+    consortium = make_consortium(3, policies={"party-2": open_policy(total_delta=Fraction(0))})
+    with pytest.raises(PrivityError, match="delta 1/1073741824 is above 0 for all runs"):
+        consortium.drive(tmp_path / "release", algorithm="copula", delta=DELTA)
+    assert not any(party.ledger.entries() for party in consortium.parties.values())
+
+
+def test_pure_algorithms_refuse_a_delta(tmp_path) -> None:
+    with pytest.raises(PrivityError, match="the algorithm is pure") as caught:
+        consortium_of(2).drive(tmp_path / "release", algorithm="dp-subn", delta=DELTA)
+    assert caught.value.code == "bad-option"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"accounting": Accounting("zcdp", DELTA, Fraction(100))}, "too small for epsilon 1"),
+        ({"accounting": Accounting("advanced", DELTA, Fraction(3))}, "too small for epsilon 1"),
+        ({"accounting": Accounting("nothing", DELTA, Fraction(10**6))}, "no composition"),
+        ({"accounting": Accounting("zcdp", Fraction(1, 100), Fraction(10**6))}, "asked delta 1/100"),
+        ({"weights": (1, 1)}, "one of at least 1 for each table"),
+        ({"weights": (1, 1, 0)}, "one of at least 1 for each table"),
+        (
+            {"weights": (1, 1, 2), "replacement": Replacement(1, None, 0, ONE, True)},
+            "a running sum has noise of one width",
+        ),
+    ],
+)
+def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charged(change: dict, said: str) -> None:
+    """What a curator that wants less noise would send."""
+    consortium = consortium_of(2, domain=(2, 3, 2))
+    plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
+    fair = {"weights": (), "accounting": None, "replacement": None}
+    round_ = Round(plan.spec.run, "test", "1", TABLES, ONE, **{**fair, **change})
+    reply = consortium.tell("party-2", Contribute(round_, 1, "party-1"))
+    assert isinstance(reply, Refusal)
+    assert said in reply.message
+    assert consortium.parties["party-2"].ledger.spent() == 0
+    honest = Round(plan.spec.run, "test", "2", TABLES, ONE, None, (2, 2, 1), calibrate("zcdp", (2, 2, 1), ONE, DELTA))
+    assert isinstance(consortium.tell("party-2", Contribute(honest, 1, "party-1")), Contribution)
+    assert consortium.parties["party-2"].ledger.spent_delta() == DELTA
+
+
+def test_weights_share_a_pure_epsilon_among_the_tables() -> None:
+    round_ = Round("r", "test", "1", TABLES, ONE, None, (3, 1, 1))
+    scales = [round_.law(weight).scale for weight in round_.all_weights]
+    assert sum(2 / scale for scale in scales) == 1
+    assert scales[1] == 3 * scales[0]
+    assert round_.widest_scale == scales[1]
