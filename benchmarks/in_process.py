@@ -26,7 +26,7 @@ from common.protocol.lots import public_lot
 from common.protocol.openings import OpeningSeries
 from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Round, Select
-from common.statistics import Marginal, NoisyTable
+from common.statistics import Marginal, NoisyTables
 from common.table import CodedTable
 from party.local import LocalSession
 from party.releases import ChargedReleases
@@ -74,7 +74,7 @@ class InProcessSession:
         epsilon: Fraction,
         weights: Sequence[int] = (),
         accounting: Accounting | None = None,
-    ) -> list[NoisyTable]:
+    ) -> NoisyTables:
         name = self._next_name(phase)
         return await self._open_round(
             Round("benchmark", phase, name, tuple(tables), epsilon, None, tuple(weights), accounting)
@@ -85,7 +85,7 @@ class InProcessSession:
     ) -> OpeningSeries:
         return OpeningSeries("benchmark", phase, self._next_name(phase), tables, epsilon, weights, self._open_round)
 
-    async def _open_round(self, round_: Round) -> list[NoisyTable]:
+    async def _open_round(self, round_: Round) -> NoisyTables:
         parts = [r.noisy_vector(round_, self._quota, self._allowance, place) for place, r in enumerate(self.releases)]
         vector = sum(parts)
         if round_.replacement is not None and round_.replacement.previous is not None:

@@ -45,7 +45,7 @@ from common.protocol.steps import (
     step_digest,
 )
 from common.schema import Schema
-from common.statistics import Marginal, NoisyTable
+from common.statistics import Marginal, NoisyTables
 from curator.meter import Meter
 
 Ask = Callable[[str, Step, str], Awaitable[Reply]]
@@ -113,7 +113,7 @@ class NetworkSession:
         epsilon: Fraction,
         weights: Sequence[int] = (),
         accounting: Accounting | None = None,
-    ) -> list[NoisyTable]:
+    ) -> NoisyTables:
         run, name = self.plan.spec.run, self._next_name(phase)
         return await self._open_round(Round(run, phase, name, tuple(tables), epsilon, None, tuple(weights), accounting))
 
@@ -123,7 +123,7 @@ class NetworkSession:
         name = self._next_name(phase)
         return OpeningSeries(self.plan.spec.run, phase, name, tables, epsilon, weights, self._open_round)
 
-    async def _open_round(self, round_: Round) -> list[NoisyTable]:
+    async def _open_round(self, round_: Round) -> NoisyTables:
         """Open one round and charge it to everybody whose rows are in it."""
         check_tables(round_.tables, self.schema.derived)
         round_.check_noise(self.plan.noise_quota)

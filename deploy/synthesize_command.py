@@ -53,6 +53,9 @@ def synthesize_command(
         settings=settings_option(settings),
     )
     table = read_table(data, declared)
+    memory = ALGORITHMS[algorithm].memory
+    if memory is not None:
+        print(f"Needs about {memory(declared, table.rows) / 1e9:.2g} GB of memory besides the table.")
     started = time.monotonic()
     synthesizer.fit(table, declared)
     learned = time.monotonic()

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from common.candidates import CandidateGroup, Candidates
-from common.counting import contingency_tables
 from common.joint_counts import JointCounter
+from common.pair_counts import count_all
 from common.privacy.scores import SCORES, VECTOR_ROWS
 from common.privacy.selection import SelectionNoise, noisy_max
 from common.statistics import AttributeParentPair, Marginal
@@ -32,8 +32,7 @@ def noisy_counts(tables: Sequence[Marginal], table: CodedTable, noise: np.ndarra
     Returns:
         int64 of shape (cells,), tables in order, C order within each.
     """
-    counts = np.concatenate([c.ravel() for c in contingency_tables(table, list(tables))])
-    return counts.astype(np.int64) + noise
+    return count_all(table, tables) + noise
 
 
 class _KnownScores:

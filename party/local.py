@@ -21,7 +21,7 @@ from common.protocol.openings import OpeningSeries
 from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Round, Select
 from common.schema import Schema
-from common.statistics import Marginal, NoisyTable
+from common.statistics import Marginal, NoisyTables
 from party.releases import ChargedReleases
 
 ALONE = 1
@@ -77,7 +77,7 @@ class LocalSession:
         epsilon: Fraction,
         weights: Sequence[int] = (),
         accounting: Accounting | None = None,
-    ) -> list[NoisyTable]:
+    ) -> NoisyTables:
         name = self._next_name(phase)
         return await self._open_round(
             Round(self.run, phase, name, tuple(tables), epsilon, None, tuple(weights), accounting)
@@ -88,7 +88,7 @@ class LocalSession:
     ) -> OpeningSeries:
         return OpeningSeries(self.run, phase, self._next_name(phase), tables, epsilon, weights, self._open_round)
 
-    async def _open_round(self, round_: Round) -> list[NoisyTable]:
+    async def _open_round(self, round_: Round) -> NoisyTables:
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
         opened = noisy_tables(vector, round_, self.schema, ALONE, ALONE, self.rows)
         payers = (self._releases.party,)

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.in_process import InProcessSession
 from common.counting import contingency_tables
 from common.protocol.steps import Round, Select
-from common.statistics import NoisyTable
+from common.statistics import NoisyTables
 from common.table import CodedTable
 from party.handlers import PairScores
 
@@ -38,11 +38,11 @@ class PartlyExactSession(InProcessSession):
         found = self._pair_scores.of(step.candidates, step.score)
         return max(range(len(found)), key=found.__getitem__)
 
-    async def _open_round(self, round_: Round) -> list[NoisyTable]:
+    async def _open_round(self, round_: Round) -> NoisyTables:
         if not self._exact_tables:
             return await super()._open_round(round_)
-        counts = contingency_tables(self._table, list(round_.tables))
-        return [
-            NoisyTable(marginal, table.astype(np.int64), round_.law(1), NO_NOISE, self.rows)
-            for marginal, table in zip(round_.tables, counts, strict=True)
-        ]
+        vector = np.concatenate([counts.ravel() for counts in contingency_tables(self._table, list(round_.tables))])
+        weights = round_.all_weights
+        laws = {weight: round_.law(weight) for weight in weights}
+        none = dict.fromkeys(weights, NO_NOISE)
+        return NoisyTables(round_.tables, vector, self.schema.derived.domain, weights, laws, none, self.rows)

@@ -25,6 +25,7 @@ class Algorithm:
         apart: whether the parties learn models of their own, one by one.
         check_delta: reads the settings with a run's delta, and refuses what does not go together; without it the
             algorithm is pure.
+        memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
     """
 
@@ -33,6 +34,7 @@ class Algorithm:
     apart: bool = False
     joins: bool = True
     check_delta: Callable[[Mapping[str, Any], Fraction], None] | None = None
+    memory: Callable[[Schema, int], int] | None = None
 
     def check_request(self, settings: Mapping[str, Any], schema: Schema, delta: Fraction) -> None:
         """Refuse what cannot run, before any party is asked.
@@ -49,7 +51,7 @@ class Algorithm:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "copula": Algorithm(copula.check, copula.learn, check_delta=copula.check_delta),
+    "copula": Algorithm(copula.check, copula.learn, check_delta=copula.check_delta, memory=copula.memory),
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
     "dp-subn": Algorithm(dp_subn.check, dp_subn.learn),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),

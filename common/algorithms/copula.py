@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -37,13 +37,16 @@ from statsmodels.stats.correlation_tools import corr_clipped, corr_nearest
 from statsmodels.tools.sm_exceptions import IterationLimitWarning
 
 from common.algorithms.bivariate_normal import correlation_for, orthant
-from common.algorithms.consistency import make_consistent
 from common.algorithms.dependency_graph import check_all_pairs
-from common.algorithms.estimation import Estimate, collect, nearest_counts
+from common.algorithms.estimation import nearest_counts
+from common.algorithms.pair_consistency import ConsistentPairs, PairStack
 from common.algorithms.settings import SettingsReader
+from common.blas import one_blas_thread
 from common.errors import Catalogue, PrivityError
-from common.models.copula import CopulaModel, rates_for
+from common.models.copula import CopulaModel, blocks_of, columns_of, rates_for
+from common.pair_counts import counting_bytes
 from common.privacy.composition import COMPOSITIONS, calibrate
+from common.protocol.limits import count_cells
 from common.protocol.session import Session
 from common.schema import Schema
 from common.statistics import Marginal
@@ -54,7 +57,7 @@ LARGEST_TERM = 64
 """Of the ratio of two weights."""
 
 COLUMNS = 4096
-"""Most categories of all attributes together: a matrix of 128 MiB, of which eigenvectors are taken."""
+"""Most normal variables of all attributes together: a matrix of 128 MiB, of which eigenvectors are taken."""
 
 PROJECTIONS = 50
 """Most steps towards the nearest correlation matrix; what is left is clipped."""
@@ -68,6 +71,7 @@ RARE = 1e-6
 """Share that stands for 0, so that its quantile is finite: less than a row of a million."""
 
 Numbers = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
     """Refuse bad settings, pairs of attributes that are too large, and too many categories in all."""
     chosen = Settings.read(settings, schema)
     check_all_pairs(schema)
-    columns = sum(schema.domain)
+    columns = sum(map(columns_of, schema.domain))
     if columns > COLUMNS:
         everything = f"all {len(schema.attributes)} attributes together"
         raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=everything, cells=columns, limit=COLUMNS)
@@ -138,8 +142,19 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         quota = int(len(session.party_rows) / session.noise_variables)
         accounting = calibrate(chosen.composition or "zcdp", weights, epsilon, session.delta, quota)
     opened = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
-    consistent = make_consistent(collect(opened), session.rows)
+    consistent = ConsistentPairs(opened, schema.domain, session.rows)
     return fit(schema, consistent, session.rows, float(chosen.certainty))
+
+
+def memory(schema: Schema, rows: int) -> int:
+    """About how many bytes counting and fitting take besides the table: from public quantities."""
+    pairs = list(combinations(range(len(schema.attributes)), 2))
+    cells = count_cells(pairs, schema.domain)
+    columns = sum(map(columns_of, schema.domain))
+    # Counts, noise, their sum, shares, thresholds, places: some 100 bytes a cell; a dozen square matrices; Python's
+    # own objects for each table.
+    fitting = 100 * cells + 12 * 8 * columns**2 + 300 * len(pairs)
+    return counting_bytes(pairs, schema.domain, rows) + fitting
 
 
 def _weights(single: int, pairs: int, share: Fraction, *, pure: bool) -> list[int]:
@@ -158,47 +173,28 @@ def _weights(single: int, pairs: int, share: Fraction, *, pure: bool) -> list[in
     return [ratio.numerator] * single + [ratio.denominator] * pairs
 
 
-def fit(schema: Schema, tables: Mapping[Marginal, Estimate], rows: int, certainty: float) -> CopulaModel:
-    """The copula of consistent tables of all pairs, or of the 1-way table of a single attribute."""
-    shares = _one_way(schema, tables, rows)
-    thresholds = [ndtri(np.clip(share, RARE, 1 - RARE)) for share in shares]
-    starts = np.cumsum([0, *schema.domain])
-    correlations = np.eye(int(starts[-1]))
-    for attribute, threshold in enumerate(thresholds):
-        block = slice(int(starts[attribute]), int(starts[attribute + 1]))
+def fit(schema: Schema, pairs: ConsistentPairs, rows: int, certainty: float) -> CopulaModel:
+    """The copula of consistent tables of all pairs."""
+    domain = schema.domain
+    blocks = blocks_of(domain)
+    shares = [_shares(marginal, rows) for marginal in pairs.marginals]
+    thresholds = [ndtri(np.clip(share[: columns_of(share.size)], RARE, 1 - RARE)) for share in shares]
+    correlations = np.eye(blocks[-1].stop)
+    for block, threshold in zip(blocks, thresholds, strict=True):
         correlations[block, block] = _exclusive(threshold)
-    wanted_shares: dict[tuple[int, int], Numbers] = {}
-    for pair, estimate in tables.items():
-        if len(pair) == 2:
-            a, b = pair
-            wanted = wanted_shares[a, b] = _wanted(estimate, shares[a], shares[b], rows, certainty)
-            found = _latent(thresholds[a], thresholds[b], shares[a], shares[b], wanted)
-            across = slice(int(starts[a]), int(starts[a + 1])), slice(int(starts[b]), int(starts[b + 1]))
-            correlations[across], correlations[across[::-1]] = found, found.T
+    wanted = [_Wanted.of(stack, shares, thresholds, blocks, rows, certainty) for stack in pairs.stacks()]
+    for some in wanted:
+        found = some.latent()
+        correlations[some.rows, some.columns] = correlations[some.columns, some.rows] = found
     nearest = nearest_correlations(correlations)
-    weakened = []
-    for a, b in sorted(wanted_shares):
-        across = slice(int(starts[a]), int(starts[a + 1])), slice(int(starts[b]), int(starts[b + 1]))
-        x, y = np.meshgrid(thresholds[a], thresholds[b], indexing="ij")
-        if np.abs(orthant(x, y, nearest[across]) - wanted_shares[a, b]).sum() / 2 > WEAKENED:
-            weakened.append((a, b))
-    rates = []
-    for attribute, share in enumerate(shares):
-        block = slice(int(starts[attribute]), int(starts[attribute + 1]))
-        rates.append(rates_for(share, nearest[block, block]))
+    weakened = sorted(pair for some in wanted for pair in some.weakened(nearest))
+    rates = [rates_for(share, nearest[block, block]) for share, block in zip(shares, blocks, strict=True)]
     return CopulaModel(schema, rates, nearest, weakened)
 
 
-def _one_way(schema: Schema, tables: Mapping[Marginal, Estimate], rows: int) -> list[Numbers]:
-    """Shares of each attribute's categories. Tables are consistent, so any one that holds the attribute tells."""
-    shares: dict[int, Numbers] = {}
-    for marginal, estimate in tables.items():
-        for axis, attribute in enumerate(marginal):
-            if attribute not in shares:
-                others = tuple(other for other in range(len(marginal)) if other != axis)
-                counts = nearest_counts(estimate.counts.sum(axis=others), float(rows))
-                shares[attribute] = counts / counts.sum() if counts.sum() > 0 else np.full(counts.size, 1 / counts.size)
-    return [shares[attribute] for attribute in range(len(schema.attributes))]
+def _shares(marginal: Numbers, rows: int) -> Numbers:
+    counts = nearest_counts(marginal, float(rows))
+    return counts / counts.sum() if counts.sum() > 0 else np.full(counts.size, 1 / counts.size)
 
 
 def _exclusive(thresholds: Numbers) -> Numbers:
@@ -209,31 +205,96 @@ def _exclusive(thresholds: Numbers) -> Numbers:
     return found
 
 
-def _wanted(estimate: Estimate, first: Numbers, second: Numbers, rows: int, certainty: float) -> Numbers:
-    """Shares of the pair's cells: those of independence, or what the table says where it is clearly away from them."""
-    independent = np.outer(first, second)
-    away = estimate.counts / max(rows, 1) - independent
-    noise = certainty * np.sqrt(estimate.variance) / max(rows, 1)
+@dataclass(frozen=True)
+class _Wanted:
+    """What correlations of many pairs of attributes are to give: arrays of shape (pairs, columns, columns).
+
+    Attributes:
+        first, second: attributes.
+        rows, columns: places in the matrix of correlations.
+        low, high: thresholds.
+        shares: of rows in which both variables are below their thresholds.
+        independent: whether that is what it would be without correlation.
+        doubled: how many cells of a table a difference stands for: the other category of two has its opposite.
+    """
+
+    first: Places
+    second: Places
+    rows: Places
+    columns: Places
+    low: Numbers
+    high: Numbers
+    shares: Numbers
+    independent: npt.NDArray[np.bool_]
+    doubled: int
+
+    @classmethod
+    def of(
+        cls,
+        stack: PairStack,
+        shares: Sequence[Numbers],
+        thresholds: Sequence[Numbers],
+        blocks: Sequence[slice],
+        rows: int,
+        certainty: float,
+    ) -> _Wanted:
+        first, second = stack.first.tolist(), stack.second.tolist()
+        a, b = np.stack([shares[x] for x in first]), np.stack([shares[y] for y in second])
+        left, right = columns_of(a.shape[1]), columns_of(b.shape[1])
+        wanted, independent = _wanted(stack, a, b, rows, certainty)
+        places = [np.array([blocks[x].start for x in some])[:, None, None] for some in (first, second)]
+        low = np.stack([thresholds[x] for x in first])[:, :, None]
+        high = np.stack([thresholds[y] for y in second])[:, None, :]
+        shape = (len(first), left, right)
+        return cls(
+            stack.first,
+            stack.second,
+            np.broadcast_to(places[0] + np.arange(left)[:, None], shape),
+            np.broadcast_to(places[1] + np.arange(right), shape),
+            np.broadcast_to(low, shape),
+            np.broadcast_to(high, shape),
+            wanted[:, :left, :right],
+            independent[:, :left, :right],
+            a.shape[1] * b.shape[1] // (left * right),
+        )
+
+    def latent(self) -> Numbers:
+        """Correlations that give the wanted shares; 0 where these are those of independence."""
+        found = np.zeros(self.shares.shape)
+        away = ~self.independent
+        found[away] = correlation_for(self.low[away], self.high[away], self.shares[away])
+        return found
+
+    def weakened(self, correlations: Numbers) -> list[tuple[int, int]]:
+        """Pairs of which these correlations give something else."""
+        given = orthant(self.low, self.high, correlations[self.rows, self.columns])
+        apart = np.abs(given - self.shares).sum(axis=(1, 2)) * self.doubled / 2
+        return [(int(self.first[i]), int(self.second[i])) for i in np.flatnonzero(apart > WEAKENED)]
+
+
+def _wanted(
+    stack: PairStack, first: Numbers, second: Numbers, rows: int, certainty: float
+) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """Shares of the pairs' cells, and which of them are those of independence.
+
+    A table's own shares are taken where it is clearly away from independence.
+    """
+    independent = first[:, :, None] * second[:, None, :]
+    away = stack.counts / max(rows, 1) - independent
+    noise = certainty * np.sqrt(stack.variances)[:, None, None] / max(rows, 1)
     kept = np.where(np.abs(away) > noise, away, 0.0)
-    most = np.minimum(first[:, None], second[None, :])
-    least = np.maximum(first[:, None] + second[None, :] - 1, 0.0)
-    return np.clip(independent + kept, least, most)
-
-
-def _latent(low: Numbers, high: Numbers, first: Numbers, second: Numbers, wanted: Numbers) -> Numbers:
-    """Correlations that give the wanted shares; 0 where these are those of independence, or a category never is."""
-    x, y = np.meshgrid(low, high, indexing="ij")
-    found = correlation_for(x, y, wanted)
-    same = np.isclose(wanted, np.outer(first, second), rtol=1e-9, atol=1e-15)
-    return np.where(same, 0.0, found)
+    most = np.minimum(first[:, :, None], second[:, None, :])
+    least = np.maximum(first[:, :, None] + second[:, None, :] - 1, 0.0)
+    wanted = np.clip(independent + kept, least, most)
+    return wanted, np.isclose(wanted, independent, rtol=1e-9, atol=1e-15)
 
 
 def nearest_correlations(matrix: Numbers) -> Numbers:
     """A correlation matrix without small eigenvalues near this symmetric one with a diagonal of ones."""
-    with warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IterationLimitWarning)  # what is left is clipped
         found = corr_nearest(matrix, threshold=LEAST_EIGENVALUE, n_fact=PROJECTIONS / len(matrix))
-    found = corr_clipped(found, threshold=LEAST_EIGENVALUE)
+        found = corr_clipped(found, threshold=LEAST_EIGENVALUE)
     found = (found + found.T) / 2
     np.fill_diagonal(found, 1.0)
     return np.asarray(found, dtype=np.float64)

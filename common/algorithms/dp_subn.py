@@ -314,7 +314,7 @@ def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> l
 
 async def _update_structure(
     session: Session, frontier: Parents, degree: int, epsilon: Fraction, weights: Sequence[Fraction]
-) -> tuple[Parents, list[NoisyTable]]:
+) -> tuple[Parents, Sequence[NoisyTable]]:
     """Phase 3: the updated network, and the tables that were opened over all parties.
 
     After each opening the frontier shrinks to the stronger half of each attribute's parent sets; the tables
@@ -323,7 +323,7 @@ async def _update_structure(
     domain = session.schema.derived.domain
     options = {x: _parent_sets(x, parents, degree, domain) for x, parents in frontier.items()}
     series = session.openings(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
-    opened: list[NoisyTable] = []
+    opened: Sequence[NoisyTable] = []
     for left in range(len(series), 0, -1):
         opened = await series.open()
         by_marginal = {table.attributes: table for table in opened}

@@ -91,7 +91,7 @@ async def learn_cliques(
 
 async def _measure(
     session: Session, marginals: Sequence[Marginal], attributes: Iterable[int], epsilon: Fraction, share: Fraction
-) -> list[NoisyTable]:
+) -> Sequence[NoisyTable]:
     """The tables for ``share`` of epsilon and all 1-way tables for the rest; without tables for all of it."""
     if not marginals:
         return await _measure_single(session, attributes, epsilon)
@@ -105,7 +105,7 @@ def _uncontained(marginals: Sequence[Marginal]) -> list[Marginal]:
     return [m for m, attributes in zip(marginals, sets, strict=True) if not any(attributes < other for other in sets)]
 
 
-async def _measure_single(session: Session, attributes: Iterable[int], epsilon: Fraction) -> list[NoisyTable]:
+async def _measure_single(session: Session, attributes: Iterable[int], epsilon: Fraction) -> Sequence[NoisyTable]:
     """Every 1-way table, narrow and wide ones apart if that pays: a wide table suffers more from a scale.
 
     g tables of c cells in all have the error g c / share, so shares go as sqrt(g c). Adult, eps .2: mean

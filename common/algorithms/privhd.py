@@ -141,7 +141,7 @@ def _split(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> tu
     return filtering, draws, tables
 
 
-async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> tuple[list[Pair], list[NoisyTable]]:
+async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> tuple[list[Pair], Sequence[NoisyTable]]:
     """The pairs whose noisy score reaches the threshold, and the noisy tables; all pairs if there is no filter."""
     pairs = list(combinations(range(len(session.schema.attributes)), 2))
     if not epsilon:

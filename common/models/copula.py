@@ -1,4 +1,6 @@
-"""A Gaussian copula over dummy-coded attributes: one normal variable for each category, one winner for each attribute.
+"""A Gaussian copula over dummy-coded attributes: normal variables for its categories, one winner for each attribute.
+
+An attribute of two categories needs one variable, which is below its threshold for the first.
 
 Source: Asghar, Ding, Rakotoarivelo, Mrabet, Kaafar, "Differentially Private Release of High-Dimensional Datasets using
 the Gaussian Copula" (2019), section 3.3. Deviation: the paper compares each variable with its own threshold, so that a
@@ -9,13 +11,17 @@ independent variables a category wins in proportion to its rate.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri
 
+from common.blas import one_blas_thread
 from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.models.weights import check_weights, read_weights
@@ -23,9 +29,19 @@ from common.schema import Schema
 from common.table import CodedTable, code_type
 
 FORMAT_VERSION = 1
-ROWS_AT_ONCE = 1 << 15
+CELLS_AT_ONCE = 1 << 23
+"""Normal variables that are drawn together: 32 MiB, for each worker."""
+
+MOST_WORKERS = 8
+FAINT = 1e-6
+"""Eigenvalue up to which a direction is left out: its normal variable would be a thousandth of a deviation."""
+
 NEARLY = 1e-6
 """What a diagonal may miss 1 by, and an eigenvalue 0, after rounding."""
+
+REACH, STEPS = 8, 2048
+LOG_TIMES = np.log(-log_ndtr(-(np.arange(2 * REACH * STEPS + 1) / STEPS - REACH))).astype(np.float32)
+"""Logarithm of -log Pr[Normal > y], y from -8 to 8 in steps of 1/2048."""
 
 TRIALS = 20_000
 """Rows of the races by which rates are set."""
@@ -38,7 +54,7 @@ Numbers = npt.NDArray[np.float64]
 class CopulaModel:
     """Rates of the categories and correlations of their normal variables.
 
-    Columns stand for categories, attribute after attribute in the order of the schema.
+    Columns stand for categories, attribute after attribute in the order of the schema, as ``columns_of`` says.
 
     Args:
         rates: for each attribute one for each category, non-negative, not all 0.
@@ -62,12 +78,14 @@ class CopulaModel:
             check_weights(attribute, (size,))
             if not attribute.sum() > 0:
                 raise ValueError("the rates of an attribute are all 0")
-        columns = sum(schema.domain)
+        columns = sum(map(columns_of, schema.domain))
         if correlations.shape != (columns, columns) or not np.isfinite(correlations).all():
             raise ValueError("the correlations do not have the shape of the categories, or are not finite")
-        if np.abs(correlations - correlations.T).max() > NEARLY or np.abs(np.diag(correlations) - 1).max() > NEARLY:
+        apart = np.abs(correlations - correlations.T).max(), np.abs(np.diag(correlations) - 1).max()
+        if max(apart) > NEARLY:
             raise ValueError("the correlations are not symmetric with ones on the diagonal")
-        values, vectors = np.linalg.eigh(correlations)
+        with one_blas_thread():
+            values, vectors = np.linalg.eigh(correlations)
         if values.min() < -NEARLY * columns:
             raise ValueError("the correlations have a negative eigenvalue")
         self.schema = schema
@@ -76,30 +94,36 @@ class CopulaModel:
         if not all(0 <= a < b < len(schema.attributes) for a, b in weakened):
             raise ValueError("a weakened pair is not one of two attributes in their order")
         self.weakened = tuple(weakened)
-        self._root = (vectors * np.sqrt(np.maximum(values, 0))).astype(np.float32)
+        # Directions in which nothing varies, in single precision, need no variable of their own.
+        told = values > FAINT
+        self._root = (vectors[:, told] * np.sqrt(values[told])).astype(np.float32)
 
     @property
     def alone(self) -> frozenset[int]:
         """Attributes without a correlation to another one's categories."""
-        ends = np.cumsum(self.schema.domain)
-        found = set()
-        for attribute, (end, size) in enumerate(zip(ends, self.schema.domain, strict=True)):
-            rest = np.delete(self.correlations[end - size : end], np.arange(end - size, end), axis=1)
-            if not (np.abs(rest) > NEARLY).any():
-                found.add(attribute)
-        return frozenset(found)
+        blocks = blocks_of(self.schema.domain)
+        correlated = np.abs(self.correlations) > NEARLY
+        for block in blocks:
+            correlated[block, block] = False
+        return frozenset(a for a, block in enumerate(blocks) if not correlated[block].any())
 
     def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
-        """Independent rows, drawn in blocks."""
+        """Independent rows, drawn in blocks, on all cores; each block has a generator of its own."""
         domain = self.schema.domain
         columns = [np.empty(rows, dtype=code_type(size)) for size in domain]
-        for start in range(0, rows, ROWS_AT_ONCE):
-            stop = min(rows, start + ROWS_AT_ONCE)
-            normals = generator.standard_normal((stop - start, len(self._root)), dtype=np.float32) @ self._root.T
-            end = 0
-            for column, rates, size in zip(columns, self.rates, domain, strict=True):
-                column[start:stop] = winners(normals[:, end : end + size], rates)
-                end += size
+        step = max(1, CELLS_AT_ONCE // len(self._root))
+        starts = range(0, rows, step)
+        seeds = generator.integers(2**63, size=len(starts)).tolist()
+
+        def fill(start: int, seed: int) -> None:
+            drawn = np.random.default_rng(seed)
+            stop = min(rows, start + step)
+            normals = drawn.standard_normal((stop - start, self._root.shape[1]), dtype=np.float32) @ self._root.T
+            for column, rates, block in zip(columns, self.rates, blocks_of(domain), strict=True):
+                column[start:stop] = winners(normals[:, block], rates)
+
+        with one_blas_thread(), ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_WORKERS)) as pool:
+            list(pool.map(fill, starts, seeds))
         return CodedTable(self.schema, tuple(columns))
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,26 +151,43 @@ class CopulaModel:
                 raise ValueError("the attributes are not those of the schema in their order")
             rates = [read_weights(entry["rates"]) for entry in document["attributes"]]
             weakened = [(schema.index(a), schema.index(b)) for a, b in document["weakened"]]
-            return cls(schema, rates, _full(document["correlations"], sum(schema.domain)), weakened)
+            return cls(schema, rates, _full(document["correlations"], sum(map(columns_of, schema.domain))), weakened)
         except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise PrivityError(Catalogue.TAMPERED, what=file, reason=str(error)) from error
 
 
+def columns_of(size: int) -> int:
+    """Normal variables for an attribute of so many categories."""
+    return 1 if size == 2 else size
+
+
+def blocks_of(domain: Sequence[int]) -> list[slice]:
+    """The columns of each attribute."""
+    ends = np.cumsum([0, *map(columns_of, domain)]).tolist()
+    return [slice(start, end) for start, end in pairwise(ends)]
+
+
 def winners(normals: npt.NDArray[np.float32], rates: Numbers) -> npt.NDArray[np.int64]:
-    """For each row the column of the least time: shape (rows, categories) -> (rows,)."""
-    # Single precision is as good, and twice as fast: what counts is which time is the least.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = -log_ndtr(-normals) / rates.astype(np.float32)
-    return np.where(rates > 0, times, np.inf).argmin(axis=1)
+    """For each row the category that wins: shape (rows, columns of the attribute) -> (rows,)."""
+    if len(rates) == 2:
+        return (normals[:, 0] > np.float32(ndtri(rates[0] / rates.sum()))).astype(np.int64)
+    # A time's logarithm, from a table: what counts is which is the least.
+    places = (np.clip(normals, -REACH, REACH) + np.float32(REACH)) * np.float32(STEPS)
+    with np.errstate(divide="ignore"):
+        later = np.log(rates).astype(np.float32)
+    return (LOG_TIMES[places.astype(np.uint16)] - later).argmin(axis=1)
 
 
 def rates_for(shares: Numbers, correlations: Numbers) -> Numbers:
     """Rates with which categories win as often as their shares say, by races of rows drawn with a fixed seed.
 
-    The seed decides how the noisy shares are approached, which needs no secret.
+    The seed decides how the noisy shares are approached, which needs no secret. A single variable needs no race.
     """
+    if shares.size == 2:
+        return shares / shares.sum()
     generator = np.random.default_rng(0)
-    values, vectors = np.linalg.eigh(correlations)
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh(correlations)
     root = vectors * np.sqrt(np.maximum(values, 0))
     normals = (generator.standard_normal((TRIALS, shares.size)) @ root.T).astype(np.float32)
     rates, half_a_row = shares.copy(), 0.5 / TRIALS

@@ -41,11 +41,16 @@ class Cost:
 class RunRecord:
     """Grows with every await of the session; the same after a replay."""
 
-    measured: list[tuple[str, NoisyTable]] = field(default_factory=list)
+    opened: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
 
     def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:
-        self.measured += [(phase, table) for table in tables]
+        self.opened.append((phase, tables))
+
+    @property
+    def measured(self) -> list[tuple[str, NoisyTable]]:
+        """Every table that was opened, with its phase."""
+        return [(phase, table) for phase, tables in self.opened for table in tables]
 
     def add_cost(self, cost: Cost) -> None:
         self.costs.append(cost)

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from common.privacy.budget import exact_number, split_epsilon
 from common.protocol.steps import Replacement, Round
-from common.statistics import Marginal, NoisyTable
+from common.statistics import Marginal, NoisyTables
 
 SCHEDULES = ("final", "uniform", "back-loaded")
 
@@ -74,7 +74,7 @@ class OpeningSeries:
         tables: Sequence[Marginal],
         epsilon: Fraction,
         weights: Sequence[Fraction],
-        open_round: Callable[[Round], Awaitable[list[NoisyTable]]],
+        open_round: Callable[[Round], Awaitable[NoisyTables]],
     ) -> None:
         after = [k for k, weight in enumerate(weights, start=1) if weight]
         parts = split_epsilon(epsilon, [weight for weight in weights if weight])
@@ -97,7 +97,7 @@ class OpeningSeries:
     def __len__(self) -> int:
         return len(self.rounds)
 
-    async def open(self) -> list[NoisyTable]:
+    async def open(self) -> NoisyTables:
         """The next opening: noisy tables of the rows of the first parties, as many as it covers."""
         if self._next >= len(self.rounds):
             raise RuntimeError(f"only {len(self.rounds)} openings were declared")

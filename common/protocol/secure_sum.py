@@ -14,7 +14,6 @@ These functions are pure: randomness aside, their outputs follow from their argu
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,7 +29,7 @@ from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
 from common.protocol.steps import Replacement, Round
 from common.schema import Schema
-from common.statistics import NoisyTable
+from common.statistics import NoisyTables
 
 
 @dataclass(frozen=True)
@@ -189,9 +188,7 @@ def open_sum(product: Sequence[int], context: RoundContext, secret: paillier.Sec
         raise PrivityError(Catalogue.ROUND_REFUSED, round=context.round.round, reason=str(error)) from error
 
 
-def noisy_tables(
-    vector: np.ndarray, round_: Round, schema: Schema, parties: int, quota: int, rows: int
-) -> list[NoisyTable]:
+def noisy_tables(vector: np.ndarray, round_: Round, schema: Schema, parties: int, quota: int, rows: int) -> NoisyTables:
     """An opened vector as tables.
 
     Args:
@@ -200,16 +197,4 @@ def noisy_tables(
     """
     laws = {weight: round_.law(weight) for weight in set(round_.all_weights)}
     variances = {weight: parties * law.share_variance(quota) for weight, law in laws.items()}
-    parts = zip(round_.tables, split_tables(vector, round_, schema.derived.domain), round_.all_weights, strict=True)
-    return [NoisyTable(table, counts, laws[w], variances[w], rows) for table, counts, w in parts]
-
-
-def split_tables(vector: np.ndarray, round_: Round, domain: Sequence[int]) -> list[np.ndarray]:
-    """Cut a round's vector into its tables, each of shape = the domain sizes of its attributes."""
-    tables, start = [], 0
-    for table in round_.tables:
-        shape = tuple(domain[a] for a in table)
-        cells = math.prod(shape)
-        tables.append(vector[start : start + cells].reshape(shape))
-        start += cells
-    return tables
+    return NoisyTables(round_.tables, vector, schema.derived.domain, round_.all_weights, laws, variances, rows)

@@ -15,7 +15,7 @@ from common.models import Model
 from common.privacy.composition import Accounting
 from common.protocol.openings import OpeningSeries
 from common.schema import Schema
-from common.statistics import AttributeParentPair, Marginal, NoisyTable
+from common.statistics import AttributeParentPair, Marginal, NoisyTables
 
 
 class Selection(Protocol):
@@ -66,7 +66,7 @@ class Session(Protocol):
         epsilon: Fraction,
         weights: Sequence[int] = (),
         accounting: Accounting | None = None,
-    ) -> list[NoisyTable]:
+    ) -> NoisyTables:
         """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all.
 
         ``weights`` are one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.

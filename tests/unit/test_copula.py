@@ -16,7 +16,7 @@ from common.algorithms.bivariate_normal import STRONGEST, correlation_for, ortha
 from common.algorithms.copula import COLUMNS, nearest_correlations
 from common.errors import PrivityError, ProblemsFound
 from common.evaluation.distance import marginal_distances
-from common.models.copula import CopulaModel, winners
+from common.models.copula import CopulaModel, columns_of, winners
 from common.models.load import load_model
 from common.release import notes
 from common.schema import parse_schema
@@ -71,6 +71,19 @@ def test_categories_win_in_proportion_to_their_rates():
     normals = np.random.default_rng(1).standard_normal((200_000, 4)).astype(np.float32)
     shares = np.bincount(winners(normals, rates), minlength=4) / 200_000
     assert shares == pytest.approx(rates, abs=0.005)
+
+
+@pytest.mark.parametrize("domain", [(2,), (2, 2), (2, 3, 5)])
+def test_an_attribute_of_two_categories_has_one_variable(domain):
+    schema = schema_of(*domain)
+    columns = sum(map(columns_of, domain))
+    assert columns == sum({2: 1}.get(size, size) for size in domain)
+    shares = [np.arange(1, size + 1) / sum(range(1, size + 1)) for size in domain]
+    model = CopulaModel(schema, shares, np.eye(columns))
+    assert model.alone == frozenset(range(len(domain)))
+    sample = model.sample(40_000, np.random.default_rng(4))
+    for column, share in zip(sample.columns, shares, strict=True):
+        assert np.bincount(column, minlength=share.size) / 40_000 == pytest.approx(share, abs=0.02)
 
 
 def test_one_category_wins_whatever_the_normals():
@@ -159,7 +172,7 @@ def test_too_many_categories_are_refused_beforehand(make_table):
 
 
 SCHEMA = schema_of(2, 3)
-MODEL = CopulaModel(SCHEMA, [np.array([0.3, 0.7]), np.array([0.2, 0.5, 0.3])], 0.8 * np.eye(5) + 0.2, [(0, 1)])
+MODEL = CopulaModel(SCHEMA, [np.array([0.3, 0.7]), np.array([0.2, 0.5, 0.3])], 0.8 * np.eye(4) + 0.2, [(0, 1)])
 
 
 def test_a_copula_comes_back_from_its_file():
@@ -177,8 +190,8 @@ def changed(**keys):
     "document",
     [
         changed(correlations=[[], [0.1], [0.1, 0.1]]),
-        changed(correlations=[[], [0.1], [0.1, 0.1], [0.1], [0.1] * 4]),
-        changed(correlations=[[], [-1], [-1, -1], [-1, -1, -1], [-1, -1, -1, -1]]),
+        changed(correlations=[[], [0.1], [0.1, 0.1], [0.1]]),
+        changed(correlations=[[], [-1], [-1, -1], [-1, -1, -1]]),
         changed(attributes=[{"attribute": "x1", "rates": [1, 1, 1]}, {"attribute": "x0", "rates": [1, 1]}]),
         changed(attributes=[{"attribute": "x0", "rates": [0, 0]}, {"attribute": "x1", "rates": [1, 1, 1]}]),
         changed(attributes=[{"attribute": "x0", "rates": [1, 1, 1]}, {"attribute": "x1", "rates": [1, 1, 1]}]),
