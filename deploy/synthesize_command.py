@@ -30,6 +30,7 @@ def synthesize_command(
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     ledger: Annotated[Path | None, typer.Option(help="by default one in the user's state folder")] = None,
     total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,
+    total_delta: Annotated[str | None, typer.Option(help="the same for delta")] = None,
     rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
@@ -49,6 +50,7 @@ def synthesize_command(
         delta=delta,
         population=population,
         total_epsilon=total_epsilon,
+        total_delta=total_delta,
         ledger=ledger,
         settings=settings_option(settings),
     )

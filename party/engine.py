@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import traceback
+from dataclasses import replace
+from fractions import Fraction
 
 from common.algorithms import ALGORITHMS
 from common.canonical import canonical_bytes, parse
@@ -42,6 +44,7 @@ from party.policy import Policy
 from party.releases import ChargedReleases
 
 LARGEST_KEY_BITS = 8192
+PURE = Fraction(0)
 IN_SUMS, ALONE = b"sums", b"alone"
 
 _log = logging.getLogger("privity.party")
@@ -126,6 +129,10 @@ class PartyEngine:
         if step.spec.manifest_digest != self._manifest.digest:
             raise self._refusal(step, "the run belongs to another manifest")
         self._policy.check_run(step.spec, self.party)
+        algorithm = ALGORITHMS.get(step.spec.algorithm)
+        if algorithm is None:
+            raise self._refusal(step, "the algorithm is none that this party knows")
+        algorithm.check_request(step.spec.settings, self._releases.schema, step.spec.delta)
         self._releases.check_affordable(step.spec.epsilon, step.spec.delta, self._policy.allowance(step.spec))
         enrolment = Enrolment.signed(self.party, step.spec, self._releases.rows, self._identity)
         return Enrolled(enrolment.to_dict())
@@ -179,9 +186,11 @@ class PartyEngine:
             raise self._refusal(step, "the run has used this party's rows in another way")
 
     def _contribute(self, step: Contribute) -> Reply:
+        plan = self._plan(step)
+        if step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
+            raise self._refusal(step, "it asks for more epsilon or delta than the run's")
         context = self._context(step)
         self._claim(step, IN_SUMS)
-        plan = context.plan
         position = plan.spec.members.index(self.party)
         vector = self._releases.noisy_vector(step.round, plan.noise_quota, self._policy.allowance(plan.spec), position)
         return Contribution(secure_sum.contribute(vector, context, self.party, self._identity))
@@ -189,13 +198,14 @@ class PartyEngine:
     def _combine(self, step: Combine) -> Reply:
         if step.combiner != self.party:
             raise self._refusal(step, "another party is this round's combiner")
-        context = self._context(step)
+        self._plan(step)
         own = self._journal.recall(
             f"{step.run}/reply/contribute/{step.round.round}/{step.attempt}",
             step_digest(Contribute(step.round, step.attempt, step.combiner)),
         )
         if own is None:
             raise self._refusal(step, "this party did not contribute to the round")
+        context = self._context(step)
         return Product(tuple(secure_sum.combine(step.blobs, context, self._identity, step.base)))
 
     def _select(self, step: Select) -> Reply:
@@ -208,11 +218,12 @@ class PartyEngine:
         if algorithm is None or algorithm.apart:
             raise self._refusal(step, f"{step.algorithm!r} is nothing that one party can learn alone")
         schema = self._releases.schema
-        algorithm.check_request(step.settings, schema, plan.spec.delta)
+        # A model of one party is learnt for pure epsilon, whatever the run may spend.
+        algorithm.check_request(step.settings, schema, PURE)
         if step.epsilon > plan.spec.epsilon:
             # Its first releases would be within the run's epsilon, and spent for nothing.
             raise self._refusal(step, f"epsilon {step.epsilon} is asked for, more than the run's")
         self._claim(step, ALONE)
-        allowance = self._policy.allowance(plan.spec)
+        allowance = replace(self._policy.allowance(plan.spec), per_run_delta=PURE)
         session = LocalSession(step.run, schema, self._releases, allowance, prefix=f"{step.name}/")
         return Learned(complete(algorithm.learn(session, step.epsilon, step.settings)).to_dict())

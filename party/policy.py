@@ -25,7 +25,7 @@ class Policy:
         population: the people whose rows these are; the ledger is kept under this name.
         total_epsilon: what all runs together may cost these people, ever.
         epsilon_per_run: what one run may cost them.
-        total_delta: the same for delta; 0 allows pure differential privacy only.
+        total_delta, delta_per_run: the same for delta; 0 allows pure differential privacy only.
         algorithms: names of the algorithms that may run.
         minimum_parties: a run over fewer parties is refused.
         minimum_tolerate: a run that tolerates fewer colluding parties is refused; at least 1.
@@ -36,6 +36,7 @@ class Policy:
     total_epsilon: Fraction
     epsilon_per_run: Fraction
     total_delta: Fraction
+    delta_per_run: Fraction
     algorithms: tuple[str, ...]
     minimum_parties: int
     minimum_tolerate: int
@@ -47,8 +48,8 @@ class Policy:
             (spec.algorithm in self.algorithms, f"algorithm {spec.algorithm!r} is not among those allowed"),
             (spec.epsilon <= self.epsilon_per_run, f"epsilon {spec.epsilon} is above {self.epsilon_per_run} a run"),
             (
-                spec.delta <= self.total_delta,
-                f"delta {spec.delta} is above {self.total_delta} for all runs",
+                spec.delta <= self.delta_per_run,
+                f"delta {spec.delta} is above {self.delta_per_run} a run",
             ),
             (len(spec.members) >= self.minimum_parties, f"fewer than {self.minimum_parties} parties"),
             (spec.tolerate >= self.minimum_tolerate, f"tolerates fewer than {self.minimum_tolerate} colluding parties"),
@@ -77,6 +78,7 @@ def load_policy(path: Path) -> Policy:
         "total_epsilon": parse_epsilon,
         "epsilon_per_run": parse_epsilon,
         "total_delta": parse_delta,
+        "delta_per_run": parse_delta,
     }
 
     def bad_amounts(document: dict[str, Any]) -> list[Problem]:
@@ -97,6 +99,7 @@ def load_policy(path: Path) -> Policy:
         total_epsilon=amounts["total_epsilon"],
         epsilon_per_run=amounts["epsilon_per_run"],
         total_delta=amounts["total_delta"],
+        delta_per_run=amounts.get("delta_per_run", amounts["total_delta"]),
         algorithms=tuple(document["algorithms"]),
         minimum_parties=document["minimum_parties"],
         minimum_tolerate=document["minimum_tolerate"],

@@ -11,8 +11,6 @@ import hashlib
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
 
@@ -25,7 +23,7 @@ from common.privacy.entropy import Entropy, SystemEntropy
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.privacy.noise_law import check_scale
 from common.privacy.selection import draw_selection_noise
-from common.protocol.limits import check_candidates, check_tables, count_cells
+from common.protocol.limits import cells_of, check_candidates, check_tables, count_cells
 from common.protocol.steps import Round, Select, step_digest
 from common.table import CodedTable
 from party import handlers
@@ -130,13 +128,15 @@ class ChargedReleases:
     def _draw(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
         """This party's share of the noise on every cell, int64 of shape (cells,), tables in order."""
         entropy, domain = self._entropy(label), self.schema.derived.domain
+        different = sorted(set(round_.all_weights))
+        if len(different) == 1:
+            return round_.law(different[0]).share(quota, cells, entropy)
+        sizes = cells_of(round_.tables, domain).astype(np.int64)
+        weights = np.repeat(np.array(round_.all_weights, dtype=np.int64), sizes)
         share = np.empty(cells, dtype=np.int64)
-        start = 0
-        # Tables of one weight that stand side by side have one law.
-        for weight, some in groupby(zip(round_.all_weights, round_.tables, strict=True), key=itemgetter(0)):
-            size = count_cells([table for _, table in some], domain)
-            share[start : start + size] = round_.law(weight).share(quota, size, entropy)
-            start += size
+        for weight in different:
+            places = np.flatnonzero(weights == weight)
+            share[places] = round_.law(weight).share(quota, places.size, entropy)
         return share
 
     def select(self, step: Select, allowance: Allowance) -> int:

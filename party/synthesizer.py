@@ -49,8 +49,8 @@ class Synthesizer:
         epsilon: what one fit costs, exact text such as ``"1.0"`` or ``"1/3"``.
         delta: the same, for an algorithm that can spend some; ``"0"`` is pure differential privacy.
         population: the people whose rows these are; the ledger is kept under this name.
-        total_epsilon: what all fits on these people may cost together; without it only the running
-            total is kept.
+        total_epsilon, total_delta: what all fits on these people may cost together; without them only the
+            running totals are kept.
         ledger: the ledger's file; by default one in the user's state folder.
         settings: the algorithm's own settings.
     Raises:
@@ -66,6 +66,7 @@ class Synthesizer:
         population: str,
         delta: str = "0",
         total_epsilon: str | None = None,
+        total_delta: str | None = None,
         ledger: Path | str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
@@ -73,6 +74,7 @@ class Synthesizer:
         self.delta = parse_delta(delta)
         self.population = population
         self.total_epsilon = None if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon")
+        self.total_delta = None if total_delta is None else parse_delta(total_delta, "total_delta")
         self.settings = dict(settings or {})
         self._ledger = ledger
         self._model: Model | None = None
@@ -98,7 +100,7 @@ class Synthesizer:
             raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
         ledger = Ledger(self._ledger or default_ledger(self.population), self.population)
         try:
-            allowance = Allowance(self.total_epsilon, self.epsilon, None, self.delta)
+            allowance = Allowance(self.total_epsilon, self.epsilon, self.total_delta, self.delta)
             ledger.check(self.epsilon, self.delta, allowance, OWNER)
             self.run = f"local-{secrets.token_hex(8)}"
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.

@@ -124,7 +124,7 @@ def check_delta(settings: Mapping[str, Any], delta: Fraction) -> None:
         hint = "Give a delta with the compositions zcdp, pld and advanced, and none with basic."
         raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
     if chosen != BASIC:
-        COMPOSITIONS[chosen].holds(Fraction(10**6), [1], Fraction(1), delta)
+        COMPOSITIONS[chosen].holds(Fraction(10**6), ((1, 1),), Fraction(1), delta)
 
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> CopulaModel:

@@ -23,6 +23,9 @@ LARGEST_EPSILON = Fraction(100)
 # Below this no table of any size is above its noise; and integer noise stays far within 64 bits.
 SMALLEST_EPSILON = Fraction(1, 1_000_000)
 
+LARGEST_DELTA = Fraction(1, 1000)
+"""Of any run: with a larger one even a row drawn at random could be published."""
+
 LARGEST_DENOMINATOR = 1_000_000
 """Finest epsilon, and finest part of one: what is derived from it stays within exact 64-bit noise."""
 
@@ -63,7 +66,7 @@ def parse_epsilon(text: str, option: str = "epsilon") -> Fraction:
 
 
 def parse_delta(text: str, option: str = "delta") -> Fraction:
-    """An exact delta, at least 0 and below 1, such as ``"0"``, ``"0.000000001"`` or ``"1/1073741824"``.
+    """An exact delta, at least 0 and at most LARGEST_DELTA, such as ``"0"``, ``"0.000000001"`` or ``"1/1073741824"``.
 
     Raises PrivityError (bad-option) for anything else.
     """
@@ -71,8 +74,9 @@ def parse_delta(text: str, option: str = "delta") -> Fraction:
         delta = exact_number(text.strip())
     except (ValueError, ZeroDivisionError):
         delta = Fraction(1)
-    if delta >= 1:
-        reason, hint = "it is not a number from 0 to below 1", 'Write for instance "0" or "0.000000001".'
+    if delta > LARGEST_DELTA:
+        reason = f"it is not a number from 0 to {float(LARGEST_DELTA)}"
+        hint = 'Write for instance "0" or "0.000000001".'
         raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
     return delta
 

@@ -21,11 +21,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
 
 from common.errors import Catalogue, PrivityError
-from common.privacy.budget import Zcdp, exp_above
+from common.formats import shorten
+from common.privacy.budget import SMALLEST_EPSILON, Zcdp, exp_above
 from common.privacy.conversion import log_above, sqrt_above, zcdp_to_approximate
+from common.privacy.noise import LARGEST_SCALE
 from common.privacy.noise_law import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw
 from common.privacy.relation import Relation
 from common.privacy.sensitivity import CELLS_MOVED
@@ -36,19 +42,28 @@ CELLS = CELLS_MOVED[RELATION]
 SHARED_SLACK = Fraction(1, 10**40)
 """Of epsilon and of delta in proportion: more than what shares of Gaussian noise miss by, see ``LEAST_SHARE``."""
 
-LEAST_DELTA = Fraction(1, 10**10)
-"""Of ``pld``: its floats err by about 1e-15."""
+LEAST_DELTA = Fraction(1, 10**30)
+"""Of ``pld``, whose binomial tails are floats."""
 
 FLOAT_SLACK = Fraction(1, 1000)
-"""Part of delta that ``pld`` leaves unused, for the same reason."""
+"""Part of delta that ``pld`` leaves unused: far more than tails and logarithms of 10^8 trials err by (1e-8)."""
 
-GRID_BITS = 30
-"""Bits of the step of the grid on which ``pld`` has the losses."""
+CALIBRATED_SLACK = 2 * FLOAT_SLACK
+"""The same when noise is chosen, so that another machine's floats never refuse what was chosen here."""
+
+WINDOW = 40
+"""Standard deviations around the mean beyond which a binomial law counts as if it cost everything."""
+
+LARGEST_WEIGHT = 1024
+MOST_WEIGHTS = 8
+"""Different weights in a round; ``pld`` serves two."""
 
 PRECISION = 17
 """Bits of a calibrated scale: it is at most a part in 65,536 above the least one."""
 
 Weights = Sequence[int]
+Groups = tuple[tuple[int, int], ...]
+"""Weights in ascending order, each with the number of its tables."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +103,20 @@ class Accounting:
         """Refuse noise that does not give the guarantee it claims: what every party computes for itself.
 
         Raises:
-            PrivityError: step-refused; or bad-option if the library that ``pld`` needs is not installed.
+            PrivityError: step-refused.
         """
         reason = None
         if self.composition not in COMPOSITIONS:
-            reason = f"there is no composition of the name {self.composition!r}"
+            reason = f"there is no composition of the name {shorten(self.composition)}"
         elif not 0 < self.delta < 1 or self.unit <= 0 or min(weights, default=0) < 1:
             reason = "delta does not lie between 0 and 1, or a scale or a weight is not positive"
-        elif not COMPOSITIONS[self.composition].holds(self.unit, weights, epsilon, self.delta):
-            reason = f"the noise is too small for epsilon {epsilon} and delta {self.delta}"
+        elif epsilon < SMALLEST_EPSILON:
+            reason = f"an epsilon below {float(SMALLEST_EPSILON):g} is none that can be served"
+        else:
+            for weight in set(weights):
+                self.law(weight).check(1)
+            if not _holds(self.composition, self.unit, _groups(weights), epsilon, self.delta):
+                reason = f"the noise is too small for epsilon {epsilon} and delta {self.delta}"
         if reason is not None:
             raise PrivityError(Catalogue.STEP_REFUSED, step="noise", reason=reason)
 
@@ -106,12 +126,12 @@ class Composition:
     """One way to add up: the law it is for, its words in a statement, and whether it certifies a guarantee.
 
     Attributes:
-        holds: (unit, weights, epsilon, delta) -> whether tables of these weights cost no more.
+        holds: (unit, groups, epsilon, delta) -> whether tables of these weights cost no more.
     """
 
     law: str
     words: str
-    holds: Callable[[Fraction, Weights, Fraction, Fraction], bool]
+    holds: Callable[[Fraction, Groups, Fraction, Fraction], bool]
 
 
 def calibrate(composition: str, weights: Weights, epsilon: Fraction, delta: Fraction, quota: int = 1) -> Accounting:
@@ -121,32 +141,54 @@ def calibrate(composition: str, weights: Weights, epsilon: Fraction, delta: Frac
         quota: of how many shares a whole noise consists; Gaussian shares are never smaller than ``LEAST_SHARE``.
 
     Raises:
-        PrivityError: bad-option if delta is out of the composition's range or its library is not installed.
+        PrivityError: bad-option if delta is out of the composition's range, or epsilon too small.
     """
+    return _calibrated(composition, _groups(weights), epsilon, delta, quota)
+
+
+def _groups(weights: Weights) -> Groups:
+    return tuple(sorted(Counter(weights).items()))
+
+
+@lru_cache(maxsize=64)
+def _holds(composition: str, unit: Fraction, groups: Groups, epsilon: Fraction, delta: Fraction) -> bool:
+    """Kept: each party asks several times for one round."""
+    return COMPOSITIONS[composition].holds(unit, groups, epsilon, delta)
+
+
+@lru_cache(maxsize=16)
+def _calibrated(composition: str, groups: Groups, epsilon: Fraction, delta: Fraction, quota: int) -> Accounting:
     holds = COMPOSITIONS[composition].holds
+    if composition == "pld":
+        delta, asked = delta * (1 - CALIBRATED_SLACK) / (1 - FLOAT_SLACK), delta
+    else:
+        asked = delta
     high = Fraction(1)
-    while not holds(high, weights, epsilon, delta):
+    while not holds(high, groups, epsilon, delta):
         high *= 2
-    while holds(high / 2, weights, epsilon, delta):
+        if high > LARGEST_SCALE:
+            reason = f"{epsilon} is too small for noise that can be drawn"
+            raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint="Use a larger epsilon.")
+    while holds(high / 2, groups, epsilon, delta):
         high /= 2
     # Multiples of so much keep scales short.
     step = high / 2**PRECISION
     enough, lacking = 2**PRECISION, 2 ** (PRECISION - 1)
     while enough - lacking > 1:
         middle = (enough + lacking) // 2
-        if holds(middle * step, weights, epsilon, delta):
+        if holds(middle * step, groups, epsilon, delta):
             enough = middle
         else:
             lacking = middle
     unit = enough * step
     if COMPOSITIONS[composition].law == GAUSSIAN and quota > 1:
-        unit = max(unit, Fraction(LEAST_SHARE * quota * max(weights) ** 2))
-    return Accounting(composition, delta, unit)
+        unit = max(unit, Fraction(LEAST_SHARE * quota * groups[-1][0] ** 2))
+    return Accounting(composition, asked, unit)
 
 
-def zcdp_rho(unit: Fraction, weights: Weights) -> Fraction:
+def zcdp_rho(unit: Fraction, groups: Groups) -> Fraction:
     """rho of tables with discrete Gaussian noise of sigma squared unit/w^2: CELLS w^2/(2 unit) each."""
-    return CELLS * sum(w * w * count for w, count in Counter(weights).items()) / (2 * unit)
+    return CELLS * sum(w * w * count for w, count in groups) / (2 * unit)
 
 
 def advanced_epsilon(parts: Counter[Fraction], delta: Fraction) -> Fraction:
@@ -159,42 +201,62 @@ def advanced_epsilon(parts: Counter[Fraction], delta: Fraction) -> Fraction:
     return sqrt_above(2 * log_above(1 / delta) * squares) + rest
 
 
-def _zcdp_holds(unit: Fraction, weights: Weights, epsilon: Fraction, delta: Fraction) -> bool:
-    budget = Zcdp(zcdp_rho(unit, weights), RELATION)
+def _zcdp_holds(unit: Fraction, groups: Groups, epsilon: Fraction, delta: Fraction) -> bool:
+    budget = Zcdp(zcdp_rho(unit, groups), RELATION)
     return zcdp_to_approximate(budget, delta * (1 - SHARED_SLACK)).epsilon + SHARED_SLACK <= epsilon
 
 
-def _advanced_holds(unit: Fraction, weights: Weights, epsilon: Fraction, delta: Fraction) -> bool:
-    parts = Counter({CELLS * w / unit: count for w, count in Counter(weights).items()})
+def _advanced_holds(unit: Fraction, groups: Groups, epsilon: Fraction, delta: Fraction) -> bool:
+    parts = Counter({CELLS * w / unit: count for w, count in groups})
     return max(parts) <= 1 and advanced_epsilon(parts, delta) <= epsilon
 
 
-def _pld_holds(unit: Fraction, weights: Weights, epsilon: Fraction, delta: Fraction) -> bool:
+def _pld_holds(unit: Fraction, groups: Groups, epsilon: Fraction, delta: Fraction) -> bool:
     if delta < LEAST_DELTA:
         hint = "Use a larger delta, or the composition zcdp."
-        reason = f"the composition pld needs at least {float(LEAST_DELTA)}"
+        reason = f"the composition pld needs at least {float(LEAST_DELTA):g}"
         raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
-    # One cell moved by one loses exactly +-weight/unit: losses lie on a grid of 1/unit, and nothing is rounded but
-    # the grid's step, upwards, to so few bits that its multiples are floats.
-    places = GRID_BITS + math.ceil(unit).bit_length()
-    step = math.ldexp(math.ceil(2**places / unit), -places)
-    loss: Any = None
-    for weight, count in sorted(Counter(weights).items()):
-        one = _discrete_laplace_loss()(weight * step, sensitivity=1, value_discretization_interval=step)
-        # The two cells of a table are two such mechanisms.
-        composed = one.self_compose(CELLS * count)
-        loss = composed if loss is None else loss.compose(composed)
-    return bool(loss.get_delta_for_epsilon(float(epsilon)) <= float(delta * (1 - FLOAT_SLACK)))
+    if len(groups) > 2:
+        reason = "the composition pld serves tables of at most two weights"
+        raise PrivityError(Catalogue.STEP_REFUSED, step="noise", reason=reason)
+    by_count = sorted((count, weight) for weight, count in groups)
+    return laplace_delta(unit, by_count, float(epsilon)) <= float(delta * (1 - FLOAT_SLACK))
 
 
-def _discrete_laplace_loss() -> Callable[..., Any]:
-    try:
-        from dp_accounting.pld.privacy_loss_distribution import from_discrete_laplace_mechanism
-    except ImportError as error:
-        reason = "the composition pld needs the library dp-accounting, which is not installed"
-        hint = "Install Privity with the extra `accounting`, or use the composition zcdp or advanced."
-        raise PrivityError(Catalogue.BAD_OPTION, option="composition", reason=reason, hint=hint) from error
-    return from_discrete_laplace_mechanism
+def laplace_delta(unit: Fraction, groups: Sequence[tuple[int, int]], epsilon: float) -> float:
+    """Delta of tables with discrete Laplace noise of scale unit/weight, at this epsilon.
+
+    A cell that moves by one loses w/unit or -w/unit: P(z)/P(z-1) takes no other value. It gains w/unit with
+    probability p = 1/(1 + exp(-w/unit)), so n cells lose (w/unit)(2B - n) with B binomial of n and p, and under the
+    other world B is binomial of n and 1 - p. The tables' losses add up; delta = E max(0, 1 - exp(epsilon - loss)) is
+    P(loss > epsilon) - exp(epsilon) P'(loss > epsilon). It is the optimal composition of Kairouz, Oh, Viswanath (2015).
+
+    Args:
+        groups: one or two of (tables, weight).
+    """
+    step = float(1 / unit)
+    (tables, weight), *others = groups[::-1]
+    cells, gain = CELLS * tables, weight * step
+    likely = 1 / (1 + math.exp(-gain))
+    if not others:
+        return _beyond(cells, gain, likely, np.array([epsilon]))[0]
+    ((few, other_weight),) = others
+    trials, other_gain = CELLS * few, other_weight * step
+    chance = 1 / (1 + math.exp(-other_gain))
+    middle, reach = trials * chance, WINDOW * math.sqrt(trials * chance * (1 - chance)) + WINDOW
+    b = np.arange(max(0, math.floor(middle - reach)), min(trials, math.ceil(middle + reach)) + 1)
+    outside = binom.cdf(b[0] - 1, trials, chance) + binom.sf(b[-1], trials, chance)
+    left = np.asarray(epsilon - other_gain * (2 * b - trials), dtype=np.float64)
+    return float((binom.pmf(b, trials, chance) * _beyond(cells, gain, likely, left)).sum() + outside)
+
+
+def _beyond(cells: int, gain: float, likely: float, epsilon: NDArray[np.float64]) -> NDArray[np.float64]:
+    """E max(0, 1 - exp(epsilon - loss)) of cells that each lose ``gain`` or its opposite, at each epsilon."""
+    # The least number of gains whose loss is above epsilon; one less, where rounding leaves a doubt, adds nothing.
+    least = np.clip(np.floor((epsilon / gain + cells) / 2), -1, cells)
+    here, there = binom.sf(least, cells, likely), binom.sf(least, cells, 1 - likely)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(there > 0, np.maximum(0.0, here - np.exp(epsilon) * there), here)
 
 
 COMPOSITIONS: dict[str, Composition] = {

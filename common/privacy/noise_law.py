@@ -30,6 +30,14 @@ def check_scale(scale: Fraction) -> None:
         raise PrivityError(Catalogue.STEP_REFUSED, step="noise", reason=reason)
 
 
+def _gaussian_variance(sigma_squared: float) -> float:
+    """Of the discrete Gaussian law: that of its parameter to the last digit once it is 4 or more."""
+    if sigma_squared >= 4:
+        return sigma_squared
+    terms = [(z * z, math.exp(-z * z / (2 * sigma_squared))) for z in range(1, 80)]
+    return 2 * sum(square * chance for square, chance in terms) / (1 + 2 * sum(chance for _, chance in terms))
+
+
 @dataclass(frozen=True)
 class NoiseLaw:
     """Noise of one law on every cell; what parties add up to it at least.
@@ -74,8 +82,7 @@ class NoiseLaw:
     def share_variance(self, quota: int) -> float:
         """Of one share, in squared counts. For reports and estimates, never for sampling."""
         if self.name == GAUSSIAN:
-            # From 16 on it is sigma squared to the last digit, and never above it.
-            return float(self.scale / quota)
+            return _gaussian_variance(float(self.scale / quota))
         return share_variance(self.scale, quota)
 
     @property

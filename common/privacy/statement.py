@@ -68,6 +68,15 @@ def privacy_statement(
     return statement
 
 
+def _above(delta: Fraction) -> str:
+    """Three digits, not below delta."""
+    text = f"{float(delta):.2e}"
+    if Fraction(text) < delta:
+        mantissa, exponent = text.split("e")
+        text = f"{float(mantissa) + 0.01:.2f}e{exponent}"
+    return text
+
+
 def _against(observer: str, kind: str, key_bits: int | None, *, computational: bool) -> dict[str, Any]:
     assumption = "the parties draw their noise as agreed" if key_bits else "none"
     if computational:
@@ -92,15 +101,22 @@ def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
 
 def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, key_bits: int | None) -> list[str]:
     k, t = statement["K"], statement["t"]
-    but = f", and {float(delta):.3g} in probability besides," if delta else ""
+    but = f", and {_above(delta)} in probability besides," if delta else ""
     kind = "approximate" if delta else "pure"
     words = [
         f"Anyone who sees this release learns almost the same about a person whether that person's row was"
         f" used as it is or replaced by another: no outcome becomes more than e^{largest} times as likely{but}"
         f" ({kind} differential privacy, epsilon = {largest}, delta = {delta}).",
-        "One person is taken to have one row, at one party. A person with m rows has m times the loss.",
+        "One person is taken to have one row, at one party. A person with m rows has m times the loss"
+        + (", and m e^((m-1) epsilon) times the delta." if delta else "."),
         "The number of rows of each party is public and not protected.",
     ]
+    rows = sum(party["rows"] for party in statement["parties"])
+    if delta * rows >= 1:
+        words.append(
+            f"Delta is not below one over the number of rows ({rows}): to publish a row drawn at random would be"
+            " allowed by as much. The guarantee means little."
+        )
     if key_bits and OWN_MODEL in statement["mechanisms"]:
         words.append(
             f"The same holds against the curator, against each of the {k} parties, and against any {t} of them"

@@ -17,7 +17,7 @@ from common.candidates import Candidates
 from common.canonical import digest
 from common.crypto.sealing import SealedBlob
 from common.errors import Catalogue, PrivityError
-from common.privacy.composition import Accounting
+from common.privacy.composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
 from common.privacy.cost import noise_scale
 from common.privacy.noise_law import LAPLACE, NoiseLaw
 from common.protocol.plan import RunPlan, RunSpec
@@ -147,15 +147,18 @@ class Round:
             PrivityError: step-refused.
         """
         reason = None
-        if self.weights and (len(self.weights) != len(self.tables) or min(self.weights) < 1):
-            reason = "its weights are not one of at least 1 for each table"
+        different = set(self.all_weights)
+        if len(self.all_weights) != len(self.tables) or min(different) < 1 or max(different) > LARGEST_WEIGHT:
+            reason = f"its weights are not one of 1 to {LARGEST_WEIGHT} for each table"
+        elif len(different) > MOST_WEIGHTS:
+            reason = f"it has more than {MOST_WEIGHTS} different weights"
         elif self.replacement is not None and (self.weights or self.accounting is not None):
             reason = "a running sum has noise of one width, and pure differential privacy"
         if reason is not None:
             raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round, reason=reason)
         if self.accounting is not None:
             self.accounting.check(self.all_weights, self.epsilon)
-        for weight in set(self.all_weights):
+        for weight in different:
             self.law(weight).check(quota)
         NoiseLaw(LAPLACE, self.widest_scale).check(quota)
 

@@ -20,6 +20,7 @@ class Finding:
         charged: the epsilon that the ledger was charged; None where no ledger takes part.
         bound: lower confidence bound on the loss that was observed.
         runs: outcomes in each world.
+        charged_delta: the delta that ledger and statement hold; the subject's where no ledger takes part.
     """
 
     subject: Subject
@@ -28,6 +29,7 @@ class Finding:
     charged: Fraction | None
     bound: Bound
     runs: int
+    charged_delta: Fraction = Fraction(0)
 
     @property
     def holds(self) -> bool:
@@ -37,7 +39,7 @@ class Finding:
     @property
     def paid(self) -> bool:
         """Whether the ledger was charged all that is claimed."""
-        return self.charged is None or self.charged >= self.claim
+        return (self.charged is None or self.charged >= self.claim) and self.charged_delta >= self.subject.delta
 
 
 def audit(
@@ -73,9 +75,10 @@ def _audit_once(subject: Subject, runs: int, source: Source, attempt: str) -> li
 
     zero, one = world(0), world(1)
     charged = min((seen.charged for seen in (zero, one) if seen.charged is not None), default=None)
+    paid = min((seen.charged_delta for seen in (zero, one) if seen.charged_delta is not None), default=subject.delta)
     claim = min(subject.claim, *(seen.stated for seen in (zero, one) if seen.stated is not None), subject.claim)
     bound = partial(lower_bound, delta=float(subject.delta))
     return [
-        Finding(subject, observer, claim, charged, bound(outcomes, one.views[observer]), runs)
+        Finding(subject, observer, claim, charged, bound(outcomes, one.views[observer]), runs, paid)
         for observer, outcomes in zero.views.items()
     ]

@@ -173,6 +173,7 @@ def generous_policy(minimum_key_bits: int) -> Policy:
         total_epsilon=PLENTY,
         epsilon_per_run=PLENTY,
         total_delta=Fraction(1),
+        delta_per_run=Fraction(1),
         algorithms=tuple(ALGORITHMS),
         minimum_parties=2,
         minimum_tolerate=1,

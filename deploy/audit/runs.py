@@ -86,6 +86,7 @@ def whole_run(
     def sample(world: int, count: int, source: Source) -> Seen:
         views: dict[str, list[list[float]]] = {name: [] for name in setting.observers()}
         charged = stated = epsilon
+        paid = delta
         replaced = name_of(setting.at)
         for batch in range(count):
             consortium = RecordedConsortium(worlds[world], source, batch)
@@ -95,6 +96,7 @@ def whole_run(
             session = consortium.session(plan)
             asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
             charged = min(charged, consortium.parties[replaced].ledger.spent())
+            paid = min(paid, consortium.parties[replaced].ledger.spent_delta(), session.record.delta(replaced))
             stated = min(stated, session.record.epsilon(replaced))
             opened = _opened_vectors(consortium, session.record.measured)
             chosen = _evidence_of_choices(consortium, worlds, setting)
@@ -105,7 +107,7 @@ def whole_run(
                     zero, one = (_counts(tables, round_, group) for tables in worlds)
                     shown += _evidence_of_round(left, zero, one, round_, shape_of(setting, group))
                 views[name].append([shown + chosen, shown, chosen])
-        return Seen({name: np.array(rows) for name, rows in views.items()}, charged, stated)
+        return Seen({name: np.array(rows) for name, rows in views.items()}, charged, stated, paid)
 
     budget = f"eps {epsilon}, delta {delta}" if delta else f"eps {epsilon}"
     name = f"{budget}, {algorithm}, {attributes} attributes, {setting}"
@@ -170,6 +172,6 @@ def run_subjects() -> list[Subject]:
         whole_run("privbayes", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("jtree", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("copula", Setting((4, 5), 1, 0), 3, eight, 300, 0),
-        whole_run("copula", Setting((3, 4, 5), 2, 1), 3, Fraction(2), 1_000, 0, Fraction(1, 1000)),
+        whole_run("copula", Setting((3, 4, 5), 2, 1), 3, Fraction(2), 300, 0, Fraction(1, 1000)),
         whole_run("privhd", Setting((3, 4, 5), 2, 1), 3, eight, 300, 0),
     ]

@@ -38,12 +38,14 @@ class Seen:
         views: by observer the outcomes, as `deploy.audit.estimate.lower_bound` takes them.
         charged: what the ledger of the party with the replaced row was charged for what is in one
             outcome; None where no ledger takes part.
+        charged_delta: the same for delta; None: the subject's claim.
         stated: what the run's privacy statement says that it cost this party; None: the subject's claim.
     """
 
     views: Mapping[str, Outcomes]
     charged: Fraction | None = None
     stated: Fraction | None = None
+    charged_delta: Fraction | None = None
 
 
 @dataclass(frozen=True)

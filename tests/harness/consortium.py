@@ -79,6 +79,7 @@ def open_policy(**changes: Any) -> Policy:
         "total_epsilon": Fraction(1000),
         "epsilon_per_run": Fraction(1000),
         "total_delta": Fraction(0),
+        "delta_per_run": changes.get("total_delta", Fraction(0)),
         "algorithms": tuple(ALGORITHMS),
         "minimum_parties": 2,
         "minimum_tolerate": 1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,8 +12,11 @@ import pytest
 
 from common.errors import PrivityError
 from common.privacy.composition import Accounting, calibrate
+from common.privacy.ledger import Allowance
 from common.privacy.noise_law import GAUSSIAN
-from common.protocol.steps import Contribute, Contribution, Refusal, Replacement, Round
+from common.privacy.record import Cost, RunRecord
+from common.privacy.statement import privacy_statement
+from common.protocol.steps import Contribute, Contribution, Enrol, Learn, Refusal, Replacement, Round
 from tests.harness.consortium import make_consortium, open_policy
 
 ONE = Fraction(1)
@@ -67,7 +71,7 @@ def test_the_opened_noise_has_the_stated_variance() -> None:
 
 def test_a_policy_without_delta_refuses_the_run_before_anything_is_spent(tmp_path) -> None:
     consortium = make_consortium(3, policies={"party-2": open_policy(total_delta=Fraction(0))})
-    with pytest.raises(PrivityError, match="delta 1/1073741824 is above 0 for all runs"):
+    with pytest.raises(PrivityError, match="delta 1/1073741824 is above 0 a run"):
         consortium.drive(tmp_path / "release", algorithm="copula", delta=DELTA)
     assert not any(party.ledger.entries() for party in consortium.parties.values())
 
@@ -84,9 +88,13 @@ def test_pure_algorithms_refuse_a_delta(tmp_path) -> None:
         ({"accounting": Accounting("zcdp", DELTA, Fraction(100))}, "too small for epsilon 1"),
         ({"accounting": Accounting("advanced", DELTA, Fraction(3))}, "too small for epsilon 1"),
         ({"accounting": Accounting("nothing", DELTA, Fraction(10**6))}, "no composition"),
-        ({"accounting": Accounting("zcdp", Fraction(1, 100), Fraction(10**6))}, "asked delta 1/100"),
-        ({"weights": (1, 1)}, "one of at least 1 for each table"),
-        ({"weights": (1, 1, 0)}, "one of at least 1 for each table"),
+        ({"accounting": Accounting("zcdp", Fraction(1, 100), Fraction(10**6))}, "more epsilon or delta than the run's"),
+        ({"epsilon": Fraction(2)}, "more epsilon or delta than the run's"),
+        ({"weights": (1, 1)}, "one of 1 to 1024 for each table"),
+        ({"weights": (1, 1, 0)}, "one of 1 to 1024 for each table"),
+        ({"weights": (1, 1, 2**32 - 1)}, "one of 1 to 1024 for each table"),
+        ({"weights": (1, 2, 3), "accounting": Accounting("pld", DELTA, Fraction(10**6))}, "at most two weights"),
+        ({"accounting": Accounting("pld", DELTA, Fraction(1, 10**299))}, "too many digits"),
         (
             {"weights": (1, 1, 2), "replacement": Replacement(1, None, 0, ONE, True)},
             "a running sum has noise of one width",
@@ -97,8 +105,8 @@ def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charg
     """What a curator that wants less noise would send."""
     consortium = consortium_of(2, domain=(2, 3, 2))
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
-    fair = {"weights": (), "accounting": None, "replacement": None}
-    round_ = Round(plan.spec.run, "test", "1", TABLES, ONE, **{**fair, **change})
+    fair = {"epsilon": ONE, "weights": (), "accounting": None, "replacement": None}
+    round_ = Round(plan.spec.run, "test", "1", TABLES, **{**fair, **change})
     reply = consortium.tell("party-2", Contribute(round_, 1, "party-1"))
     assert isinstance(reply, Refusal)
     assert said in reply.message
@@ -106,6 +114,53 @@ def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charg
     honest = Round(plan.spec.run, "test", "2", TABLES, ONE, None, (2, 2, 1), calibrate("zcdp", (2, 2, 1), ONE, DELTA))
     assert isinstance(consortium.tell("party-2", Contribute(honest, 1, "party-1")), Contribution)
     assert consortium.parties["party-2"].ledger.spent_delta() == DELTA
+
+
+def test_nine_widths_of_noise_are_too_many() -> None:
+    round_ = Round("r", "test", "1", TABLES * 3, ONE, None, tuple(range(1, 10)))
+    with pytest.raises(PrivityError, match="more than 8 different weights"):
+        round_.check_noise(1)
+
+
+def test_tables_of_different_weights_may_stand_in_any_order() -> None:
+    """Each cell has the noise of its own table."""
+    releases = next(iter(consortium_of(2, domain=(2, 3), rows=1).parties.values())).releases
+    tables = ((0,), (1,)) * 3000
+    round_ = Round("r", "test", "1", tables, Fraction(100), None, (1, 4) * 3000)
+    vector = releases.noisy_vector(round_, 1, Allowance(None, None))
+    cells = np.split(vector, np.cumsum([2, 3] * 3000)[:-1])
+    for place, weight in enumerate((1, 4)):
+        spread = np.concatenate(cells[place::2]).std()
+        assert spread == pytest.approx(round_.law(weight).share_variance(1) ** 0.5, rel=0.1)
+
+
+def test_a_party_refuses_at_enrolment_what_it_could_not_serve() -> None:
+    consortium = consortium_of(2)
+    for changes in ({"algorithm": "dp-subn"}, {"algorithm": "copula", "settings": {"composition": "basic"}}):
+        reply = consortium.tell("party-1", Enrol(consortium.spec(delta=DELTA, **changes)))
+        assert isinstance(reply, Refusal)
+        assert reply.code == "bad-option"
+
+
+def test_a_model_of_one_party_is_learnt_for_pure_epsilon() -> None:
+    consortium = consortium_of(2, domain=(2, 3, 2))
+    plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
+    asked = Learn(plan.spec.run, "test", "1-test", "copula", {"composition": "zcdp"}, ONE)
+    assert isinstance(consortium.tell("party-1", asked), Refusal)
+    assert not isinstance(consortium.tell("party-1", replace(asked, settings={})), Refusal)
+    assert consortium.parties["party-1"].ledger.spent_delta() == 0
+
+
+def test_a_delta_that_means_little_is_told() -> None:
+    record = RunRecord()
+    record.add_cost(Cost("p", "m", ONE, ("a",), Fraction(1, 1000)))
+    for rows, told in ((999, False), (1000, True)):
+        words = privacy_statement(
+            run="r", parties={"a": rows}, tolerate=0, key_bits=None, record=record, simulation=False
+        )["in_words"]
+        assert any("means little" in sentence for sentence in words) == told
+        assert "m e^((m-1) epsilon) times the delta" in words[1]
+        assert "1.00e-03 in probability besides" in words[0]
 
 
 def test_weights_share_a_pure_epsilon_among_the_tables() -> None:

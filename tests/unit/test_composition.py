@@ -6,13 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dp_accounting.pld.privacy_loss_distribution import from_discrete_laplace_mechanism
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp
 
 from common.errors import PrivityError
-from common.privacy.composition import COMPOSITIONS, Accounting, advanced_epsilon, calibrate
+from common.privacy.composition import COMPOSITIONS, Accounting, advanced_epsilon, calibrate, laplace_delta
 from common.privacy.mechanisms import SharedDiscreteGaussian
-from common.privacy.noise_law import GAUSSIAN, LAPLACE, LEAST_SHARE
+from common.privacy.noise_law import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw
 
 DELTA = Fraction(1, 2**30)
 ONE = Fraction(1)
@@ -87,8 +89,9 @@ def test_calibrated_noise_keeps_the_promise_and_the_tight_one_not_much_more(comp
 def test_calibrated_noise_is_certified_short_and_nearly_the_least(composition, weights, epsilon, digits):
     delta = Fraction(1, 10**digits)
     found = calibrate(composition, weights, epsilon, delta)
-    assert COMPOSITIONS[composition].holds(found.unit, weights, epsilon, delta)
-    assert not COMPOSITIONS[composition].holds(found.unit * Fraction(65_000, 65_536), weights, epsilon, delta)
+    groups = tuple(Counter(weights).items())
+    assert COMPOSITIONS[composition].holds(found.unit, groups, epsilon, delta)
+    assert not COMPOSITIONS[composition].holds(found.unit * Fraction(65_000, 65_536), groups, epsilon, delta)
     shared = calibrate(composition, weights, epsilon, delta, quota=3)
     assert shared.unit >= found.unit
     for weight in set(weights):
@@ -115,19 +118,64 @@ def test_accounting_that_does_not_hold_is_refused(wrong, said):
     assert caught.value.code == "step-refused"
 
 
+def test_the_loss_of_laplace_noise_is_what_the_library_says():
+    """dp-accounting on a grid that rounds nothing."""
+    unit, epsilon = Fraction(128), 1.0
+    for weights in ({1: 105}, {3: 14, 1: 91}, {2: 5, 5: 300}):
+        library = None
+        for weight, tables in weights.items():
+            one = from_discrete_laplace_mechanism(
+                weight / 128, sensitivity=1, value_discretization_interval=1 / 128
+            ).self_compose(2 * tables)
+            library = one if library is None else library.compose(one)
+        groups = sorted((tables, weight) for weight, tables in weights.items())
+        wanted = library.get_delta_for_epsilon(epsilon)
+        assert laplace_delta(unit, groups, epsilon) == pytest.approx(wanted, rel=1e-6, abs=1e-14)
+
+
+@pytest.mark.parametrize("tables", [1830, 20_000, 2_000_000, 8_000_000])
+def test_calibrated_noise_keeps_a_small_delta_however_many_tables(tables):
+    """A binomial sum in 40 digits: floats that are transformed and powered would be wrong here."""
+    delta = Fraction(1, 10**10)
+    gain = mp.mpf(1) / mp.mpf(str(float(calibrate("pld", [1] * tables, ONE, delta).unit)))
+    with mp.workdps(40):
+        cells, likely = 2 * tables, 1 / (1 + mp.exp(-gain))
+        first = int(mp.floor((1 / gain + cells) / 2)) + 1
+        log = mp.loggamma(cells + 1) - mp.loggamma(first + 1) - mp.loggamma(cells - first + 1)
+        term = mp.exp(log + first * mp.log(likely) + (cells - first) * mp.log(1 - likely))
+        found, k = mp.mpf(0), first
+        while k <= cells and term > mp.mpf(10) ** -25:
+            found += term * (1 - mp.exp(1 - gain * (2 * k - cells)))
+            term *= mp.mpf(cells - k) / (k + 1) * likely / (1 - likely)
+            k += 1
+    assert 0.99 < found / mp.mpf(float(delta)) < 1
+
+
 def test_a_delta_that_floats_cannot_tell_is_refused_by_pld_only():
-    tiny = Fraction(1, 10**14)
-    with pytest.raises(PrivityError, match="needs at least 1e-10") as caught:
+    tiny = Fraction(1, 10**31)
+    with pytest.raises(PrivityError, match="needs at least 1e-30") as caught:
         calibrate("pld", [1], ONE, tiny)
     assert "zcdp" in caught.value.remedy
     assert calibrate("zcdp", [1], ONE, tiny).unit > 0
 
 
-def test_without_its_library_pld_says_what_to_do(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "dp_accounting.pld.privacy_loss_distribution", None)
-    with pytest.raises(PrivityError, match="dp-accounting, which is not installed") as caught:
-        calibrate("pld", [1], ONE, DELTA)
-    assert "accounting" in caught.value.remedy
+def test_pld_serves_two_weights():
+    with pytest.raises(PrivityError, match="at most two weights"):
+        calibrate("pld", [1, 2, 3], ONE, DELTA)
+
+
+@pytest.mark.parametrize("composition", sorted(COMPOSITIONS))
+def test_an_epsilon_for_which_no_noise_is_enough_ends(composition):
+    with pytest.raises(PrivityError, match="too small for noise that can be drawn"):
+        calibrate(composition, [1], Fraction(1, 10**50), Fraction(1, 10**20))
+
+
+@pytest.mark.parametrize("sigma_squared", [Fraction(1, 20), Fraction(1, 2), Fraction(2), Fraction(5)])
+def test_the_variance_of_little_gaussian_noise(sigma_squared):
+    z = np.arange(-60, 61)
+    law = np.exp(-(z**2) / (2 * float(sigma_squared)))
+    wanted = (z**2 * law).sum() / law.sum()
+    assert NoiseLaw(GAUSSIAN, sigma_squared).share_variance(1) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize("parties", [2, 3, 5])

@@ -21,7 +21,15 @@ GOOD = {
     "minimum_key_bits": "3072",
 }
 POLICY = Policy(
-    "patients of the north", Fraction(5, 2), Fraction(1, 3), Fraction(0), ("dp-subn", "one-way"), 3, 1, 3072
+    population="patients of the north",
+    total_epsilon=Fraction(5, 2),
+    epsilon_per_run=Fraction(1, 3),
+    total_delta=Fraction(0),
+    delta_per_run=Fraction(0),
+    algorithms=("dp-subn", "one-way"),
+    minimum_parties=3,
+    minimum_tolerate=1,
+    minimum_key_bits=3072,
 )
 SPEC = RunSpec("run-1", "dp-subn", {}, Fraction(1, 4), 1, ("a", "b", "c"), "0" * 64)
 
@@ -146,3 +154,14 @@ def test_a_short_key_is_refused():
 def test_the_allowance_is_what_the_run_declared_within_what_is_allowed():
     assert POLICY.allowance(SPEC) == Allowance(Fraction(5, 2), Fraction(1, 4))
     assert POLICY.allowance(replace(SPEC, epsilon=Fraction(9))).per_run == Fraction(1, 3)
+
+
+def test_a_run_may_spend_less_delta_than_all_of_them(write):
+    both = load_policy(write({**GOOD, "total_delta": '"0.001"', "delta_per_run": '"0.0001"'}))
+    assert (both.total_delta, both.delta_per_run) == (Fraction(1, 1000), Fraction(1, 10_000))
+    one = load_policy(write({**GOOD, "total_delta": '"0.001"'}))
+    assert one.delta_per_run == Fraction(1, 1000)
+    spec = replace(SPEC, delta=Fraction(1, 5000))
+    one.check_run(spec, "a")
+    with pytest.raises(PrivityError, match="delta 1/5000 is above 1/10000 a run"):
+        both.check_run(spec, "a")

@@ -110,7 +110,6 @@ def test_a_delta_is_charged_and_told(tmp_path):
         (OneWay, "0.000001", {}, "the algorithm is pure"),
         (Copula, "0.000001", {"composition": "basic"}, "basic composition spends no delta"),
         (Copula, "0", {"composition": "zcdp"}, "the composition zcdp needs a delta above 0"),
-        (Copula, "0.0000000000001", {"composition": "pld"}, "needs at least 1e-10"),
     ],
 )
 def test_a_delta_that_does_not_go_with_the_rest_is_refused_before_anything_is_spent(
@@ -123,7 +122,14 @@ def test_a_delta_that_does_not_go_with_the_rest_is_refused_before_anything_is_sp
     assert not ledger.exists()
 
 
-@pytest.mark.parametrize("delta", ["1", "-1", "1e-9", "x", "1/0"])
+def test_a_total_of_delta_is_kept(tmp_path):
+    given = {"delta": "1/1000000", "total_delta": "3/2000000", "population": "p", "ledger": tmp_path / "ledger"}
+    Copula("1", **given).fit(people(50), SCHEMA)
+    with pytest.raises(PrivityError, match="asked delta 1/1000000, 1/2000000 left"):
+        Copula("1", **given).fit(people(50), SCHEMA)
+
+
+@pytest.mark.parametrize("delta", ["1", "0.0011", "-1", "1e-9", "x", "1/0"])
 def test_a_delta_that_is_none_is_refused(delta):
-    with pytest.raises(PrivityError, match="not a number from 0 to below 1"):
+    with pytest.raises(PrivityError, match=r"not a number from 0 to 0\.001"):
         Copula("1", delta=delta, population="p")
