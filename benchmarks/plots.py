@@ -35,6 +35,21 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Curves:
+    """One set of axes with smooth named lines: x and y of each, and how far x reaches."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    x_limit: float
+
+    @property
+    def empty(self) -> bool:
+        return not self.lines
+
+
+@dataclass(frozen=True)
 class Panel:
     """One set of axes: named lines, and named levels drawn across (one dotted, the next dash-dotted)."""
 
@@ -50,7 +65,7 @@ class Panel:
         return not any(line.x for line in self.lines.values())
 
 
-def draw(panels: Sequence[Panel], file: Path, columns: int = 2) -> bool:
+def draw(panels: Sequence[Panel | Curves], file: Path, columns: int = 2) -> bool:
     """Write the panels with anything in them to ``file`` as SVG; False if there is nothing to draw.
 
     The mean over seeds is the line; bars reach from the least to the greatest.
@@ -70,7 +85,7 @@ def draw(panels: Sequence[Panel], file: Path, columns: int = 2) -> bool:
             axes.set_visible(False)
         handles: dict[str, Any] = {}
         for panel, axes in zip(shown, grid.ravel(), strict=False):
-            handles |= _fill(axes, panel)
+            handles |= _fill(axes, panel) if isinstance(panel, Panel) else _trace(axes, panel)
         across = min(2 * columns, len(handles))
         figure.legend([*handles.values()], [*handles], loc="outside lower center", ncols=across, frameon=False)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +99,18 @@ def _smaller(svg: str) -> str:
     short = LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), svg)
     short = re.sub(r' transform="rotate\(-0 [^"]*"', "", short)
     return "\n".join(line.strip() for line in short.splitlines()) + "\n"
+
+
+def _trace(axes: Axes, curves: Curves) -> dict[str, Any]:
+    handles: dict[str, Any] = {}
+    for place, (name, (x, y)) in enumerate(curves.lines.items()):
+        dashed = "--" if place >= len(COLOURS) else "-"
+        (handles[name],) = axes.plot(x, y, label=name, color=COLOURS[place % len(COLOURS)], linestyle=dashed)
+    axes.set_xlim(0, curves.x_limit)
+    axes.set_title(curves.title, fontsize=9)
+    axes.set_xlabel(curves.x_label)
+    axes.set_ylabel(curves.y_label)
+    return handles
 
 
 def _fill(axes: Axes, panel: Panel) -> dict[str, Any]:

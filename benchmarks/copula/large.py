@@ -49,7 +49,7 @@ def made(rows: int, sizes: list[int], seed: int) -> CodedTable:
         if place:
             source = int(generator.integers(max(0, place - 20), place))
             follows = generator.integers(0, 256, rows, dtype=np.uint8) < FOLLOWS
-            np.copyto(column, (columns[source] % size).astype(column.dtype), where=follows)
+            np.copyto(column, (columns[source].astype(np.uint32) % size).astype(column.dtype), where=follows)
         columns.append(column)
     fields = [
         {"name": f"a{place}", "type": "string", "categories": [f"v{code}" for code in range(size)]}
@@ -68,9 +68,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--sizes", type=sizes_of, required=True)
     options = parser.parse_args()
+    base = peak()
     table = made(options.rows, options.sizes, 1)
     found = {"rows": table.rows, "attributes": len(options.sizes), "columns": sum(map(columns_of, options.sizes))}
-    found["promised"] = (copula.memory(table.schema, table.rows) + sum(c.nbytes for c in table.columns)) / 1e9
+    found["promised"] = base + (copula.memory(table.schema, table.rows) + sum(c.nbytes for c in table.columns)) / 1e9
     print(f"made; needs about {found['promised']:.2g} GB in all", file=sys.stderr, flush=True)
     started = time.perf_counter()
     count_all(table, list(combinations(range(len(options.sizes)), 2)))

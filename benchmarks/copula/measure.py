@@ -24,7 +24,8 @@ from common.evaluation.distance import marginal_distances
 from common.schema import parse_schema
 from common.table import CodedTable
 
-PLACES = (*CODE, "common/pair_counts.py", "common/blas.py", "benchmarks/copula")
+OWN = ("large", "outputs", "queries")
+PLACES = (*CODE, "common/pair_counts.py", "common/blas.py", *(f"benchmarks/copula/{name}.py" for name in OWN))
 
 
 @dataclass(frozen=True)

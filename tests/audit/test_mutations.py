@@ -20,6 +20,7 @@ from common.privacy.ledger import Ledger
 from common.privacy.noise import noise_share
 from common.privacy.scores import SCORES
 from common.protocol.plan import RunPlan
+from common.protocol.steps import Round
 from deploy.audit.auditor import Finding, audit
 from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
 from deploy.audit.protocols import Setting, network_selection, one_round, repeated_round, two_rounds
@@ -208,6 +209,13 @@ def without_charges(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 )
 def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) -> None:
     without_charges.append(step)
+    assert unpaid(subject) == set(findings(subject))
+
+
+def test_a_delta_that_is_not_charged(monkeypatch) -> None:
+    subject = whole_run("copula", FIRST, 2, ONE, 5, 0, Fraction(1, 1000))
+    assert not broken(subject)
+    monkeypatch.setattr(Round, "delta", property(lambda _round: Fraction(0)))
     assert unpaid(subject) == set(findings(subject))
 
 

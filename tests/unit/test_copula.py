@@ -210,3 +210,36 @@ def test_a_document_that_is_no_copula_is_refused_as_tampered(document):
 def test_faults_of_the_format_are_named(document):
     with pytest.raises(ProblemsFound):
         load_model(document, SCHEMA, "model.json")
+
+
+def test_many_categories_that_decide_each_other_give_numbers_and_a_note():
+    """1,201 categories over 9 attributes, most of which follow one of them: the kind of the paper's hospital table."""
+    sizes = [400, 300, 200, 100, 100, 50, 40, 8, 3]
+    assert sum(sizes) == 1201
+    generator = np.random.default_rng(1)
+    base = generator.zipf(1.3, 4000) % 400
+    session, model = run([table_of(*(base % size for size in sizes), sizes=sizes)], Fraction(5))
+    assert np.isfinite(model.correlations).all()
+    assert all(np.isfinite(rates).all() and rates.sum() > 0 for rates in model.rates)
+    assert "A copula cannot show all of the dependence" in notes(model, joins=True)[0]
+    sample = model.sample(500, generator)
+    assert all(column.max() < size for column, size in zip(sample.columns, sizes, strict=True))
+    assert session.releases[0].ledger.spent() == 5
+
+
+def test_the_share_of_the_one_way_tables_may_be_nothing(make_table):
+    table = make_table([2, 3, 4], 2000)
+    for one_way, singles in (("0", 0), ("1/10", 3)):
+        session, model = run([table], Fraction(1), {"one_way": one_way})
+        measured = [table for _, table in session.record.measured]
+        assert len([t for t in measured if len(t.attributes) == 1]) == singles
+        assert len(session.record.opened) == 1  # one secure round
+        assert session.releases[0].ledger.spent() == 1
+        assert len(model.rates) == 3
+
+
+def test_what_is_promised_of_memory_grows_with_rows_and_pairs(make_table):
+    small, wide = make_table([2] * 10, 1).schema, make_table([2] * 300, 1).schema
+    memory = ALGORITHMS["copula"].memory
+    assert memory(small, 10**6) < memory(small, 10**7) < memory(wide, 10**7)
+    assert memory(wide, 10**7) > 300 * 10**7 / 8
