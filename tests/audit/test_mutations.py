@@ -213,7 +213,7 @@ def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) 
 
 
 def test_a_delta_that_is_not_charged(monkeypatch) -> None:
-    subject = whole_run("copula", FIRST, 2, ONE, 5, 0, Fraction(1, 1000))
+    subject = whole_run("copula", FIRST, 2, ONE, 10, 0, Fraction(1, 1000))
     assert not broken(subject)
     monkeypatch.setattr(Round, "delta", property(lambda _round: Fraction(0)))
     assert unpaid(subject) == set(findings(subject))
