@@ -17,22 +17,21 @@ import numpy as np
 from common.algorithms import ALGORITHMS
 from common.journal import MEMORY, Journal
 from common.models import Model
-from common.privacy.composition import Accounting
 from common.privacy.cost import quotas
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
-from common.protocol.openings import OpeningSeries
+from common.protocol.rounds import RoundSession
 from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Round, Select
-from common.statistics import Marginal, NoisyTables
+from common.statistics import NoisyTables
 from common.table import CodedTable
 from party.local import LocalSession
 from party.releases import ChargedReleases
 
 
-class InProcessSession:
+class InProcessSession(RoundSession):
     """A Session of ``common.protocol.session`` over the tables of K parties."""
 
     def __init__(
@@ -42,6 +41,7 @@ class InProcessSession:
         tolerate: int | None = None,
         delta: Fraction = Fraction(0),
     ) -> None:
+        super().__init__("benchmark")
         self.schema = tables[0].schema
         self.party_rows = tuple(table.rows for table in tables)
         self.rows = sum(self.party_rows)
@@ -57,33 +57,10 @@ class InProcessSession:
         self.delta = delta
         self._allowance = Allowance(epsilon, epsilon, delta, delta)
         self._lots = secrets.token_hex(8)
-        self._steps = 0
         self._running: np.ndarray | int = 0
-
-    def _next_name(self, phase: str) -> str:
-        self._steps += 1
-        return f"{self._steps}-{phase}"
 
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self._lots, purpose, sides)
-
-    async def measure(
-        self,
-        phase: str,
-        tables: Sequence[Marginal],
-        epsilon: Fraction,
-        weights: Sequence[int] = (),
-        accounting: Accounting | None = None,
-    ) -> NoisyTables:
-        name = self._next_name(phase)
-        return await self._open_round(
-            Round("benchmark", phase, name, tuple(tables), epsilon, None, tuple(weights), accounting)
-        )
-
-    def openings(
-        self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
-    ) -> OpeningSeries:
-        return OpeningSeries("benchmark", phase, self._next_name(phase), tables, epsilon, weights, self._open_round)
 
     async def _open_round(self, round_: Round) -> NoisyTables:
         parts = [r.noisy_vector(round_, self._quota, self._allowance, place) for place, r in enumerate(self.releases)]

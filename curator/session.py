@@ -20,15 +20,14 @@ from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.models import Model
 from common.models.load import load_model
-from common.privacy.composition import Accounting
 from common.privacy.cost import quotas
 from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.limits import check_tables
 from common.protocol.lots import public_lot
 from common.protocol.manifest import Manifest
-from common.protocol.openings import OpeningSeries
 from common.protocol.plan import RunPlan
+from common.protocol.rounds import RoundSession
 from common.protocol.secure_sum import RoundContext, noisy_tables, open_sum
 from common.protocol.steps import (
     Choice,
@@ -45,14 +44,14 @@ from common.protocol.steps import (
     step_digest,
 )
 from common.schema import Schema
-from common.statistics import Marginal, NoisyTables
+from common.statistics import NoisyTables
 from curator.meter import Meter
 
 Ask = Callable[[str, Step, str], Awaitable[Reply]]
 Kind = TypeVar("Kind", Contribution, Product, Choice, Learned)
 
 
-class NetworkSession:
+class NetworkSession(RoundSession):
     """K parties over the network; a Session of ``common.protocol.session``.
 
     Args:
@@ -70,6 +69,7 @@ class NetworkSession:
         ask: Ask,
         meter: Meter,
     ) -> None:
+        super().__init__(plan.spec.run)
         self.plan = plan
         self.schema = schema
         self.rows = plan.rows
@@ -82,17 +82,12 @@ class NetworkSession:
         self._journal = journal
         self._ask_party = ask
         self._meter = meter
-        self._steps = 0
         self._rounds = 0
         self._last_round: Round | None = None
 
     @property
     def _members(self) -> tuple[str, ...]:
         return self.plan.spec.members
-
-    def _next_name(self, phase: str) -> str:
-        self._steps += 1
-        return f"{self._steps}-{phase}"
 
     def _reserve(self, cost: Cost) -> None:
         """Put a cost on the record before any party is asked; each party sums its own charges again."""
@@ -105,23 +100,6 @@ class NetworkSession:
 
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self.plan.digest, purpose, sides)
-
-    async def measure(
-        self,
-        phase: str,
-        tables: Sequence[Marginal],
-        epsilon: Fraction,
-        weights: Sequence[int] = (),
-        accounting: Accounting | None = None,
-    ) -> NoisyTables:
-        run, name = self.plan.spec.run, self._next_name(phase)
-        return await self._open_round(Round(run, phase, name, tuple(tables), epsilon, None, tuple(weights), accounting))
-
-    def openings(
-        self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
-    ) -> OpeningSeries:
-        name = self._next_name(phase)
-        return OpeningSeries(self.plan.spec.run, phase, name, tables, epsilon, weights, self._open_round)
 
     async def _open_round(self, round_: Round) -> NoisyTables:
         """Open one round and charge it to everybody whose rows are in it."""

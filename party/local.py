@@ -6,22 +6,21 @@ encryption, because nothing leaves the process but the releases.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 from common.algorithms import ALGORITHMS
 from common.models import Model
-from common.privacy.composition import Accounting
 from common.privacy.ledger import Allowance
 from common.privacy.record import Cost, RunRecord, noise_on_tables, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
-from common.protocol.openings import OpeningSeries
+from common.protocol.rounds import RoundSession
 from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Round, Select
 from common.schema import Schema
-from common.statistics import Marginal, NoisyTables
+from common.statistics import NoisyTables
 from party.releases import ChargedReleases
 
 ALONE = 1
@@ -38,7 +37,7 @@ def complete(coroutine: Coroutine[Any, Any, Learnt]) -> Learnt:
     raise RuntimeError("an algorithm on a local session waited for something else")
 
 
-class LocalSession:
+class LocalSession(RoundSession):
     """One party, in process; a Session of ``common.protocol.session``.
 
     Args:
@@ -52,8 +51,7 @@ class LocalSession:
     def __init__(
         self, run: str, schema: Schema, releases: ChargedReleases, allowance: Allowance, prefix: str = ""
     ) -> None:
-        self.run = run
-        self._prefix = prefix
+        super().__init__(run, prefix)
         self.schema = schema
         self.delta = allowance.per_run_delta
         self.rows = releases.rows
@@ -61,32 +59,9 @@ class LocalSession:
         self.record = RunRecord()
         self._releases = releases
         self._allowance = allowance
-        self._steps = 0
-
-    def _next_name(self, phase: str) -> str:
-        self._steps += 1
-        return f"{self._prefix}{self._steps}-{phase}"
 
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(f"{self.run}/{self._releases.party}/{self._prefix}", purpose, sides)
-
-    async def measure(
-        self,
-        phase: str,
-        tables: Sequence[Marginal],
-        epsilon: Fraction,
-        weights: Sequence[int] = (),
-        accounting: Accounting | None = None,
-    ) -> NoisyTables:
-        name = self._next_name(phase)
-        return await self._open_round(
-            Round(self.run, phase, name, tuple(tables), epsilon, None, tuple(weights), accounting)
-        )
-
-    def openings(
-        self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
-    ) -> OpeningSeries:
-        return OpeningSeries(self.run, phase, self._next_name(phase), tables, epsilon, weights, self._open_round)
 
     async def _open_round(self, round_: Round) -> NoisyTables:
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
