@@ -1,4 +1,18 @@
-"""Paillier encryption of integers: a thin typed layer over `phe` (key generation, CRT decryption).
+"""Paillier encryption of integers, in the form of Damgard, Jurik and Nielsen; `phe` decrypts.
+
+A ciphertext of v is (1 + n v) s mod n^2 with a random n-th residue s. Textbook encryption takes s = r^n: an exponent of
+|n| bits and no fixed base. Here s = (h^n)^e with a random exponent e and h = -x^2 mod n: for a modulus made for it
+(p = q = 3 mod 4, gcd(p-1, q-1) = 2) h generates the residues of Jacobi symbol 1, and powers of one base come from a
+table. x is a digest of n, so that there is nothing to be trusted about h: everybody computes it.
+
+==========  ==================  =====================================================================================
+exponents   bits                that s looks like a random n-th residue rests on
+==========  ==================  =====================================================================================
+``half``    |n|/2               composite residuosity, and factoring (Goldreich and Rosen 2003: exponents of half the
+                                length cannot be told from full ones)
+``short``   256                 that, and discrete logarithms of short exponents modulo n (twice the security level)
+``full``    r^n, textbook       composite residuosity alone
+==========  ==================  =====================================================================================
 
 Plaintexts are residues modulo n; a signed integer v with -n/2 < v stands for v mod n. Only raw integers
 are used: a `phe` EncryptedNumber of a float would carry its exponent in clear.
@@ -8,8 +22,9 @@ ciphertext made here has fresh randomness of the operating system, and a product
 through `rerandomise` before the key holder sees it.
 
 Security is computational (decisional composite residuosity; 3072 bits: about 128-bit security) and not
-post-quantum. Source: Paillier, "Public-Key Cryptosystems Based on Composite Degree Residuosity Classes"
-(1999).
+post-quantum. Sources: Paillier, "Public-Key Cryptosystems Based on Composite Degree Residuosity Classes"
+(1999); Damgard, Jurik, Nielsen, "A generalization of Paillier's public-key system with applications to electronic
+voting" (2010), section 4.
 """
 
 from __future__ import annotations
@@ -21,12 +36,22 @@ import secrets
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
 
 import gmpy2
 from phe import paillier as phe_paillier
 
+from common.crypto.fixed_base import powers
+
 SMALLEST_BITS = 2048
 """Smallest modulus outside tests."""
+
+SHORT_BITS = 256
+"""Of short exponents: twice 128-bit security."""
+
+PRIME_ROUNDS = 64
+"""Rounds of Miller and Rabin: a composite passes with probability below 2^-128."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +113,36 @@ def generate_keypair(bits: int = 3072, *, allow_small: bool = False) -> tuple[Pu
         raise ValueError("the number of bits of a Paillier modulus must be even and at least 64")
     if bits < SMALLEST_BITS and not allow_small:
         raise ValueError(f"a Paillier modulus must have at least {SMALLEST_BITS} bits")
-    made_public, made_secret = phe_paillier.generate_paillier_keypair(n_length=bits)
-    public = PublicKey(int(made_public.n), allow_small)
-    return public, SecretKey(public, int(made_secret.p), int(made_secret.q))
+    while True:
+        p, q = _prime(bits // 2), _prime(bits // 2)
+        if p != q and math.gcd(p - 1, q - 1) == 2:
+            public = PublicKey(p * q, allow_small)
+            return public, SecretKey(public, p, q)
 
 
-def encrypt(public: PublicKey, values: Sequence[int]) -> list[int]:
+def _prime(bits: int) -> int:
+    """A uniform prime of so many bits that is 3 modulo 4, the upper half of them: products have twice the bits."""
+    while True:
+        candidate = secrets.randbits(bits) | (3 << (bits - 2)) | 3
+        if gmpy2.is_prime(candidate, PRIME_ROUNDS):
+            return candidate
+
+
+class Exponents(Enum):
+    """How randomness is made, see above."""
+
+    HALF = "half"
+    SHORT = "short"
+    FULL = "full"
+
+
+def encrypt(public: PublicKey, values: Sequence[int], exponents: Exponents = Exponents.HALF) -> list[int]:
     """Each value under fresh randomness of the operating system.
 
     Raises:
         ValueError: a value outside -n/2 .. n-1.
     """
-    return _encrypt_with(public, values, _random_units(public, len(values)))
+    return _encrypt_with(public, values, _residues(public, len(values), exponents))
 
 
 def multiply(public: PublicKey, lists: Sequence[Sequence[int]]) -> list[int]:
@@ -121,7 +164,7 @@ def multiply(public: PublicKey, lists: Sequence[Sequence[int]]) -> list[int]:
     return [int(c) for c in product]
 
 
-def rerandomise(public: PublicKey, ciphertexts: Sequence[int]) -> list[int]:
+def rerandomise(public: PublicKey, ciphertexts: Sequence[int], exponents: Exponents = Exponents.HALF) -> list[int]:
     """The same plaintexts under fresh, independent randomness.
 
     Raises:
@@ -129,7 +172,7 @@ def rerandomise(public: PublicKey, ciphertexts: Sequence[int]) -> list[int]:
     """
     check_ciphertexts(public, ciphertexts)
     square = gmpy2.mpz(public.square)
-    fresh = _powers(public, _random_units(public, len(ciphertexts)))
+    fresh = _residues(public, len(ciphertexts), exponents)
     return [int(c * f % square) for c, f in zip(ciphertexts, fresh, strict=True)]
 
 
@@ -190,6 +233,34 @@ def secret_from_dict(data: Mapping[str, str], *, allow_small: bool = False) -> S
     return SecretKey(PublicKey(p * q, allow_small), p, q)
 
 
+def residue_base(public: PublicKey) -> int:
+    """h^n mod n^2, h = -x^2 mod n with x from SHAKE-256 of n: an n-th residue that nobody chose."""
+    size = (public.bits + 7) // 8
+    seed = b"privity paillier base v1" + public.n.to_bytes(size, "big")
+    number = 0
+    while True:
+        # 128 bits more than n, so that x is as good as uniform.
+        digest = hashlib.shake_256(seed + number.to_bytes(4, "big")).digest(size + 16)
+        x = int.from_bytes(digest, "big") % public.n
+        if math.gcd(x, public.n) == 1:
+            return int(gmpy2.powmod(-x * x % public.n, public.n, public.square))
+        number += 1
+
+
+def _residues(public: PublicKey, count: int, exponents: Exponents) -> list[int]:
+    """Fresh independent n-th residues modulo n^2."""
+    if exponents is Exponents.FULL:
+        return _powers(public, _random_units(public, count))
+    bits = public.bits // 2 if exponents is Exponents.HALF else SHORT_BITS
+    drawn = [secrets.randbits(bits) for _ in range(count)]
+    return powers(_base_of(public.n), public.square, bits, drawn) if count else []
+
+
+@lru_cache(maxsize=4)
+def _base_of(n: int) -> int:
+    return residue_base(PublicKey(n, allow_small=True))
+
+
 def _random_units(public: PublicKey, count: int) -> list[int]:
     """Uniform independent units modulo n."""
     units: list[int] = []
@@ -216,11 +287,10 @@ def _powers(public: PublicKey, units: Sequence[int]) -> list[int]:
     return powers
 
 
-def _encrypt_with(public: PublicKey, values: Sequence[int], units: Sequence[int]) -> list[int]:
-    """(1 + n v) r^n mod n^2 for each value v and unit r."""
+def _encrypt_with(public: PublicKey, values: Sequence[int], residues: Sequence[int]) -> list[int]:
+    """(1 + n v) s mod n^2 for each value v and n-th residue s."""
     for value in values:
         if not (-public.n < 2 * value and value < public.n):
             raise ValueError("a plaintext must lie between -n/2 and n - 1")
     square = gmpy2.mpz(public.square)
-    powers = _powers(public, units)
-    return [int((1 + public.n * (v % public.n)) * power % square) for v, power in zip(values, powers, strict=True)]
+    return [int((1 + public.n * (v % public.n)) * s % square) for v, s in zip(values, residues, strict=True)]

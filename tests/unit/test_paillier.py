@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from math import gcd
 from pathlib import Path
 
+import gmpy2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from phe.paillier import PaillierPrivateKey, PaillierPublicKey
 
 from common.crypto import paillier
+from common.crypto.fixed_base import MANY, FixedBase, powers
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "paillier.json").read_text())
 PUBLIC, SECRET = paillier.generate_keypair(256, allow_small=True)
@@ -29,7 +34,10 @@ def test_vectors(fixed: tuple[paillier.PublicKey, paillier.SecretKey]) -> None:
     public, secret = fixed
     assert public.key_id == VECTORS["key_id"]
     ciphertexts = numbers("ciphertexts")
-    assert paillier._encrypt_with(public, numbers("messages"), numbers("randomness")) == ciphertexts
+    assert (
+        paillier._encrypt_with(public, numbers("messages"), paillier._powers(public, numbers("randomness")))
+        == ciphertexts
+    )
     assert paillier.decrypt(secret, ciphertexts) == numbers("messages")
     assert paillier.ciphertexts_to_bytes(public, ciphertexts).hex() == VECTORS["bytes"]
     assert paillier.ciphertexts_from_bytes(public, bytes.fromhex(VECTORS["bytes"])) == ciphertexts
@@ -79,7 +87,7 @@ def test_every_ciphertext_is_fresh_and_rerandomising_keeps_the_value() -> None:
 def test_the_key_holder_cannot_trace_a_rerandomised_product() -> None:
     """It recovers the randomness of what it decrypts; after rerandomising this is no known product."""
     units = [12345, 67890]
-    ciphertexts = [paillier._encrypt_with(PUBLIC, [9], [u])[0] for u in units]
+    ciphertexts = [paillier._encrypt_with(PUBLIC, [9], paillier._powers(PUBLIC, [u]))[0] for u in units]
     p, q = int(SECRET._phe.p), int(SECRET._phe.q)
 
     def randomness(c: int) -> int:
@@ -133,3 +141,55 @@ def test_shapes_and_ranges() -> None:
         paillier.ciphertexts_from_bytes(PUBLIC, bytes(PUBLIC.ciphertext_bytes + 1))
     with pytest.raises(ValueError, match="between"):
         paillier.ciphertexts_from_bytes(PUBLIC, bytes(PUBLIC.ciphertext_bytes))
+
+
+@pytest.mark.parametrize("exponents", paillier.Exponents)
+def test_ciphertexts_of_every_kind_are_those_of_phe_and_back(exponents: paillier.Exponents) -> None:
+    theirs_public = PaillierPublicKey(PUBLIC.n)
+    theirs = PaillierPrivateKey(theirs_public, int(SECRET._phe.p), int(SECRET._phe.q))
+    values = [0, 1, 77, PUBLIC.n - 5]
+    ours = paillier.encrypt(PUBLIC, values, exponents)
+    assert [theirs.raw_decrypt(c) for c in ours] == values
+    given = [theirs_public.raw_encrypt(v) for v in values]
+    assert paillier.decrypt(SECRET, given) == values
+    both = paillier.rerandomise(PUBLIC, paillier.multiply(PUBLIC, [ours, given]), exponents)
+    assert paillier.decrypt(SECRET, both) == [2 * v % PUBLIC.n for v in values]
+    assert len({*ours, *paillier.encrypt(PUBLIC, values, exponents)}) == 8
+
+
+@pytest.mark.parametrize("bits", [64, 128, 256, 512])
+def test_keys_are_made_for_the_scheme(bits: int) -> None:
+    public, secret = paillier.generate_keypair(bits, allow_small=True)
+    p, q = int(secret._phe.p), int(secret._phe.q)
+    assert p % 4 == q % 4 == 3
+    assert gcd(p - 1, q - 1) == 2
+    assert public.bits == bits
+    assert gmpy2.is_prime(p)
+    assert gmpy2.is_prime(q)
+
+
+def test_the_base_is_a_residue_of_full_order_that_everybody_computes() -> None:
+    """Encryption of 0, of Jacobi symbol 1, and of order (p-1)(q-1)/2 but for small factors of (p-1)/2 and (q-1)/2."""
+    base = paillier.residue_base(PUBLIC)
+    assert base == paillier.residue_base(paillier.PublicKey(PUBLIC.n, allow_small=True))
+    assert paillier.decrypt(SECRET, [base]) == [0]
+    assert gmpy2.jacobi(base % PUBLIC.n, PUBLIC.n) == 1
+    p, q = int(SECRET._phe.p), int(SECRET._phe.q)
+    half = (p - 1) * (q - 1) // 2
+    assert pow(base, half, PUBLIC.square) == 1
+    assert pow(base, half // 2, PUBLIC.square) != 1  # not a square: the sign is in it
+
+
+@given(st.integers(2, 10**9), st.integers(3, 10**9), st.integers(1, 40), st.integers(1, 9), st.data())
+def test_a_table_gives_the_powers(base: int, modulus: int, bits: int, window: int, data) -> None:
+    table = FixedBase(base, modulus, bits, window)
+    for exponent in (0, 2**bits - 1, data.draw(st.integers(0, 2**bits - 1))):
+        assert table.power(exponent) == pow(base, exponent, modulus)
+    for wrong in (-1, 2**bits):
+        with pytest.raises(ValueError, match="at most"):
+            table.power(wrong)
+
+
+def test_few_and_many_powers_are_the_same() -> None:
+    few = powers(7, 10**9 + 7, 64, [5, 2**64 - 1])
+    assert powers(7, 10**9 + 7, 64, [5, 2**64 - 1] * MANY)[:2] == few == [pow(7, e, 10**9 + 7) for e in (5, 2**64 - 1)]
