@@ -22,9 +22,10 @@ from common.privacy.ledger import Allowance, Ledger
 from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
-from common.protocol.rounds import RoundSession
+from common.protocol.round import Round
+from common.protocol.round_session import RoundSession
 from common.protocol.secure_sum import noisy_tables
-from common.protocol.steps import Round, Select
+from common.protocol.steps import Select
 from common.statistics import NoisyTables
 from common.table import CodedTable
 from party.local import LocalSession

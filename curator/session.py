@@ -27,7 +27,8 @@ from common.protocol.limits import check_tables
 from common.protocol.lots import public_lot
 from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
-from common.protocol.rounds import RoundSession
+from common.protocol.round import Round
+from common.protocol.round_session import RoundSession
 from common.protocol.secure_sum import RoundContext, noisy_tables, open_sum
 from common.protocol.steps import (
     Choice,
@@ -38,7 +39,6 @@ from common.protocol.steps import (
     Learned,
     Product,
     Reply,
-    Round,
     Select,
     Step,
     step_digest,

@@ -16,9 +16,10 @@ from common.privacy.ledger import Allowance
 from common.privacy.record import Cost, RunRecord, noise_on_tables, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
-from common.protocol.rounds import RoundSession
+from common.protocol.round import Round
+from common.protocol.round_session import RoundSession
 from common.protocol.secure_sum import noisy_tables
-from common.protocol.steps import Round, Select
+from common.protocol.steps import Select
 from common.schema import Schema
 from common.statistics import NoisyTables
 from party.releases import ChargedReleases

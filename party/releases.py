@@ -24,7 +24,8 @@ from common.privacy.ledger import Allowance, Charge, Ledger
 from common.privacy.noise_law import check_scale
 from common.privacy.selection import draw_selection_noise
 from common.protocol.limits import cells_of, check_candidates, check_tables, count_cells
-from common.protocol.steps import Round, Select, step_digest
+from common.protocol.round import Round
+from common.protocol.steps import Select, step_digest
 from common.table import CodedTable
 from party import handlers
 

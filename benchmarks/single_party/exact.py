@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.in_process import InProcessSession
 from common.counting import contingency_tables
-from common.protocol.steps import Round, Select
+from common.protocol.round import Round
+from common.protocol.steps import Select
 from common.statistics import NoisyTables
 from common.table import CodedTable
 from party.handlers import PairScores

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fractions import Fraction
 
 from common.privacy.budget import exact_number, split_epsilon
-from common.protocol.steps import Replacement, Round
+from common.protocol.round import Replacement, Round
 from common.statistics import Marginal, NoisyTables
 
 SCHEDULES = ("final", "uniform", "back-loaded")

@@ -27,7 +27,7 @@ from common.errors import Catalogue, PrivityError
 from common.protocol.limits import check_tables, count_cells
 from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
-from common.protocol.steps import Replacement, Round
+from common.protocol.round import Replacement, Round
 from common.schema import Schema
 from common.statistics import NoisyTables
 

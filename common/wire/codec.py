@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from common.canonical import canonical_bytes, parse, positive_fraction
 from common.crypto.sealing import SealedBlob
 from common.privacy.composition import Accounting
+from common.protocol import round as rounds
 from common.protocol import steps
 from common.protocol.plan import Enrolment, RunPlan, RunSpec, check_run_name
 from common.statistics import Marginal
@@ -178,7 +179,7 @@ def _to_numbers(texts: Iterable[bytes]) -> tuple[int, ...]:
     return tuple(int.from_bytes(c, "big") for c in texts)
 
 
-def _round(round_: steps.Round) -> pb.Round:
+def _round(round_: rounds.Round) -> pb.Round:
     tables = [pb.Attributes(index=t) for t in round_.tables]
     message = pb.Round(
         phase=round_.phase, round=round_.round, tables=tables, epsilon=str(round_.epsilon), weights=round_.weights
@@ -199,19 +200,19 @@ def _round(round_: steps.Round) -> pb.Round:
     return message
 
 
-def _to_round(run: str, message: pb.Round) -> steps.Round:
+def _to_round(run: str, message: pb.Round) -> rounds.Round:
     tables: tuple[Marginal, ...] = tuple(tuple(t.index) for t in message.tables)
     replacement = None
     if message.HasField("replacement"):
         r = message.replacement
         previous = r.previous if r.HasField("previous") else None
-        replacement = steps.Replacement(r.coverage, previous, r.previous_coverage, positive_fraction(r.widest), r.last)
+        replacement = rounds.Replacement(r.coverage, previous, r.previous_coverage, positive_fraction(r.widest), r.last)
     accounting = None
     if message.HasField("accounting"):
         a = message.accounting
         accounting = Accounting(a.composition, positive_fraction(a.delta), positive_fraction(a.unit))
     epsilon, weights = positive_fraction(message.epsilon), tuple(message.weights)
-    return steps.Round(run, message.phase, message.round, tables, epsilon, replacement, weights, accounting)
+    return rounds.Round(run, message.phase, message.round, tables, epsilon, replacement, weights, accounting)
 
 
 def _blob(sender: str, blob: SealedBlob) -> pb.Blob:

@@ -20,8 +20,9 @@ from common.journal import Journal
 from common.privacy.ledger import Allowance, Ledger
 from common.protocol.manifest import Manifest
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
+from common.protocol.round import Round
 from common.protocol.secure_sum import RoundContext
-from common.protocol.steps import Begin, Enrol, Enrolled, Refusal, Reply, Round, Step
+from common.protocol.steps import Begin, Enrol, Enrolled, Refusal, Reply, Step
 from common.schema import Schema, parse_schema
 from common.table import CodedTable
 from common.wire.codec import decode_reply, decode_step, encode_step

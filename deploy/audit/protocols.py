@@ -19,8 +19,9 @@ import numpy as np
 from common.privacy.cost import noise_scale
 from common.protocol.openings import OpeningSeries, schedule_weights
 from common.protocol.plan import RunPlan
+from common.protocol.round import Round
 from common.protocol.secure_sum import open_sum
-from common.protocol.steps import Combine, Contribute, Contribution, Product, Round
+from common.protocol.steps import Combine, Contribute, Contribution, Product
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
 from curator.session import NetworkSession

@@ -17,7 +17,8 @@ import numpy as np
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
 from common.privacy.scores import r_score
-from common.protocol.steps import Choice, Contribute, Reply, Round, Select, Step
+from common.protocol.round import Round
+from common.protocol.steps import Choice, Contribute, Reply, Select, Step
 from common.statistics import NoisyTable
 from common.table import CodedTable
 from deploy.audit.consortium import Consortium, generous_policy, make_schema

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from common.errors import Catalogue
-from common.protocol.steps import Contribute, Enrol, Round, Select
+from common.protocol.round import Round
+from common.protocol.steps import Contribute, Enrol, Select
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
 from common.wire.v1 import privity_pb2 as pb

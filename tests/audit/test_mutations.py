@@ -20,7 +20,7 @@ from common.privacy.ledger import Ledger
 from common.privacy.noise import noise_share
 from common.privacy.scores import SCORES
 from common.protocol.plan import RunPlan
-from common.protocol.steps import Round
+from common.protocol.round import Round
 from deploy.audit.auditor import Finding, audit
 from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
 from deploy.audit.protocols import Setting, network_selection, one_round, repeated_round, two_rounds
@@ -135,7 +135,7 @@ def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
 
 @pytest.mark.parametrize("subject", [ROUND, LAPLACE], ids=["round", "one owner"])
 def test_half_the_scale(subject: Subject, monkeypatch) -> None:
-    monkeypatch.setattr("common.protocol.steps.noise_scale", lambda tables, epsilon: Fraction(tables) / epsilon)
+    monkeypatch.setattr("common.protocol.round.noise_scale", lambda tables, epsilon: Fraction(tables) / epsilon)
     assert broken(subject)
 
 

@@ -16,7 +16,8 @@ from common.privacy.ledger import Allowance
 from common.privacy.noise_law import GAUSSIAN
 from common.privacy.record import Cost, RunRecord
 from common.privacy.statement import privacy_statement
-from common.protocol.steps import Contribute, Contribution, Enrol, Learn, Refusal, Replacement, Round
+from common.protocol.round import Replacement, Round
+from common.protocol.steps import Contribute, Contribution, Enrol, Learn, Refusal
 from tests.harness.consortium import make_consortium, open_policy
 
 ONE = Fraction(1)

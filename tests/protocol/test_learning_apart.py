@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from common.errors import PrivityError
-from common.protocol.steps import Contribute, Learn, Learned, Refusal, Round
+from common.protocol.round import Round
+from common.protocol.steps import Contribute, Learn, Learned, Refusal
 from tests.harness.consortium import make_consortium
 
 DOMAIN = (2, 3, 4)

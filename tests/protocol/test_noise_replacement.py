@@ -15,8 +15,9 @@ from common.counting import contingency_tables
 from common.crypto import paillier
 from common.errors import PrivityError
 from common.protocol.openings import schedule_weights
+from common.protocol.round import Replacement, Round
 from common.protocol.secure_sum import open_sum
-from common.protocol.steps import Combine, Contribute, Contribution, Product, Refusal, Replacement, Round
+from common.protocol.steps import Combine, Contribute, Contribution, Product, Refusal
 from tests.harness.consortium import TestConsortium, make_consortium
 
 TABLES = ((0, 1), (1, 2))

@@ -15,19 +15,9 @@ from common.crypto.identity import Identity
 from common.crypto.packing import unpack
 from common.errors import PrivityError
 from common.protocol.plan import Enrolment, RunPlan
+from common.protocol.round import Round
 from common.protocol.secure_sum import mask_keys, open_sum
-from common.protocol.steps import (
-    Begin,
-    Close,
-    Combine,
-    Contribute,
-    Contribution,
-    Done,
-    Enrol,
-    Product,
-    Refusal,
-    Round,
-)
+from common.protocol.steps import Begin, Close, Combine, Contribute, Contribution, Done, Enrol, Product, Refusal
 from tests.harness.consortium import TestConsortium, make_consortium
 
 TABLES = ((0, 1), (2,), (0, 1, 2))

@@ -12,6 +12,7 @@ from common.canonical import canonical_bytes
 from common.crypto.identity import Identity
 from common.crypto.sealing import SealedBlob
 from common.privacy.composition import Accounting
+from common.protocol import round as rounds
 from common.protocol import steps
 from common.protocol.limits import DRAW_CANDIDATES
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
@@ -39,7 +40,7 @@ MARGINAL = st.lists(UINT32, max_size=4).map(tuple)
 BLOB = st.builds(SealedBlob, st.binary(max_size=200), st.binary(max_size=64))
 ACCOUNTING = st.builds(Accounting, TEXT, EPSILON, EPSILON)
 ROUND = st.builds(
-    steps.Round,
+    rounds.Round,
     RUN,
     TEXT,
     TEXT,

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from common.privacy.composition import Accounting
 from common.protocol.openings import OpeningSeries
-from common.protocol.steps import Round
+from common.protocol.round import Round
 from common.statistics import Marginal, NoisyTables
 
 

@@ -1,0 +1,152 @@
+"""A round: one secure sum of tables over all members of a run, and what it costs.
+
+The cost is a pure function of the round and of the public plan: the curator computes it, and each party again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from common.canonical import digest
+from common.errors import Catalogue, PrivityError
+from common.privacy.composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
+from common.privacy.cost import noise_scale
+from common.privacy.noise_law import LAPLACE, NoiseLaw
+from common.statistics import Marginal
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """That a round is one opening of a running sum, in which new noise takes the place of the old.
+
+    Attributes:
+        coverage: the rows of the first ``coverage`` members of the plan are in the opened sum.
+        previous: the opening before it, None for the first one; every member takes its old share out.
+        previous_coverage: whose rows were in that one, 0 for the first.
+        widest: the smallest epsilon of any opening of the series. The layout is made for its noise and
+            stays, because slots of different layouts cannot be added to each other.
+        last: no opening follows: old shares are erased.
+    """
+
+    coverage: int
+    previous: str | None
+    previous_coverage: int
+    widest: Fraction
+    last: bool
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "coverage": self.coverage,
+            "previous": self.previous,
+            "previous_coverage": self.previous_coverage,
+            "widest": str(self.widest),
+            "last": self.last,
+        }
+
+    def series(self, coverage: int) -> str:
+        """What a kept share must belong to, so that the right one is taken out."""
+        return digest({"coverage": coverage, "widest": str(self.widest)})
+
+
+@dataclass(frozen=True)
+class Round:
+    """One secure sum over all members of the plan: which tables, at which price.
+
+    The digest leaves the attempt out: attempts are re-encryptions of the same stored vectors.
+
+    Attributes:
+        epsilon: what the opened sum costs every party whose rows are in it.
+        weights: one a table, or none for all alike; the noise of a table of weight w is 1/w times as wide.
+        accounting: what makes it cost some delta too; without it the price is pure.
+    """
+
+    run: str
+    phase: str
+    round: str
+    tables: tuple[Marginal, ...]
+    epsilon: Fraction
+    replacement: Replacement | None = None
+    weights: tuple[int, ...] = ()
+    accounting: Accounting | None = None
+
+    @property
+    def cost(self) -> Fraction:
+        """Epsilon that the opened sum costs every party whose rows are in it."""
+        return self.epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        """The same for delta."""
+        return Fraction(0) if self.accounting is None else self.accounting.delta
+
+    @property
+    def all_weights(self) -> tuple[int, ...]:
+        """One a table."""
+        return self.weights or (1,) * len(self.tables)
+
+    def law(self, weight: int) -> NoiseLaw:
+        """The noise on every cell of a table of this weight in the opened sum."""
+        if self.accounting is not None:
+            return self.accounting.law(weight)
+        # Parts of epsilon go with the weights: 2w/b of table by table, epsilon in all.
+        return NoiseLaw(LAPLACE, noise_scale(self._weight, self.epsilon) / weight)
+
+    @cached_property
+    def _weight(self) -> int:
+        return sum(self.weights) or len(self.tables)
+
+    def check_noise(self, quota: int) -> None:
+        """Refuse noise that cannot be drawn, or does not give what the round claims, before anything is charged.
+
+        Raises:
+            PrivityError: step-refused.
+        """
+        reason = None
+        different = set(self.all_weights)
+        if len(self.all_weights) != len(self.tables) or min(different) < 1 or max(different) > LARGEST_WEIGHT:
+            reason = f"its weights are not one of 1 to {LARGEST_WEIGHT} for each table"
+        elif len(different) > MOST_WEIGHTS:
+            reason = f"it has more than {MOST_WEIGHTS} different weights"
+        elif self.replacement is not None and (self.weights or self.accounting is not None):
+            reason = "a running sum has noise of one width, and pure differential privacy"
+        if reason is not None:
+            raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round, reason=reason)
+        if self.accounting is not None:
+            self.accounting.check(self.all_weights, self.epsilon)
+        for weight in different:
+            self.law(weight).check(quota)
+        NoiseLaw(LAPLACE, self.widest_scale).check(quota)
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "phase": self.phase,
+            "round": self.round,
+            "tables": [list(t) for t in self.tables],
+            "epsilon": str(self.epsilon),
+            "replacement": None if self.replacement is None else self.replacement.content(),
+            "weights": list(self.weights),
+            "accounting": None if self.accounting is None else self.accounting.content(),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.content())
+
+    @property
+    def widest_scale(self) -> Fraction:
+        """b of the farthest reaching noise that shares this round's layout."""
+        if self.replacement is not None:
+            return noise_scale(len(self.tables), self.replacement.widest)
+        return self.law(min(self.all_weights)).reach
+
+    def covers(self, position: int) -> bool:
+        """Whether the rows of the member at this position (from 0) are in the opened sum."""
+        return self.replacement is None or position < self.replacement.coverage
+
+    def adds_rows(self, position: int) -> bool:
+        """Whether they enter in this round: later openings have them already."""
+        return self.covers(position) and (self.replacement is None or position >= self.replacement.previous_coverage)
