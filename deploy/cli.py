@@ -11,6 +11,7 @@ import typer
 from common.errors import PrivityError
 from curator.cli import curator_app
 from deploy.audit_command import audit_command
+from deploy.benchmark_command import benchmark_app
 from deploy.evaluate_command import evaluate
 from deploy.schema_commands import schema_app
 from deploy.simulate_command import simulate_command
@@ -27,6 +28,7 @@ app.command("simulate")(simulate_command)
 app.command("synthesize")(synthesize_command)
 app.command("evaluate")(evaluate)
 app.command("audit")(audit_command)
+app.add_typer(benchmark_app, name="benchmark")
 app.add_typer(schema_app, name="schema")
 app.add_typer(party_app, name="party")
 app.add_typer(curator_app, name="curator")

@@ -1,4 +1,4 @@
-"""Paillier encryption of integers, in the form of Damgard, Jurik and Nielsen; `phe` decrypts.
+"""Paillier encryption of integers, in the form of Damgard, Jurik and Nielsen.
 
 A ciphertext of v is (1 + n v) s mod n^2 with a random n-th residue s. Textbook encryption takes s = r^n: an exponent of
 |n| bits and no fixed base. Here s = (h^n)^e with a random exponent e and h = -x^2 mod n: for a modulus made for it
@@ -40,7 +40,6 @@ from enum import Enum
 from functools import lru_cache
 
 import gmpy2
-from phe import paillier as phe_paillier
 
 from common.crypto.fixed_base import powers
 
@@ -91,6 +90,14 @@ class PublicKey:
         return f"PublicKey(bits={self.bits}, key_id={self.key_id[:12]})"
 
 
+@dataclass(frozen=True, repr=False)
+class _Primes:
+    """Shows nothing of itself, whatever prints it."""
+
+    p: gmpy2.mpz
+    q: gmpy2.mpz
+
+
 class SecretKey:
     """The two primes of a public key; ``public`` is that key. Its text form shows no secret."""
 
@@ -101,7 +108,15 @@ class SecretKey:
         if not (gmpy2.is_prime(p) and gmpy2.is_prime(q)):
             raise ValueError("the secret key does not belong to its public key")
         self.public = public
-        self._phe = phe_paillier.PaillierPrivateKey(phe_paillier.PaillierPublicKey(public.n), p, q)
+        self._primes = _Primes(gmpy2.mpz(p), gmpy2.mpz(q))
+
+    @property
+    def p(self) -> gmpy2.mpz:
+        return self._primes.p
+
+    @property
+    def q(self) -> gmpy2.mpz:
+        return self._primes.q
 
     def __repr__(self) -> str:
         return f"SecretKey(for key_id={self.public.key_id[:12]})"
@@ -183,7 +198,22 @@ def decrypt(secret: SecretKey, ciphertexts: Sequence[int]) -> list[int]:
         ValueError: an invalid ciphertext.
     """
     check_ciphertexts(secret.public, ciphertexts)
-    return [int(secret._phe.raw_decrypt(c)) for c in ciphertexts]
+    p, q = secret.p, secret.q
+    by_p, by_q = _decrypt_modulo(p, q, ciphertexts), _decrypt_modulo(q, p, ciphertexts)
+    inverse = gmpy2.invert(p, q)
+    return [int(a + p * ((b - a) * inverse % q)) for a, b in zip(by_p, by_q, strict=True)]
+
+
+def _decrypt_modulo(p: gmpy2.mpz, q: gmpy2.mpz, ciphertexts: Sequence[int]) -> list[gmpy2.mpz]:
+    """The plaintexts modulo p, one of the two primes p and q.
+
+    Modulo p^2 a ciphertext to the power p - 1 loses its randomness: (1 + n v)^(p-1) = 1 + (p-1) v n, as
+    n^2 = 0, so (c^(p-1) - 1)/p = -v q modulo p.
+    """
+    square = p * p
+    factor = gmpy2.invert(-q, p)
+    raised = _raise_all([c % square for c in ciphertexts], p - 1, square)
+    return [(power - 1) // p * factor % p for power in raised]
 
 
 def check_ciphertexts(public: PublicKey, ciphertexts: Sequence[int]) -> None:
@@ -221,7 +251,7 @@ def ciphertexts_from_bytes(public: PublicKey, data: bytes) -> list[int]:
 
 def secret_to_dict(secret: SecretKey) -> dict[str, str]:
     """The secret key as hexadecimal texts ``p`` and ``q``, for the curator's own protected store."""
-    return {"p": f"{int(secret._phe.p):x}", "q": f"{int(secret._phe.q):x}"}
+    return {"p": f"{int(secret.p):x}", "q": f"{int(secret.q):x}"}
 
 
 def secret_from_dict(data: Mapping[str, str], *, allow_small: bool = False) -> SecretKey:
@@ -272,19 +302,23 @@ def _random_units(public: PublicKey, count: int) -> list[int]:
 
 
 def _powers(public: PublicKey, units: Sequence[int]) -> list[int]:
-    """r^n mod n^2 for each r; gmpy2 lets go of the interpreter lock, so all cores work."""
-    workers = min(os.cpu_count() or 1, len(units))
+    """r^n mod n^2 for each r."""
+    return _raise_all(units, public.n, public.square)
+
+
+def _raise_all(bases: Sequence[int], exponent: int, modulus: int) -> list[gmpy2.mpz]:
+    """base^exponent for each base; gmpy2 lets go of the interpreter lock, so all cores work."""
+    workers = min(os.cpu_count() or 1, len(bases))
     if workers < 2:
-        return list(gmpy2.powmod_base_list(list(units), public.n, public.square))
+        return list(gmpy2.powmod_base_list(list(bases), exponent, modulus))
     with ThreadPoolExecutor(workers) as pool:
         parts = pool.map(
-            lambda start: gmpy2.powmod_base_list(list(units[start::workers]), public.n, public.square),
-            range(workers),
+            lambda start: gmpy2.powmod_base_list(list(bases[start::workers]), exponent, modulus), range(workers)
         )
-        powers = [0] * len(units)
+        raised: list[gmpy2.mpz] = [gmpy2.mpz(0)] * len(bases)
         for start, part in enumerate(parts):
-            powers[start::workers] = part
-    return powers
+            raised[start::workers] = part
+    return raised
 
 
 def _encrypt_with(public: PublicKey, values: Sequence[int], residues: Sequence[int]) -> list[int]:

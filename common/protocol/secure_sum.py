@@ -122,15 +122,22 @@ def contribute(noisy: np.ndarray, context: RoundContext, party: str, identity: I
     Args:
         noisy: int64 of shape (context.cells,): counts plus this party's noise share.
     """
-    layout = context.layout
-    plaintexts = pack(noisy, layout)
+    masked = masked_plaintexts(pack(noisy, context.layout), context, party, identity)
+    return sealed(paillier.encrypt(context.public_key, masked), context, party, identity)
+
+
+def masked_plaintexts(plaintexts: Sequence[int], context: RoundContext, party: str, identity: Identity) -> list[int]:
+    """The packed plaintexts plus this party's zero-sum masks: residues modulo n."""
     modulus = context.plan.modulus
     keys = mask_keys(identity, party, context.plan, context.manifest)
     pads = masks.zero_sum_masks(keys, party, modulus, len(plaintexts), context.mask_nonce())
-    masked = [(p + m) % modulus for p, m in zip(plaintexts, pads, strict=True)]
-    public = context.public_key
+    return [(p + m) % modulus for p, m in zip(plaintexts, pads, strict=True)]
+
+
+def sealed(ciphertexts: Sequence[int], context: RoundContext, party: str, identity: Identity) -> sealing.SealedBlob:
+    """The ciphertexts, readable for the combiner only, signed by the party and bound to the attempt."""
     sealed_to = context.manifest.keys_of(context.combiner).sealing_key
-    payload = paillier.ciphertexts_to_bytes(public, paillier.encrypt(public, masked))
+    payload = paillier.ciphertexts_to_bytes(context.public_key, ciphertexts)
     return sealing.seal(payload, sealed_to, context.binding(party), identity.signing)
 
 

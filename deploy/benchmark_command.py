@@ -1,0 +1,56 @@
+"""``privity benchmark``: what this machine can do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from common.crypto.paillier import Exponents
+from common.errors import Catalogue, PrivityError
+from deploy.schema_commands import write_text
+from deploy.secure_sum_benchmark import Task, measure
+
+benchmark_app = typer.Typer(no_args_is_help=True, help="Measure the secure sum on this machine.")
+
+LARGEST_CELLS = 1 << 24
+
+
+@benchmark_app.callback()
+def benchmark() -> None:
+    """Measure what this machine can do."""
+
+
+@benchmark_app.command("secure-sum")
+def secure_sum(
+    cells: Annotated[int, typer.Option(help="rounded up to 105 square tables")] = 100_000,
+    parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
+    key_bits: Annotated[int, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits")] = 3072,
+    exponents: Annotated[Exponents, typer.Option(help="of the randomness; see docs/performance.md")] = Exponents.HALF,
+    json_out: Annotated[Path | None, typer.Option("--json", help="where to write the figures as JSON")] = None,
+) -> None:
+    """One round of the secure sum over all parties on this machine, beside a plain Paillier loop in the same run."""
+    rules = [
+        (1 <= cells <= LARGEST_CELLS, "cells", f"{cells} is out of range", f"Use 1 to {LARGEST_CELLS}."),
+        (parties >= 2, "parties", "a secure sum needs two parties or more", "Use 2 or more."),
+        (key_bits in (2048, 3072, 4096), "key-bits", f"{key_bits} is not offered", "Use 2048, 3072 or 4096."),
+    ]
+    for holds, option, reason, hint in rules:
+        if not holds:
+            raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+    console = Console(stderr=True)
+    found = measure(Task(cells, parties, key_bits, exponents), console.print)
+    if json_out is not None:
+        write_text(json.dumps(found, indent=2) + "\n", json_out)
+    shown = Table("figure", "value")
+    for key, value in found.items():
+        if key == "stages":
+            for stage, seconds in value.items():
+                shown.add_row(f"{stage}, s", f"{seconds:.2f}")
+        else:
+            shown.add_row(key.replace("_", " "), f"{value:,.2f}" if isinstance(value, float) else str(value))
+    Console().print(shown)

@@ -1,0 +1,32 @@
+"""``privity benchmark secure-sum`` as an operator runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness.command import privity
+
+
+def test_a_round_is_measured_and_its_sum_checked(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    done = privity("benchmark", "secure-sum", "--cells", "2000", "--parties", "2", "--key-bits", "2048", "--json", file)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(file.read_text())
+    assert found["cells"] >= 2000
+    assert set(found["stages"]) == {"noise", "pack", "mask", "encrypt", "seal", "combine", "open"}
+    # A ciphertext has twice the bits of its slots, the last one may be half empty, a seal adds some hundred bytes.
+    assert 2 * found["slot_bits"] / 8 < found["bytes_per_cell"] < 2.5 * found["slot_bits"] / 8
+    assert found["speedup_over_phe"] == pytest.approx(found["cells_per_second"] / found["phe_cells_per_second"])
+    assert "speedup over phe" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--cells", "0"), ("--parties", "1"), ("--key-bits", "1024"), ("--cells", "100000000")]
+)
+def test_what_cannot_be_measured_is_refused(option: str, value: str) -> None:
+    done = privity("benchmark", "secure-sum", option, value)
+    assert done.returncode == 1
+    assert f"[bad-option]: {option[2:]}" in done.stderr
