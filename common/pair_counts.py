@@ -22,6 +22,9 @@ from common.table import CodedTable
 PACKED_CELLS = 96
 """Largest table without its last row and column that is counted on packed columns: where both ways take as long."""
 
+PACKED_BYTES = 1 << 28
+"""Of packed columns that are held together."""
+
 WORDS_AT_ONCE = 1 << 10
 COLUMNS_AT_ONCE = 64
 """Of packed columns that are worked on together: half a MiB, which stays in the processor's cache."""
@@ -62,11 +65,12 @@ def fill_pair_counts(table: CodedTable, pairs: Sequence[Marginal], places: Seque
     domain = table.schema.derived.domain
     packed, rest = PackedColumns.worth_packing(pairs, domain)
     if packed:
-        columns = PackedColumns(table, sorted({a for i in packed for a in pairs[i]}, key=lambda a: (domain[a], a)))
-        together = columns.together()
+        attributes = sorted({a for i in packed for a in pairs[i]}, key=lambda a: (domain[a], a))
+        columns = PackedColumns(attributes, domain)
+        together = columns.together(table)
         for i in packed:
             a, b = pairs[i]
-            out[places[i] : places[i] + domain[a] * domain[b]] += columns.table(together, a, b).ravel()
+            out[places[i] : places[i] + domain[a] * domain[b]] += columns.table(together, table.rows, a, b).ravel()
     for i in rest:
         (counts,) = contingency_tables(table, [pairs[i]])
         out[places[i] : places[i] + counts.size] += counts.ravel()
@@ -77,29 +81,39 @@ def counting_bytes(pairs: Sequence[Marginal], domain: Sequence[int], rows: int) 
     packed, _ = PackedColumns.worth_packing(pairs, domain)
     columns = sum(domain[a] - 1 for a in {a for i in packed for a in pairs[i]})
     workers = min(os.cpu_count() or 1, MOST_THREADS)
-    return columns * (rows // 8 + 8) + 8 * columns**2 + workers * 10 * WORDS_AT_ONCE * COLUMNS_AT_ONCE + 16 * rows
+    words = columns * min(rows // 8 + 8, rows_at_once(columns) // 8)
+    return words + 8 * columns**2 + workers * 10 * WORDS_AT_ONCE * COLUMNS_AT_ONCE + 16 * rows
+
+
+def rows_at_once(columns: int) -> int:
+    """Rows that are packed together: a whole number of words, within ``PACKED_BYTES`` but for very many columns."""
+    return max(1 << 16, 8 * PACKED_BYTES // max(columns, 1) // 64 * 64)
 
 
 class PackedColumns:
-    """One-hot columns of attributes but those of their last values, packed; attributes ascend by size.
+    """One-hot columns of attributes but those of their last values, packed some rows at a time.
 
     Args:
-        attributes: in the order in which their columns stand.
+        attributes: in the order in which their columns stand; they ascend by size.
     """
 
-    def __init__(self, table: CodedTable, attributes: Sequence[int]) -> None:
-        self._domain = table.schema.derived.domain
+    def __init__(self, attributes: Sequence[int], domain: Sequence[int]) -> None:
+        self._domain = domain
         self._attributes = attributes
-        self._rows = table.rows
-        ends = np.cumsum([0, *(self._domain[a] - 1 for a in attributes)]).tolist()
+        ends = np.cumsum([0, *(domain[a] - 1 for a in attributes)]).tolist()
+        self._columns = ends[-1]
         self._blocks = {a: slice(start, end) for a, start, end in zip(attributes, ends, ends[1:], strict=False)}
-        self._words = np.zeros((ends[-1], -(-table.rows // 64)), dtype=np.uint64)
-        as_bytes = self._words.view(np.uint8)
-        for a in attributes:
-            column = table.column(a)
+
+    def _pack(self, table: CodedTable, rows: slice) -> Words:
+        """Shape (columns, words); bits beyond the last row are 0."""
+        words = np.zeros((self._columns, -(-(rows.stop - rows.start) // 64)), dtype=np.uint64)
+        as_bytes = words.view(np.uint8)
+        for a in self._attributes:
+            column = table.column(a)[rows]
             for value, line in enumerate(range(self._blocks[a].start, self._blocks[a].stop)):
                 packed = np.packbits(column == value)
                 as_bytes[line, : packed.size] = packed
+        return words
 
     @staticmethod
     def worth_packing(pairs: Sequence[Marginal], domain: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -110,21 +124,21 @@ class PackedColumns:
             (packed if (domain[a] - 1) * (domain[b] - 1) <= PACKED_CELLS else rest).append(i)
         return packed, rest
 
-    def together(self) -> Counts:
+    def together(self, table: CodedTable) -> Counts:
         """How often each two columns are both 1: int64, the upper triangle of what is worth it, and the diagonal.
 
         Columns stand by the size of their attribute, so that those with which a column is counted follow it.
         """
-        size = len(self._words)
-        found = np.zeros((size, size), dtype=np.int64)
-        for column, words in enumerate(self._words):
-            found[column, column] = np.bitwise_count(words).sum(dtype=np.int64)
+        found = np.zeros((self._columns, self._columns), dtype=np.int64)
         tasks = list(self._tasks())
-        workers = min(os.cpu_count() or 1, MOST_THREADS)
-        with ThreadPoolExecutor(workers) as pool:
-            # numpy lets go of the interpreter while it counts. Tasks write to rows of their own.
-            for _ in pool.map(lambda task: self._count(task[0], task[1], found), tasks):
-                pass
+        step = rows_at_once(self._columns)
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_THREADS)) as pool:
+            for start in range(0, table.rows, step):
+                words = self._pack(table, slice(start, min(table.rows, start + step)))
+                for column, line in enumerate(words):
+                    found[column, column] += np.bitwise_count(line).sum(dtype=np.int64)
+                # numpy lets go of the interpreter while it counts. Tasks write to rows of their own.
+                list(pool.map(lambda task, words=words: _count(words, task[0], task[1], found), tasks))
         return found
 
     def _tasks(self) -> Iterator[tuple[range, int]]:
@@ -145,27 +159,7 @@ class PackedColumns:
             for first in range(start, end, TASK_COLUMNS):
                 yield range(first, min(end, first + TASK_COLUMNS)), stop
 
-    def _count(self, columns: range, stop: int, found: Counts) -> None:
-        both = np.empty((COLUMNS_AT_ONCE, WORDS_AT_ONCE), dtype=np.uint64)
-        ones = np.empty((COLUMNS_AT_ONCE, WORDS_AT_ONCE), dtype=np.uint8)
-        for start in range(0, self._words.shape[1], WORDS_AT_ONCE):
-            words = self._words[:, start : start + WORDS_AT_ONCE]
-            width = words.shape[1]
-            for tile in range(columns.start, stop, COLUMNS_AT_ONCE):
-                others = words[tile : min(stop, tile + COLUMNS_AT_ONCE)]
-                for column in columns:
-                    # Columns of the tile before this one were counted from the other side.
-                    skipped = max(0, column + 1 - tile)
-                    if skipped >= len(others):
-                        continue
-                    shape = len(others) - skipped
-                    np.bitwise_and(words[column], others[skipped:], out=both[:shape, :width])
-                    np.bitwise_count(both[:shape, :width], out=ones[:shape, :width])
-                    found[column, tile + skipped : tile + len(others)] += ones[:shape, :width].sum(
-                        axis=1, dtype=np.int64
-                    )
-
-    def table(self, together: Counts, first: int, second: int) -> Counts:
+    def table(self, together: Counts, rows: int, first: int, second: int) -> Counts:
         """The table of two attributes, int64 of the shape of their sizes."""
         a, b = self._blocks[first], self._blocks[second]
         inner = together[a, b] if a.start <= b.start else together[b, a].T
@@ -174,5 +168,25 @@ class PackedColumns:
         counts[:-1, :-1] = inner
         counts[:-1, -1] = ones[a] - inner.sum(axis=1)
         counts[-1, :-1] = ones[b] - inner.sum(axis=0)
-        counts[-1, -1] = self._rows - counts[:-1].sum() - counts[-1, :-1].sum()
+        counts[-1, -1] = rows - counts[:-1].sum() - counts[-1, :-1].sum()
         return counts
+
+
+def _count(every: Words, columns: range, stop: int, found: Counts) -> None:
+    """Add what these columns have in common with those that follow them up to ``stop``."""
+    both = np.empty((COLUMNS_AT_ONCE, WORDS_AT_ONCE), dtype=np.uint64)
+    ones = np.empty((COLUMNS_AT_ONCE, WORDS_AT_ONCE), dtype=np.uint8)
+    for start in range(0, every.shape[1], WORDS_AT_ONCE):
+        words = every[:, start : start + WORDS_AT_ONCE]
+        width = words.shape[1]
+        for tile in range(columns.start, stop, COLUMNS_AT_ONCE):
+            others = words[tile : min(stop, tile + COLUMNS_AT_ONCE)]
+            for column in columns:
+                # Columns of the tile before this one were counted from the other side.
+                skipped = max(0, column + 1 - tile)
+                if skipped >= len(others):
+                    continue
+                shape = len(others) - skipped
+                np.bitwise_and(words[column], others[skipped:], out=both[:shape, :width])
+                np.bitwise_count(both[:shape, :width], out=ones[:shape, :width])
+                found[column, tile + skipped : tile + len(others)] += ones[:shape, :width].sum(axis=1, dtype=np.int64)

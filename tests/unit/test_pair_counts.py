@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from common import pair_counts
 from common.counting import contingency_tables
-from common.pair_counts import count_all, counting_bytes, fill_pair_counts
+from common.pair_counts import count_all, counting_bytes, fill_pair_counts, rows_at_once
 
 
 def both_ways(table, pairs):
@@ -39,6 +39,7 @@ def test_blocks_of_rows_and_columns_have_no_seams(make_table, monkeypatch, rows)
     monkeypatch.setattr(pair_counts, "WORDS_AT_ONCE", 7)
     monkeypatch.setattr(pair_counts, "COLUMNS_AT_ONCE", 5)
     monkeypatch.setattr(pair_counts, "TASK_COLUMNS", 3)
+    monkeypatch.setattr(pair_counts, "rows_at_once", lambda _columns: 1280)
     table = make_table([2] * 9 + [3, 4, 17, 50], rows)
     found, wanted = both_ways(table, list(combinations(range(13), 2)))
     assert (found == wanted).all()
@@ -63,4 +64,7 @@ def test_memory_grows_with_rows_and_packed_columns_only():
     binary = counting_bytes(pairs, [2] * 100, 10**6)
     assert counting_bytes(pairs, [2] * 100, 2 * 10**6) < 2.1 * binary
     assert 100 * 10**6 / 8 < binary < 100 * 10**6
+    assert rows_at_once(100) % 64 == 0
+    # However many rows, no more than so many are packed at once; 16 bytes a row remain for wide tables.
+    assert counting_bytes(pairs, [2] * 100, 10**9) < 1.1 * (2**28 + 16 * 10**9)
     assert counting_bytes(pairs, [500] * 100, 10**6) < binary + 10**7
