@@ -6,6 +6,8 @@ tabulated: an exponent of L bits in windows of w takes L/w multiplications, and 
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import gmpy2
@@ -16,6 +18,12 @@ NARROW, WIDE = 4, 8
 
 MANY = 256
 """Powers from which on a wide table costs less than it saves."""
+
+
+EACH = 32
+"""Powers for which a thread is worth its while."""
+
+MOST_WORKERS = 8
 
 
 class FixedBase:
@@ -54,6 +62,19 @@ def fixed_base(base: int, modulus: int, bits: int, window: int) -> FixedBase:
 
 
 def powers(base: int, modulus: int, bits: int, exponents: list[int]) -> list[gmpy2.mpz]:
-    """base^e for each exponent, with the table that so many are worth."""
+    """base^e for each exponent, with the table that so many are worth, on all cores."""
     table = fixed_base(base, modulus, bits, WIDE if len(exponents) >= MANY else NARROW)
-    return [table.power(exponent) for exponent in exponents]
+    workers = min(os.cpu_count() or 1, MOST_WORKERS, len(exponents) // EACH)
+    if workers < 2:
+        return [table.power(exponent) for exponent in exponents]
+
+    def some(start: int) -> list[gmpy2.mpz]:
+        # GMP lets go of the interpreter for each product: they are long enough for that.
+        with gmpy2.context(gmpy2.get_context(), allow_release_gil=True):
+            return [table.power(exponent) for exponent in exponents[start::workers]]
+
+    found: list[gmpy2.mpz] = [gmpy2.mpz(0)] * len(exponents)
+    with ThreadPoolExecutor(workers) as pool:
+        for start, part in enumerate(pool.map(some, range(workers))):
+            found[start::workers] = part
+    return found
