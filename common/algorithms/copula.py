@@ -117,7 +117,7 @@ def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
 
 
 def check_delta(settings: Mapping[str, Any], delta: Fraction) -> None:
-    """Refuse a composition that does not go with the delta, or whose library is not there."""
+    """Refuse a composition that does not go with the delta, or does not serve one so small."""
     chosen = settings.get("composition") or (BASIC if not delta else "zcdp")
     if (chosen == BASIC) != (delta == 0):
         reason = "basic composition spends no delta" if delta else f"the composition {chosen} needs a delta above 0"

@@ -55,9 +55,9 @@ class FixedBase:
         return found
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def fixed_base(base: int, modulus: int, bits: int, window: int) -> FixedBase:
-    """The table, kept: a run's rounds share its key."""
+    """The table, kept: a run's rounds share its key. Two, so that a node holds one of each width at most."""
     return FixedBase(base, modulus, bits, window)
 
 

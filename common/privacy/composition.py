@@ -6,7 +6,7 @@ Tables have weights: one of weight w has noise 1/w times as wide. A replaced row
 composition     law of the noise   theorem
 ==============  =================  ========================================================================
 ``zcdp``        discrete Gaussian  rhos add up, and are converted once (``common.privacy.conversion``)
-``pld``         discrete Laplace   the distribution of the privacy loss itself, by the library dp-accounting
+``pld``         discrete Laplace   the distribution of the privacy loss itself: two values a cell, so binomial
 ``advanced``    discrete Laplace   advanced composition (Dwork and Roth 2014, Theorem 3.20; for unequal parts
                                    Dwork, Rothblum and Vadhan 2010): what the copula paper uses
 ==============  =================  ========================================================================
