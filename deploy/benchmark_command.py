@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from common.crypto.paillier import Exponents
+from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
 from deploy.schema_commands import write_text
 from deploy.secure_sum_benchmark import Task, measure

@@ -27,6 +27,7 @@ from phe import paillier as phe_paillier
 from common.crypto import paillier
 from common.crypto.identity import Identity
 from common.crypto.packing import pack
+from common.crypto.residues import Exponents, Residues
 from common.crypto.sealing import SealedBlob
 from common.privacy.entropy import SystemEntropy
 from common.protocol.manifest import Manifest
@@ -52,7 +53,7 @@ class Task:
     cells: int
     parties: int
     key_bits: int
-    exponents: paillier.Exponents
+    exponents: Exponents
 
 
 class Consortium:
@@ -115,7 +116,7 @@ def _contribute(name: str) -> tuple[SealedBlob, dict[str, float], float]:
     with stages.stage("mask"):
         masked = masked_plaintexts(plaintexts, context, name, c.identities[name])
     with stages.stage("encrypt"):
-        ciphertexts = paillier.encrypt(c.public, masked, c.task.exponents)
+        ciphertexts = paillier.encrypt(c.public, masked, Residues(c.public.n, c.task.exponents))
     with stages.stage("seal"):
         blob = sealed(ciphertexts, context, name, c.identities[name])
     return blob, stages.seconds, _peak()

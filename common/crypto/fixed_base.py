@@ -7,8 +7,9 @@ tabulated: an exponent of L bits in windows of w takes L/w multiplications, and 
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from typing import NamedTuple
 
 import gmpy2
 
@@ -19,62 +20,76 @@ NARROW, WIDE = 4, 8
 MANY = 256
 """Powers from which on a wide table costs less than it saves."""
 
-
 EACH = 32
 """Powers for which a thread is worth its while."""
 
 MOST_WORKERS = 8
 
 
+class _Table(NamedTuple):
+    window: int
+    rows: list[list[gmpy2.mpz]]
+
+
 class FixedBase:
-    """Powers of ``base`` modulo ``modulus`` with exponents of at most ``bits`` bits, ``window`` bits at a time."""
+    """Powers of ``base`` modulo ``modulus`` with exponents of at most ``bits`` bits.
 
-    def __init__(self, base: int, modulus: int, bits: int, window: int) -> None:
-        self._modulus, self._window, self._bits = gmpy2.mpz(modulus), window, bits
-        self._rows: list[list[gmpy2.mpz]] = []
-        step = gmpy2.mpz(base) % self._modulus
-        for _ in range(-(-bits // window)):
-            row = [gmpy2.mpz(1)]
-            for _ in range(2**window - 1):
-                row.append(row[-1] * step % self._modulus)
-            self._rows.append(row)
-            step = row[-1] * step % self._modulus
+    The table is made when it is first needed, and again with wider windows once many powers were asked for.
+    """
 
-    def power(self, exponent: int) -> gmpy2.mpz:
-        """base^exponent.
+    def __init__(self, base: int, modulus: int, bits: int) -> None:
+        self._base, self._modulus, self._bits = gmpy2.mpz(base) % modulus, gmpy2.mpz(modulus), bits
+        self._table: _Table | None = None
+        self._asked = 0
+        self._lock = threading.Lock()
+
+    def powers(self, exponents: list[int]) -> list[gmpy2.mpz]:
+        """base^e for each exponent e, on all cores.
 
         Raises:
             ValueError: an exponent that is negative or too long.
         """
-        if exponent < 0 or exponent.bit_length() > self._bits:
+        if any(exponent < 0 or exponent.bit_length() > self._bits for exponent in exponents):
             raise ValueError(f"an exponent must have at most {self._bits} bits and no sign")
-        mask, found = 2**self._window - 1, gmpy2.mpz(1)
-        for row in self._rows:
-            found = found * row[exponent & mask] % self._modulus
-            exponent >>= self._window
+        table = self._table_for(len(exponents))
+        workers = min(os.cpu_count() or 1, MOST_WORKERS, len(exponents) // EACH)
+        if workers < 2:
+            return [self._power(table, exponent) for exponent in exponents]
+
+        def some(start: int) -> list[gmpy2.mpz]:
+            # GMP lets go of the interpreter for each product: they are long enough for that.
+            with gmpy2.context(gmpy2.get_context(), allow_release_gil=True):
+                return [self._power(table, exponent) for exponent in exponents[start::workers]]
+
+        found: list[gmpy2.mpz] = [gmpy2.mpz(0)] * len(exponents)
+        with ThreadPoolExecutor(workers) as pool:
+            for start, part in enumerate(pool.map(some, range(workers))):
+                found[start::workers] = part
         return found
 
+    def _power(self, table: _Table, exponent: int) -> gmpy2.mpz:
+        mask, found = 2**table.window - 1, gmpy2.mpz(1)
+        for row in table.rows:
+            found = found * row[exponent & mask] % self._modulus
+            exponent >>= table.window
+        return found
 
-@lru_cache(maxsize=2)
-def fixed_base(base: int, modulus: int, bits: int, window: int) -> FixedBase:
-    """The table, kept: a run's rounds share its key. Two, so that a node holds one of each width at most."""
-    return FixedBase(base, modulus, bits, window)
+    def _table_for(self, count: int) -> _Table:
+        """The table that ``count`` more powers are worth."""
+        with self._lock:
+            self._asked += count
+            window = WIDE if self._asked >= MANY else NARROW
+            if self._table is None or self._table.window < window:
+                self._table = None  # two of them would take too much memory
+                self._table = self._tabulated(window)
+            return self._table
 
-
-def powers(base: int, modulus: int, bits: int, exponents: list[int]) -> list[gmpy2.mpz]:
-    """base^e for each exponent, with the table that so many are worth, on all cores."""
-    table = fixed_base(base, modulus, bits, WIDE if len(exponents) >= MANY else NARROW)
-    workers = min(os.cpu_count() or 1, MOST_WORKERS, len(exponents) // EACH)
-    if workers < 2:
-        return [table.power(exponent) for exponent in exponents]
-
-    def some(start: int) -> list[gmpy2.mpz]:
-        # GMP lets go of the interpreter for each product: they are long enough for that.
-        with gmpy2.context(gmpy2.get_context(), allow_release_gil=True):
-            return [table.power(exponent) for exponent in exponents[start::workers]]
-
-    found: list[gmpy2.mpz] = [gmpy2.mpz(0)] * len(exponents)
-    with ThreadPoolExecutor(workers) as pool:
-        for start, part in enumerate(pool.map(some, range(workers))):
-            found[start::workers] = part
-    return found
+    def _tabulated(self, window: int) -> _Table:
+        rows, step = [], self._base
+        for _ in range(-(-self._bits // window)):
+            row = [gmpy2.mpz(1)]
+            for _ in range(2**window - 1):
+                row.append(row[-1] * step % self._modulus)
+            rows.append(row)
+            step = row[-1] * step % self._modulus
+        return _Table(window, rows)

@@ -1,18 +1,6 @@
 """Paillier encryption of integers, in the form of Damgard, Jurik and Nielsen.
 
-A ciphertext of v is (1 + n v) s mod n^2 with a random n-th residue s. Textbook encryption takes s = r^n: an exponent of
-|n| bits and no fixed base. Here s = (h^n)^e with a random exponent e and h = -x^2 mod n: for a modulus made for it
-(p = q = 3 mod 4, gcd(p-1, q-1) = 2) h generates the residues of Jacobi symbol 1, and powers of one base come from a
-table. x is a digest of n, so that there is nothing to be trusted about h: everybody computes it.
-
-==========  ==================  =====================================================================================
-exponents   bits                that s looks like a random n-th residue rests on
-==========  ==================  =====================================================================================
-``half``    |n|/2               composite residuosity, and factoring (Goldreich and Rosen 2003: exponents of half the
-                                length cannot be told from full ones)
-``short``   256                 that, and discrete logarithms of short exponents modulo n (twice the security level)
-``full``    r^n, textbook       composite residuosity alone
-==========  ==================  =====================================================================================
+A ciphertext of v is (1 + n v) s mod n^2 with a random n-th residue s: how it is made stands in `residues`.
 
 Plaintexts are residues modulo n; a signed integer v with -n/2 < v stands for v mod n. Only raw integers
 are used: a `phe` EncryptedNumber of a float would carry its exponent in clear.
@@ -22,32 +10,25 @@ ciphertext made here has fresh randomness of the operating system, and a product
 through `rerandomise` before the key holder sees it.
 
 Security is computational (decisional composite residuosity; 3072 bits: about 128-bit security) and not
-post-quantum. Sources: Paillier, "Public-Key Cryptosystems Based on Composite Degree Residuosity Classes"
-(1999); Damgard, Jurik, Nielsen, "A generalization of Paillier's public-key system with applications to electronic
-voting" (2010), section 4.
+post-quantum. Source: Paillier, "Public-Key Cryptosystems Based on Composite Degree Residuosity Classes"
+(1999).
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import os
 import secrets
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from enum import Enum
-from functools import lru_cache
 
 import gmpy2
 
-from common.crypto.fixed_base import powers
+from common.crypto.powers import raise_all
+from common.crypto.residues import Residues
 
 SMALLEST_BITS = 2048
 """Smallest modulus outside tests."""
-
-SHORT_BITS = 256
-"""Of short exponents: twice 128-bit security."""
 
 PRIME_ROUNDS = 64
 """Rounds of Miller and Rabin: a composite passes with probability below 2^-128."""
@@ -143,21 +124,24 @@ def _prime(bits: int) -> int:
             return candidate
 
 
-class Exponents(Enum):
-    """How randomness is made, see above."""
-
-    HALF = "half"
-    SHORT = "short"
-    FULL = "full"
-
-
-def encrypt(public: PublicKey, values: Sequence[int], exponents: Exponents = Exponents.HALF) -> list[int]:
+def encrypt(public: PublicKey, values: Sequence[int], residues: Residues | None = None) -> list[int]:
     """Each value under fresh randomness of the operating system.
 
+    Args:
+        residues: where the randomness comes from; None makes it with exponents of half the modulus.
+
     Raises:
-        ValueError: a value outside -n/2 .. n-1.
+        ValueError: a value outside -n/2 .. n-1, or the randomness is for another key.
     """
-    return _encrypt_with(public, values, _residues(public, len(values), exponents))
+    return _encrypt_with(public, values, _fresh(public, len(values), residues))
+
+
+def _fresh(public: PublicKey, count: int, residues: Residues | None) -> list[gmpy2.mpz]:
+    if residues is None:
+        residues = Residues(public.n)
+    if residues.n != public.n:
+        raise ValueError("the randomness is for another key")
+    return residues.take(count)
 
 
 def multiply(public: PublicKey, lists: Sequence[Sequence[int]]) -> list[int]:
@@ -179,15 +163,15 @@ def multiply(public: PublicKey, lists: Sequence[Sequence[int]]) -> list[int]:
     return [int(c) for c in product]
 
 
-def rerandomise(public: PublicKey, ciphertexts: Sequence[int], exponents: Exponents = Exponents.HALF) -> list[int]:
-    """The same plaintexts under fresh, independent randomness.
+def rerandomise(public: PublicKey, ciphertexts: Sequence[int], residues: Residues | None = None) -> list[int]:
+    """The same plaintexts under fresh, independent randomness, made as in `encrypt`.
 
     Raises:
-        ValueError: an invalid ciphertext.
+        ValueError: an invalid ciphertext, or the randomness is for another key.
     """
     check_ciphertexts(public, ciphertexts)
     square = gmpy2.mpz(public.square)
-    fresh = _residues(public, len(ciphertexts), exponents)
+    fresh = _fresh(public, len(ciphertexts), residues)
     return [int(c * f % square) for c, f in zip(ciphertexts, fresh, strict=True)]
 
 
@@ -212,7 +196,7 @@ def _decrypt_modulo(p: gmpy2.mpz, q: gmpy2.mpz, ciphertexts: Sequence[int]) -> l
     """
     square = p * p
     factor = gmpy2.invert(-q, p)
-    raised = _raise_all([c % square for c in ciphertexts], p - 1, square)
+    raised = raise_all([c % square for c in ciphertexts], p - 1, square)
     return [(power - 1) // p * factor % p for power in raised]
 
 
@@ -261,64 +245,6 @@ def secret_from_dict(data: Mapping[str, str], *, allow_small: bool = False) -> S
     except (KeyError, TypeError, ValueError):
         raise ValueError("a stored secret key must have the hexadecimal texts p and q") from None
     return SecretKey(PublicKey(p * q, allow_small), p, q)
-
-
-def residue_base(public: PublicKey) -> int:
-    """h^n mod n^2, h = -x^2 mod n with x from SHAKE-256 of n: an n-th residue that nobody chose."""
-    size = (public.bits + 7) // 8
-    seed = b"privity paillier base v1" + public.n.to_bytes(size, "big")
-    number = 0
-    while True:
-        # 128 bits more than n, so that x is as good as uniform.
-        digest = hashlib.shake_256(seed + number.to_bytes(4, "big")).digest(size + 16)
-        x = int.from_bytes(digest, "big") % public.n
-        if math.gcd(x, public.n) == 1:
-            return int(gmpy2.powmod(-x * x % public.n, public.n, public.square))
-        number += 1
-
-
-def _residues(public: PublicKey, count: int, exponents: Exponents) -> list[int]:
-    """Fresh independent n-th residues modulo n^2."""
-    if exponents is Exponents.FULL:
-        return _powers(public, _random_units(public, count))
-    bits = public.bits // 2 if exponents is Exponents.HALF else SHORT_BITS
-    drawn = [secrets.randbits(bits) for _ in range(count)]
-    return powers(_base_of(public.n), public.square, bits, drawn) if count else []
-
-
-@lru_cache(maxsize=4)
-def _base_of(n: int) -> int:
-    return residue_base(PublicKey(n, allow_small=True))
-
-
-def _random_units(public: PublicKey, count: int) -> list[int]:
-    """Uniform independent units modulo n."""
-    units: list[int] = []
-    while len(units) < count:
-        r = secrets.randbelow(public.n)
-        if math.gcd(r, public.n) == 1:
-            units.append(r)
-    return units
-
-
-def _powers(public: PublicKey, units: Sequence[int]) -> list[int]:
-    """r^n mod n^2 for each r."""
-    return _raise_all(units, public.n, public.square)
-
-
-def _raise_all(bases: Sequence[int], exponent: int, modulus: int) -> list[gmpy2.mpz]:
-    """base^exponent for each base; gmpy2 lets go of the interpreter lock, so all cores work."""
-    workers = min(os.cpu_count() or 1, len(bases))
-    if workers < 2:
-        return list(gmpy2.powmod_base_list(list(bases), exponent, modulus))
-    with ThreadPoolExecutor(workers) as pool:
-        parts = pool.map(
-            lambda start: gmpy2.powmod_base_list(list(bases[start::workers]), exponent, modulus), range(workers)
-        )
-        raised: list[gmpy2.mpz] = [gmpy2.mpz(0)] * len(bases)
-        for start, part in enumerate(parts):
-            raised[start::workers] = part
-    return raised
 
 
 def _encrypt_with(public: PublicKey, values: Sequence[int], residues: Sequence[int]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from math import gcd
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from phe.paillier import PaillierPrivateKey, PaillierPublicKey
 
 from common.crypto import paillier
-from common.crypto.fixed_base import MANY, FixedBase, powers
+from common.crypto.fixed_base import MANY, FixedBase
+from common.crypto.powers import raise_all
+from common.crypto.residues import Exponents, Residues, residue_base
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "paillier.json").read_text())
 PUBLIC, SECRET = paillier.generate_keypair(256, allow_small=True)
@@ -35,7 +38,7 @@ def test_vectors(fixed: tuple[paillier.PublicKey, paillier.SecretKey]) -> None:
     assert public.key_id == VECTORS["key_id"]
     ciphertexts = numbers("ciphertexts")
     assert (
-        paillier._encrypt_with(public, numbers("messages"), paillier._powers(public, numbers("randomness")))
+        paillier._encrypt_with(public, numbers("messages"), raise_all(numbers("randomness"), public.n, public.square))
         == ciphertexts
     )
     assert paillier.decrypt(secret, ciphertexts) == numbers("messages")
@@ -87,7 +90,7 @@ def test_every_ciphertext_is_fresh_and_rerandomising_keeps_the_value() -> None:
 def test_the_key_holder_cannot_trace_a_rerandomised_product() -> None:
     """It recovers the randomness of what it decrypts; after rerandomising this is no known product."""
     units = [12345, 67890]
-    ciphertexts = [paillier._encrypt_with(PUBLIC, [9], paillier._powers(PUBLIC, [u]))[0] for u in units]
+    ciphertexts = [paillier._encrypt_with(PUBLIC, [9], raise_all([u], PUBLIC.n, PUBLIC.square))[0] for u in units]
     p, q = int(SECRET.p), int(SECRET.q)
 
     def randomness(c: int) -> int:
@@ -143,18 +146,19 @@ def test_shapes_and_ranges() -> None:
         paillier.ciphertexts_from_bytes(PUBLIC, bytes(PUBLIC.ciphertext_bytes))
 
 
-@pytest.mark.parametrize("exponents", paillier.Exponents)
-def test_ciphertexts_of_every_kind_are_those_of_phe_and_back(exponents: paillier.Exponents) -> None:
+@pytest.mark.parametrize("exponents", Exponents)
+def test_ciphertexts_of_every_kind_are_those_of_phe_and_back(exponents: Exponents) -> None:
+    residues = Residues(PUBLIC.n, exponents)
     theirs_public = PaillierPublicKey(PUBLIC.n)
     theirs = PaillierPrivateKey(theirs_public, int(SECRET.p), int(SECRET.q))
     values = [0, 1, 77, PUBLIC.n - 5]
-    ours = paillier.encrypt(PUBLIC, values, exponents)
+    ours = paillier.encrypt(PUBLIC, values, residues)
     assert [theirs.raw_decrypt(c) for c in ours] == values
     given = [theirs_public.raw_encrypt(v) for v in values]
     assert paillier.decrypt(SECRET, given) == values
-    both = paillier.rerandomise(PUBLIC, paillier.multiply(PUBLIC, [ours, given]), exponents)
+    both = paillier.rerandomise(PUBLIC, paillier.multiply(PUBLIC, [ours, given]), residues)
     assert paillier.decrypt(SECRET, both) == [2 * v % PUBLIC.n for v in values]
-    assert len({*ours, *paillier.encrypt(PUBLIC, values, exponents)}) == 8
+    assert len({*ours, *paillier.encrypt(PUBLIC, values, residues)}) == 8
 
 
 @pytest.mark.parametrize("bits", [64, 128, 256, 512])
@@ -170,8 +174,7 @@ def test_keys_are_made_for_the_scheme(bits: int) -> None:
 
 def test_the_base_is_a_residue_of_full_order_that_everybody_computes() -> None:
     """Encryption of 0, of Jacobi symbol 1, and of order (p-1)(q-1)/2 but for small factors of (p-1)/2 and (q-1)/2."""
-    base = paillier.residue_base(PUBLIC)
-    assert base == paillier.residue_base(paillier.PublicKey(PUBLIC.n, allow_small=True))
+    base = residue_base(PUBLIC.n)
     assert paillier.decrypt(SECRET, [base]) == [0]
     assert gmpy2.jacobi(base % PUBLIC.n, PUBLIC.n) == 1
     p, q = int(SECRET.p), int(SECRET.q)
@@ -180,22 +183,54 @@ def test_the_base_is_a_residue_of_full_order_that_everybody_computes() -> None:
     assert pow(base, half // 2, PUBLIC.square) != 1  # not a square: the sign is in it
 
 
-@given(st.integers(2, 10**9), st.integers(3, 10**9), st.integers(1, 40), st.integers(1, 9), st.data())
-def test_a_table_gives_the_powers(base: int, modulus: int, bits: int, window: int, data) -> None:
-    table = FixedBase(base, modulus, bits, window)
-    for exponent in (0, 2**bits - 1, data.draw(st.integers(0, 2**bits - 1))):
-        assert table.power(exponent) == pow(base, exponent, modulus)
+@given(st.integers(2, 10**9), st.integers(3, 10**9), st.integers(1, 40), st.integers(1, 3 * MANY), st.data())
+def test_a_table_gives_the_powers(base: int, modulus: int, bits: int, count: int, data) -> None:
+    table = FixedBase(base, modulus, bits)
+    exponents = [0, 2**bits - 1, data.draw(st.integers(0, 2**bits - 1))] * (1 + count // 3)
+    for part in (exponents, exponents[:3]):
+        assert table.powers(part) == [pow(base, exponent, modulus) for exponent in part]
     for wrong in (-1, 2**bits):
         with pytest.raises(ValueError, match="at most"):
-            table.power(wrong)
+            table.powers([wrong])
 
 
 def test_few_and_many_powers_are_the_same_whatever_the_number_of_threads(monkeypatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 5)
-    few = powers(7, 10**9 + 7, 64, [5, 2**64 - 1])
-    many = powers(7, 10**9 + 7, 64, [5, 2**64 - 1] * MANY)
+    table = FixedBase(7, 10**9 + 7, 64)
+    few = table.powers([5, 2**64 - 1])
+    many = table.powers([5, 2**64 - 1] * MANY)
     assert many == few * MANY
     assert few == [pow(7, e, 10**9 + 7) for e in (5, 2**64 - 1)]
+
+
+@pytest.mark.parametrize("exponents", Exponents)
+def test_residues_made_ahead_are_handed_out_once(exponents: Exponents) -> None:
+    residues = Residues(PUBLIC.n, exponents)
+    residues.prepare(5)
+    ahead = list(residues._ready)
+    assert residues.take(3) == ahead[:3]
+    rest = residues.take(6)
+    assert rest[:2] == ahead[3:]
+    assert residues.ready == 0
+    assert len({*ahead, *rest}) == 9
+    assert paillier.decrypt(SECRET, [int(r) for r in rest]) == [0] * 6
+
+
+def test_threads_that_take_at_once_never_share_a_residue() -> None:
+    residues = Residues(PUBLIC.n)
+    with ThreadPoolExecutor(4) as pool:
+        filling = pool.submit(lambda: [residues.prepare(7) for _ in range(30)])
+        taken = [pool.submit(lambda: [r for _ in range(20) for r in residues.take(5)]) for _ in range(3)]
+        filling.result()
+        found = [int(r) for part in taken for r in part.result()]
+    assert len(set(found)) == 300
+
+
+def test_randomness_of_another_key_is_refused() -> None:
+    other, _ = paillier.generate_keypair(256, allow_small=True)
+    for use in (paillier.encrypt, paillier.rerandomise):
+        with pytest.raises(ValueError, match="another key"):
+            use(PUBLIC, [1], Residues(other.n))
 
 
 @given(st.lists(st.integers(0, PUBLIC.n - 1), max_size=5))
