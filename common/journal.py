@@ -70,6 +70,17 @@ class Journal:
             raise PrivityError(Catalogue.STEP_CHANGED, step=key)
         return bytes(row[1])
 
+    def recall_part(self, key: str, digest: str, part: slice) -> bytes | None:
+        """These bytes of the stored payload, without reading all of it; None and refusal as in ``recall``."""
+        with self._lock:
+            row = self._db.execute("SELECT digest, position FROM entries WHERE key = ?", (key,)).fetchone()
+            if row is not None and row[0] == digest:
+                with self._db.blobopen("entries", "payload", row[1], readonly=True) as payload:
+                    return bytes(payload[part])
+        if row is not None:
+            raise PrivityError(Catalogue.STEP_CHANGED, step=key)
+        return None
+
     def record(self, key: str, digest: str, payload: bytes) -> bytes:
         """Store the payload and return what is stored: the first one written under this key wins."""
         with self._lock:

@@ -23,9 +23,11 @@ from common.privacy.statement import privacy_statement
 from common.protocol.manifest import Manifest
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Close, Enrol, Enrolled
+from common.protocol.sum_kind import PAILLIER, Method, SumKind
 from common.release import FORMAT_VERSION, is_release, synthesise, write_release
 from common.schema import Schema
 from curator.meter import Meter
+from curator.rounds import together
 from curator.session import Ask, NetworkSession
 
 SYNTHESIS = "synthesis"
@@ -35,8 +37,11 @@ CLOSE_SECONDS = 10
 def unpacked_bytes(plan: RunPlan, cells: int) -> int:
     """What one party would move for these cells without packing: a ciphertext a cell, there and back.
 
-    The count of Su et al. (ICDE 2016, section VI-F) for each party, at this run's key length.
+    The count of Su et al. (ICDE 2016, section VI-F) for each party, at this run's key length. Masks alone have nothing
+    to pack: 8 bytes a cell.
     """
+    if plan.modulus is None:
+        return 2 * cells * 8
     return 2 * cells * paillier.PublicKey(plan.modulus, allow_small=True).ciphertext_bytes
 
 
@@ -48,13 +53,22 @@ class RunRequest:
     settings: dict[str, Any]
     epsilon: Fraction
     tolerate: int
-    key_bits: int
+    key_bits: int | None
     rows: int | None
     delta: Fraction = Fraction(0)
+    secure_sum: SumKind = PAILLIER
 
     def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
         return RunSpec(
-            run, self.algorithm, self.settings, self.epsilon, self.tolerate, tuple(members), manifest.digest, self.delta
+            run=run,
+            algorithm=self.algorithm,
+            settings=self.settings,
+            epsilon=self.epsilon,
+            tolerate=self.tolerate,
+            members=tuple(members),
+            manifest_digest=manifest.digest,
+            delta=self.delta,
+            secure_sum=self.secure_sum,
         )
 
     def check(self, members: int, schema: Schema) -> None:
@@ -65,6 +79,9 @@ class RunRequest:
              "single-party mode, `privity synthesize`"),
             (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
              f"1 to {members - 1}"),
+            ((self.key_bits is None) == (self.secure_sum.method is Method.MASKS), "key_bits",
+             f"{self.key_bits} with secure sums by {self.secure_sum.method.value}",
+             "2048, 3072 or 4096 with Paillier, null with masks"),
         ]  # fmt: skip
         for holds, option, reason, possible in rules:
             if not holds:
@@ -115,7 +132,7 @@ class RunDriver:
             run=self.run,
             parties={e.party: e.rows for e in plan.enrolments},
             tolerate=spec.tolerate,
-            key_bits=plan.modulus.bit_length(),
+            protection=plan.protection,
             record=session.record,
             simulation=self._manifest.simulation,
         )
@@ -135,7 +152,10 @@ class RunDriver:
         """What the journal holds under this name for the run; ``fresh`` if nothing was there yet."""
         return self._journal.record(f"{self.run}/{name}", name, fresh)
 
-    async def _paillier_key(self) -> paillier.SecretKey:
+    async def _paillier_key(self) -> paillier.SecretKey | None:
+        """The run's key; None if its sums need none."""
+        if self._request.key_bits is None:
+            return None
         stored = self._journal.recall(f"{self.run}/secret", "secret")
         if stored is None:
             self.meter.enter("key generation")
@@ -144,7 +164,7 @@ class RunDriver:
             stored = self._remember("secret", json.dumps(paillier.secret_to_dict(secret)).encode())
         return paillier.secret_from_dict(json.loads(stored), allow_small=self._small_keys)
 
-    async def _plan(self, spec: RunSpec, secret: paillier.SecretKey) -> RunPlan:
+    async def _plan(self, spec: RunSpec, secret: paillier.SecretKey | None) -> RunPlan:
         """Ask every party in, then give every party the same plan."""
         self.meter.expect(2 * len(spec.members))
 
@@ -161,10 +181,10 @@ class RunDriver:
             await self._ask(member, Begin(plan), "enrolment")
             self.meter.answered()
 
-        enrolments = await asyncio.gather(*(enrol(m) for m in spec.members))
-        plan = RunPlan(spec, tuple(enrolments), secret.public.n)
+        enrolments = await together(enrol(m) for m in spec.members)
+        plan = RunPlan(spec, tuple(enrolments), None if secret is None else secret.public.n)
         plan.check(self._manifest)
-        await asyncio.gather(*(begin(m, plan) for m in spec.members))
+        await together(begin(m, plan) for m in spec.members)
         return plan
 
     def _run_document(self, spec: RunSpec, plan: RunPlan, rows: int) -> dict[str, Any]:
@@ -178,7 +198,8 @@ class RunDriver:
             "epsilon": str(spec.epsilon),
             "delta": str(spec.delta),
             "tolerate": spec.tolerate,
-            "key_bits": plan.modulus.bit_length(),
+            "key_bits": plan.key_bits,
+            "secure_sum": spec.secure_sum.content(),
             "rows": rows,
             "schema_digest": self._schema.digest,
             "plan_digest": plan.digest,

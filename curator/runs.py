@@ -19,6 +19,7 @@ from common.journal import Journal
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.manifest import Manifest
 from common.protocol.session import Progress
+from common.protocol.sum_kind import Method, sum_kind
 from common.schema import Schema
 from curator.desk import Desk
 from curator.driver import RunDriver, RunRequest
@@ -66,6 +67,7 @@ def parse_request(data: bytes) -> RunRequest:
         key_bits=document["key_bits"],
         rows=document.get("rows"),
         delta=parse_delta(document.get("delta", "0")),
+        secure_sum=sum_kind(document.get("secure_sum", Method.PAILLIER.value), document.get("exponents")),
     )
 
 

@@ -6,8 +6,7 @@ After a crash the algorithm runs again from the top, and what was awaited before
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -15,7 +14,6 @@ import numpy as np
 
 from common.canonical import canonical_bytes, parse
 from common.crypto.paillier import SecretKey
-from common.crypto.sealing import SealedBlob
 from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.models import Model
@@ -28,27 +26,17 @@ from common.protocol.lots import public_lot
 from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
+from common.protocol.round_context import RoundContext
 from common.protocol.round_session import RoundSession
-from common.protocol.secure_sum import RoundContext, noisy_tables, open_sum
-from common.protocol.steps import (
-    Choice,
-    Combine,
-    Contribute,
-    Contribution,
-    Learn,
-    Learned,
-    Product,
-    Reply,
-    Select,
-    Step,
-    step_digest,
-)
+from common.protocol.secure_sum import noisy_tables
+from common.protocol.steps import Choice, Learn, Learned, Reply, Select, Step, step_digest
 from common.schema import Schema
 from common.statistics import NoisyTables
 from curator.meter import Meter
+from curator.rounds import RoundAtWork, together
 
 Ask = Callable[[str, Step, str], Awaitable[Reply]]
-Kind = TypeVar("Kind", Contribution, Product, Choice, Learned)
+Kind = TypeVar("Kind", bound=Reply)
 
 
 class NetworkSession(RoundSession):
@@ -56,7 +44,7 @@ class NetworkSession(RoundSession):
 
     Args:
         ask: sends a step to a party and waits for the reply: (party, step, phase).
-        secret: the run's Paillier secret key; only products of whole rounds are decrypted with it.
+        secret: the run's Paillier secret key, which opens sums over all members only; None if nobody holds a key.
     """
 
     def __init__(
@@ -64,7 +52,7 @@ class NetworkSession(RoundSession):
         plan: RunPlan,
         manifest: Manifest,
         schema: Schema,
-        secret: SecretKey,
+        secret: SecretKey | None,
         journal: Journal,
         ask: Ask,
         meter: Meter,
@@ -119,57 +107,18 @@ class NetworkSession(RoundSession):
         self._last_round = round_
         return opened
 
-    def combiner(self, attempt: int) -> str:
-        """Combiner of the current round: members take turns; the curator's own member never does."""
-        allowed = [m for m in self._members if m != self._manifest.curator_member]
-        return allowed[(self._rounds + attempt) % len(allowed)]
-
     async def _opened(self, round_: Round) -> np.ndarray:
         """The round's opened vector, int64 of shape (cells,): from the journal, or from the parties."""
-        run, name = self.plan.spec.run, round_.round
-        stored = self._journal.recall(f"{run}/opened/{name}", round_.digest)
+        key = f"{self.plan.spec.run}/opened/{round_.round}"
+        stored = self._journal.recall(key, round_.digest)
         if stored is None:
-            context, product = await self._product(round_)
-            # Only one product of a round is ever decrypted: the first one that is in the journal.
-            first = self._journal.record(f"{run}/product/{name}", round_.digest, _product_bytes(product))
-            ciphertexts = _product_numbers(first)
-            vector = await asyncio.to_thread(open_sum, ciphertexts, context, self._secret)
-            stored = self._journal.record(f"{run}/opened/{name}", round_.digest, vector.astype("<i8").tobytes())
+            context = RoundContext(self.plan, self._manifest, round_, self.schema)
+            replaces = round_.replacement is not None and round_.replacement.previous is not None
+            previous = self._last_round if replaces else None
+            work = RoundAtWork(context, self._rounds, previous, self._ask, self._secret, self._journal, self._meter)
+            vector = await work.open()
+            stored = self._journal.record(key, round_.digest, vector.astype("<i8").tobytes())
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
-
-    def _base(self, round_: Round) -> tuple[int, ...]:
-        """The running sum that the round changes: the product of the opening before it, none for others."""
-        previous = self._last_round
-        if round_.replacement is None or round_.replacement.previous is None or previous is None:
-            return ()
-        stored = self._journal.recall(f"{round_.run}/product/{previous.round}", previous.digest)
-        assert stored is not None
-        return tuple(_product_numbers(stored))
-
-    async def _product(self, round_: Round) -> tuple[RoundContext, Sequence[int]]:
-        """The product of all members' ciphertexts; another combiner is tried if one falls silent."""
-        attempts = 2 if len([m for m in self._members if m != self._manifest.curator_member]) > 1 else 1
-        for attempt in range(1, attempts + 1):
-            combiner = self.combiner(attempt)
-            context = RoundContext(self.plan, self._manifest, round_, attempt, combiner, self.schema)
-            self._meter.expect(len(self._members) + 1)
-            blobs = await asyncio.gather(
-                *(self._contribution(member, Contribute(round_, attempt, combiner)) for member in self._members)
-            )
-            self._meter.sent(context.layout.plaintexts * (len(self._members) + 1))
-            sent = tuple(zip(self._members, blobs, strict=True))
-            combine = Combine(round_, attempt, combiner, sent, self._base(round_))
-            try:
-                product = await self._ask(combiner, combine, round_.phase, Product)
-            except PrivityError as error:
-                if error.code != Catalogue.NO_PROGRESS.value.code or attempt == attempts:
-                    raise
-                continue
-            return context, product.ciphertexts
-        raise AssertionError("every attempt returns or raises")
-
-    async def _contribution(self, member: str, step: Contribute) -> SealedBlob:
-        return (await self._ask(member, step, step.round.phase, Contribution)).blob
 
     async def _ask(self, party: str, step: Step, phase: str, kind: type[Kind]) -> Kind:
         reply = await self._ask_party(party, step, phase)
@@ -201,7 +150,7 @@ class NetworkSession(RoundSession):
         self._meter.expect(len(self._members))
         self._reserve(Cost(phase, OWN_MODEL, epsilon, self._members))
         self._meter.charged(self.record)
-        return list(await asyncio.gather(*(self._learned(member, step) for member in self._members)))
+        return await together(self._learned(member, step) for member in self._members)
 
     async def _learned(self, party: str, step: Learn) -> Model:
         key, digest = f"{step.run}/learned/{step.name}/{party}", step_digest(step)
@@ -221,11 +170,3 @@ class NetworkSession(RoundSession):
             stored = self._journal.record(key, digest, str(reply.index).encode())
         self._meter.exchanged()
         return int(stored)
-
-
-def _product_bytes(product: Sequence[int]) -> bytes:
-    return canonical_bytes([format(c, "x") for c in product])
-
-
-def _product_numbers(stored: bytes) -> list[int]:
-    return [int(c, 16) for c in parse(stored)]

@@ -12,8 +12,11 @@ from rich.table import Table
 
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
+from common.protocol.sum_kind import Method
+from deploy.benchmark_consortium import Task
+from deploy.options import sum_options
 from deploy.schema_commands import write_text
-from deploy.secure_sum_benchmark import Task, measure
+from deploy.secure_sum_benchmark import measure
 
 benchmark_app = typer.Typer(no_args_is_help=True, help="Measure the secure sum on this machine.")
 
@@ -26,24 +29,29 @@ def benchmark() -> None:
 
 
 @benchmark_app.command("secure-sum")
-def secure_sum(
+def secure_sum_command(
     cells: Annotated[int, typer.Option(help="rounded up to 105 square tables")] = 100_000,
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
-    key_bits: Annotated[int, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits")] = 3072,
-    exponents: Annotated[Exponents, typer.Option(help="of the randomness; see docs/performance.md")] = Exponents.HALF,
+    key_bits: Annotated[
+        int | None, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits; 3072 if left out")
+    ] = None,
+    secure_sum: Annotated[Method, typer.Option(help="how the sum is taken; see docs/secure_sums.md")] = Method.PAILLIER,
+    exponents: Annotated[
+        Exponents | None, typer.Option(help="of Paillier's randomness; half the modulus' bits if left out")
+    ] = None,
     json_out: Annotated[Path | None, typer.Option("--json", help="where to write the figures as JSON")] = None,
 ) -> None:
     """One round of the secure sum over all parties on this machine, beside a plain Paillier loop in the same run."""
     rules = [
         (1 <= cells <= LARGEST_CELLS, "cells", f"{cells} is out of range", f"Use 1 to {LARGEST_CELLS}."),
         (parties >= 2, "parties", "a secure sum needs two parties or more", "Use 2 or more."),
-        (key_bits in (2048, 3072, 4096), "key-bits", f"{key_bits} is not offered", "Use 2048, 3072 or 4096."),
     ]
     for holds, option, reason, hint in rules:
         if not holds:
             raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+    kind, bits = sum_options(secure_sum, exponents, key_bits)
     console = Console(stderr=True)
-    found = measure(Task(cells, parties, key_bits, exponents), console.print)
+    found = measure(Task(cells, parties, kind, bits), console.print)
     if json_out is not None:
         write_text(json.dumps(found, indent=2) + "\n", json_out)
     shown = Table("figure", "value")

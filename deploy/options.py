@@ -6,7 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
+from common.protocol.sum_kind import Method, SumKind, sum_kind
+
+USUAL_KEY_BITS = 3072
+KEY_BITS = (2048, USUAL_KEY_BITS, 4096)
 
 
 def settings_option(text: str) -> dict[str, Any]:
@@ -30,3 +35,19 @@ def refuse_existing(out: Path) -> None:
             Catalogue.BAD_OPTION, option="out", reason=f"{out} exists already",
             hint="Name a folder that does not exist; nothing is overwritten.",
         )  # fmt: skip
+
+
+def sum_options(method: Method, exponents: Exponents | None, key_bits: int | None) -> tuple[SumKind, int | None]:
+    """The secure sum that was asked for, and the length of its Paillier modulus if it has one."""
+    kind = sum_kind(method.value, exponents and exponents.value)
+    if kind.method is Method.MASKS:
+        if key_bits is not None:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="key-bits", reason="masks have no key", hint="Leave it out."
+            )
+        return kind, None
+    if key_bits is not None and key_bits not in KEY_BITS:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="key-bits", reason=f"{key_bits} is not offered", hint="Use 2048, 3072 or 4096."
+        )
+    return kind, key_bits or USUAL_KEY_BITS

@@ -18,7 +18,10 @@ from common.algorithms import ALGORITHMS
 from common.canonical import b64
 from common.crypto.certificates import Authority, Role, issue, make_authority
 from common.crypto.identity import Identity
+from common.crypto.paillier import SMALLEST_BITS
+from common.crypto.residues import Exponents
 from common.protocol.manifest import Manifest, sign_manifest
+from common.protocol.sum_kind import SumKind
 from common.schema import Schema
 from common.table import write_csv
 
@@ -50,7 +53,8 @@ class Limits:
 
     epsilon: Fraction
     tolerate: int
-    key_bits: int
+    secure_sum: SumKind
+    key_bits: int | None
     delta: Fraction = Fraction(0)
 
 
@@ -101,7 +105,9 @@ def provision(
             epsilon=limits.epsilon,
             delta=limits.delta,
             tolerate=limits.tolerate,
-            key_bits=limits.key_bits,
+            key_bits=limits.key_bits or SMALLEST_BITS,
+            secure_sum=json.dumps([limits.secure_sum.method.value]),
+            exponents=json.dumps([(limits.secure_sum.exponents or Exponents.HALF).value]),
             algorithms=json.dumps(list(ALGORITHMS)),
         )
         (place / "policy.toml").write_text(policy, encoding="utf-8")
@@ -162,4 +168,6 @@ algorithms = {algorithms}
 minimum_parties = 2
 minimum_tolerate = {tolerate}
 minimum_key_bits = {key_bits}
+secure_sums = {secure_sum}
+exponents = {exponents}
 """

@@ -1,133 +1,46 @@
 """One round of the secure sum, all parties on this machine, stage by stage, beside plain Paillier in the same run.
 
-The parts are those of production (noise shares, packing, masks, Paillier, sealing, combiner); what is left out is the
-wire, the ledgers and the rows: the counts are made up. Parties work in processes, as many at a time as there are cores.
+The curator's part is that of production (`curator.rounds`), and so are the parts of each party: noise shares, packing,
+masks, Paillier, sealing, the tree of combiners. Parties are processes, all at once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import multiprocessing
 import os
-import resource
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
-from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import gmpy2
 import numpy as np
 from phe import paillier as phe_paillier
 
 from common.crypto import paillier
-from common.crypto.identity import Identity
-from common.crypto.packing import pack
-from common.crypto.residues import Exponents, Residues
-from common.crypto.sealing import SealedBlob
-from common.privacy.entropy import SystemEntropy
-from common.protocol.manifest import Manifest
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.round import Round
-from common.protocol.secure_sum import RoundContext, combine, masked_plaintexts, open_sum, sealed
-from common.schema import Schema, parse_schema
+from common.journal import Journal
+from common.protocol.steps import Reply, Step
+from common.wire.codec import encode_reply, encode_step
+from curator.meter import Meter
+from curator.rounds import RoundAtWork
+from deploy.benchmark_consortium import Consortium, PartyProcesses, Task
 
-ATTRIBUTES = 15
-"""All pairs of them are the 105 tables of a round."""
-
-ROWS = 1_000_000
-EPSILON = Fraction(1)
 FLOOR_PRODUCTS, FLOOR_POWERS = 20_000, 50
 SAMPLE_SECONDS = 4.0
 """Of plain Paillier, on each core."""
 
-
-@dataclass(frozen=True)
-class Task:
-    """What to measure; ``cells`` is rounded up to 105 square tables."""
-
-    cells: int
-    parties: int
-    key_bits: int
-    exponents: Exponents
+USUAL_BITS = 3072
+Kind = TypeVar("Kind", bound=Reply)
 
 
-class Consortium:
-    """Identities, manifest, plan and one round in memory."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        size = max(2, math.ceil(math.sqrt(task.cells / math.comb(ATTRIBUTES, 2))))
-        fields = [{"name": f"a{a}", "type": "integer", "categories": list(range(size))} for a in range(ATTRIBUTES)]
-        self.schema: Schema = parse_schema({"fields": fields}, "benchmark")
-        self.names = [f"party-{k}" for k in range(1, task.parties + 1)]
-        self.identities = {name: Identity.generate() for name in self.names}
-        members = {name: identity.public() for name, identity in self.identities.items()}
-        self.manifest = Manifest("benchmark", members, self.schema.digest, None, True)
-        self.public, self.secret = paillier.generate_keypair(task.key_bits)
-        spec = RunSpec("benchmark", "one-way", {}, EPSILON, 1, tuple(self.names), self.manifest.digest)
-        rows = ROWS // task.parties
-        enrolments = [Enrolment.signed(name, spec, rows, identity) for name, identity in self.identities.items()]
-        self.plan = RunPlan(spec, tuple(enrolments), self.public.n)
-
-    @cached_property
-    def context(self) -> RoundContext:
-        tables = tuple(combinations(range(ATTRIBUTES), 2))
-        round_ = Round("benchmark", "pairs", "1-pairs", tables, EPSILON)
-        return RoundContext(self.plan, self.manifest, round_, 1, self.names[0], self.schema)
-
-    def counts(self, name: str) -> np.ndarray:
-        """Made up: int64 of shape (cells,)."""
-        generator = np.random.default_rng(self.names.index(name))
-        return generator.integers(0, ROWS // self.task.parties, self.context.cells)
-
-
-class Stages:
-    """Seconds by stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
-
-
-_consortium: Consortium | None = None
-"""Of the workers, which are forked: keys need not travel."""
-
-
-def _contribute(name: str) -> tuple[SealedBlob, dict[str, float], float]:
-    assert _consortium is not None
-    c, stages = _consortium, Stages()
-    context = c.context
-    with stages.stage("noise"):
-        round_ = context.round
-        share = round_.law(1).share(c.plan.noise_quota, context.cells, SystemEntropy())
-    noisy = c.counts(name) + share
-    with stages.stage("pack"):
-        plaintexts = pack(noisy, context.layout)
-    with stages.stage("mask"):
-        masked = masked_plaintexts(plaintexts, context, name, c.identities[name])
-    with stages.stage("encrypt"):
-        ciphertexts = paillier.encrypt(c.public, masked, Residues(c.public.n, c.task.exponents))
-    with stages.stage("seal"):
-        blob = sealed(ciphertexts, context, name, c.identities[name])
-    return blob, stages.seconds, _peak()
-
-
-def _plain(seconds: float) -> float:
+def _plain(modulus: int) -> float:
     """Encryptions a second of one number at a time by phe."""
-    assert _consortium is not None
-    public = phe_paillier.PaillierPublicKey(_consortium.public.n)
+    public = phe_paillier.PaillierPublicKey(modulus)
     started, done = time.perf_counter(), 0
-    while time.perf_counter() - started < seconds:
+    while time.perf_counter() - started < SAMPLE_SECONDS:
         public.encrypt(done)
         done += 1
     return done / (time.perf_counter() - started)
@@ -147,55 +60,92 @@ def _floor(modulus: int) -> tuple[float, float]:
     return (products - started) / FLOOR_PRODUCTS * 1e6, (ended - products) / FLOOR_POWERS * 1e3
 
 
-def _peak() -> float:
-    """MB, of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3 * 1.024  # kilobytes on Linux
+@dataclass
+class _Traffic:
+    """Bytes of the messages of one party."""
+
+    sent: int = 0
+    received: int = 0
+
+
+class _Link:
+    """The curator's link to the parties, which counts what passes."""
+
+    def __init__(self, parties: PartyProcesses, names: list[str]) -> None:
+        self._parties = parties
+        self._busy = {name: asyncio.Lock() for name in names}
+        self.traffic = {name: _Traffic() for name in names}
+
+    async def ask(self, party: str, step: Step, phase: str, kind: type[Kind]) -> Kind:
+        async with self._busy[party]:
+            reply = await asyncio.to_thread(self._parties.tell, party, step)
+        assert isinstance(reply, kind), phase
+        self.traffic[party].received += len(encode_step(step))
+        self.traffic[party].sent += len(encode_reply(step.run, step.key, reply))
+        return reply
 
 
 def measure(task: Task, say: Callable[[str], None] = lambda _text: None) -> dict[str, Any]:
     """One round from counts to the opened sum, which is checked; see ``docs/performance.md`` for the keys."""
-    global _consortium
     say("making keys")
-    _consortium = c = Consortium(task)
-    context = c.context
-    product_time, power_time = _floor(c.public.n)
+    consortium = Consortium(task)
+    secret = consortium.secret or paillier.generate_keypair(USUAL_BITS)[1]
+    modulus = secret.public.n
+    product_time, power_time = _floor(modulus)
     cores = os.cpu_count() or 1
-    with ProcessPoolExecutor(min(cores, task.parties), mp_context=multiprocessing.get_context("fork")) as pool:
-        say(f"plain Paillier, {SAMPLE_SECONDS:.0f} s")
-        plain = sum(pool.map(_plain, [SAMPLE_SECONDS] * cores)) / task.parties
-        say(f"{context.cells:,} cells of {task.parties} parties")
-        started = time.perf_counter()
-        parts = list(pool.map(_contribute, c.names))
-        contributed = time.perf_counter() - started
-    blobs = [blob for blob, _, _ in parts]
-    stages = Stages()
-    with stages.stage("combine"):
-        product = combine(list(zip(c.names, blobs, strict=True)), context, c.identities[context.combiner])
-    with stages.stage("open"):
-        opened = open_sum(product, context, c.secret)
-    _check(opened, c)
-    wall = contributed + sum(stages.seconds.values())
-    upload = len(blobs[-1].ciphertext) + len(blobs[-1].signature)
-    returned = len(product) * c.public.ciphertext_bytes
-    rate = context.cells / wall
-    return {
-        "cells": context.cells,
-        "parties": task.parties,
-        "key_bits": task.key_bits,
-        "exponents": task.exponents.value,
-        "slot_bits": context.layout.width,
-        "seconds": wall,
-        "cells_per_second": rate,
-        "cells_per_second_per_party": context.cells / max(sum(seconds.values()) for _, seconds, _ in parts),
-        "bytes_per_cell": upload / context.cells,
-        "bytes_per_cell_of_combiner": (task.parties * upload + returned) / context.cells,
-        "stages": {stage: sum(seconds[stage] for _, seconds, _ in parts) / task.parties for stage in parts[0][1]}
-        | stages.seconds,
-        "peak_mb": max(peak for _, _, peak in parts),
+    say(f"plain Paillier, {SAMPLE_SECONDS:.0f} s")
+    with ProcessPoolExecutor(cores, mp_context=multiprocessing.get_context("fork")) as pool:
+        plain = sum(pool.map(_plain, [modulus] * cores)) / task.parties
+    say(f"{consortium.context.cells:,} cells of {task.parties} parties")
+    with PartyProcesses(consortium) as parties:
+        wall, link = asyncio.run(_one_round(consortium, parties))
+        took = parties.finish()
+    return _figures(consortium, wall, link, [t.seconds for t in took]) | {
+        "peak_mb": max(t.peak for t in took),
         "product_microseconds": product_time,
         "power_milliseconds": power_time,
         "phe_cells_per_second": plain,
-        "speedup_over_phe": rate / plain,
+        "speedup_over_phe": consortium.context.cells / wall / plain,
+    }
+
+
+async def _one_round(consortium: Consortium, parties: PartyProcesses) -> tuple[float, _Link]:
+    """Seconds of the round, and what passed."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(consortium.task.parties + 8))
+    link = _Link(parties, consortium.names)
+    work = RoundAtWork(consortium.context, 0, None, link.ask, consortium.secret, Journal(), Meter())
+    started = time.perf_counter()
+    opened = await work.open()
+    wall = time.perf_counter() - started
+    _check(opened, consortium)
+    return wall, link
+
+
+def _figures(c: Consortium, wall: float, link: _Link, took: list[dict[str, float]]) -> dict[str, Any]:
+    cells, parties, traffic = c.context.cells, c.task.parties, list(link.traffic.values())
+    stages = {
+        name: sum(seconds.get(name, 0.0) for seconds in took) / parties
+        for name in ("noise", "pack", "mask", "encrypt", "seal")
+    }
+    own = [sum(value for name, value in seconds.items() if name != "combine") for seconds in took]
+    return {
+        "cells": cells,
+        "parties": parties,
+        "secure_sum": c.task.kind.method.value,
+        "exponents": c.task.kind.content()["exponents"],
+        "key_bits": c.task.key_bits,
+        "slot_bits": c.context.slot_bits,
+        "blocks": c.context.sum.blocks,
+        "seconds": wall,
+        "cells_per_second": cells / wall,
+        "cells_per_second_per_party": cells / max(own),
+        "bytes_per_cell": min(t.sent for t in traffic) / cells,
+        "bytes_per_cell_of_worst_party": max(t.sent + t.received for t in traffic) / cells,
+        "stages": {
+            **stages,
+            "combine": sum(seconds.get("combine", 0.0) for seconds in took),
+            "open": c.context.stages.seconds["open"],
+        },
     }
 
 

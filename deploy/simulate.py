@@ -17,6 +17,7 @@ import numpy as np
 
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
+from common.protocol.sum_kind import PAILLIER, SumKind
 from common.release import verify_release
 from common.schema import load_schema
 from common.table import encode, read_rows
@@ -48,11 +49,12 @@ class Simulation:
     out: Path
     split: str
     rows: int | None
-    key_bits: int
+    key_bits: int | None
     tolerate: int
     patience: float
     seed: int | None
     delta: Fraction = Fraction(0)
+    secure_sum: SumKind = PAILLIER
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
@@ -74,7 +76,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     parts = split_rows(frame, task.parties, task.split, generator)
     with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
         frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
-        limits = Limits(task.epsilon, task.tolerate, task.key_bits, task.delta)
+        limits = Limits(task.epsilon, task.tolerate, task.secure_sum, task.key_bits, task.delta)
         consortium = provision(
             Path(scratch) / "consortium", frames, schema, task.schema, limits, patience=task.patience
         )
@@ -132,6 +134,8 @@ def _request(task: Simulation) -> dict[str, Any]:
         "delta": str(task.delta),
         "tolerate": task.tolerate,
         "key_bits": task.key_bits,
+        "secure_sum": task.secure_sum.content()["method"],
+        "exponents": task.secure_sum.content()["exponents"],
     }
 
 

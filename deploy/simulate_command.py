@@ -9,14 +9,15 @@ import typer
 from rich.console import Console
 
 from common.algorithms import ALGORITHMS
-from common.errors import Catalogue, PrivityError
+from common.crypto.residues import Exponents
 from common.formats import read_json
 from common.models.load import load_model
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.statement import SIMULATION
+from common.protocol.sum_kind import Method
 from common.release import notes
 from common.schema import load_schema
-from deploy.options import settings_option
+from deploy.options import settings_option, sum_options
 from deploy.progress import ProgressView
 from deploy.simulate import Simulation, simulate
 
@@ -33,16 +34,21 @@ def simulate_command(
     schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
     split: Annotated[str, typer.Option(help="random, by:ATTRIBUTE or sizes:.7,.2,.1")] = "random",
     rows: Annotated[int | None, typer.Option(help="use this many rows, drawn at random")] = None,
-    key_bits: Annotated[int, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits")] = 3072,
+    secure_sum: Annotated[
+        Method, typer.Option(help="how sums over the parties are taken; docs/secure_sums.md compares them")
+    ] = Method.PAILLIER,
+    key_bits: Annotated[
+        int | None, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits; 3072 if left out")
+    ] = None,
+    exponents: Annotated[
+        Exponents | None, typer.Option(help="of Paillier's randomness; half the modulus' bits if left out")
+    ] = None,
     tolerate: Annotated[int, typer.Option(help="t, how many parties may pool what they know")] = 1,
     patience: Annotated[float, typer.Option(help="seconds of a party's silence after which the run fails")] = 60.0,
     seed: Annotated[int | None, typer.Option(help="of the split among parties only; noise has no seed")] = None,
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
-    if key_bits not in (2048, 3072, 4096):
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="key-bits", reason=f"{key_bits} is not offered", hint="Use 2048, 3072 or 4096."
-        )
+    kind, bits = sum_options(secure_sum, exponents, key_bits)
     task = Simulation(
         data=data,
         schema=schema,
@@ -54,7 +60,8 @@ def simulate_command(
         out=out,
         split=split,
         rows=rows,
-        key_bits=key_bits,
+        secure_sum=kind,
+        key_bits=bits,
         tolerate=tolerate,
         patience=patience,
         seed=seed,

@@ -20,6 +20,7 @@ from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 from party.config import PartyConfig
 from party.engine import PartyEngine
+from party.idle import IdleTime
 
 WAIT_SECONDS = 20
 ALIVE_SECONDS = 5.0
@@ -54,19 +55,23 @@ class Agent:
             PrivityError: the curator does not accept this party.
         """
         async with self._channel() as channel:
-            link = rpc.PartyLinkStub(channel)
-            failures = 0
-            while True:
-                try:
-                    await self._exchange(link)
-                    failures = 0
-                except grpc.aio.AioRpcError as error:
-                    if error.code() in FATAL:
-                        raise self._failed(error) from None
-                    if failures == 0:
-                        _log.warning("no connection to the curator: %s", error.code().name)
-                    await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
-                    failures += 1
+            with IdleTime(self._engine.prepare) as idle:
+                await self._exchange_for_ever(channel, idle)
+
+    async def _exchange_for_ever(self, channel: grpc.aio.Channel, idle: IdleTime) -> None:
+        link = rpc.PartyLinkStub(channel)
+        failures = 0
+        while True:
+            try:
+                await self._exchange(link, idle)
+                failures = 0
+            except grpc.aio.AioRpcError as error:
+                if error.code() in FATAL:
+                    raise self._failed(error) from None
+                if failures == 0:
+                    _log.warning("no connection to the curator: %s", error.code().name)
+                await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
+                failures += 1
 
     def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
         return PrivityError(
@@ -84,12 +89,13 @@ class Agent:
             hint="Run the same version of Privity on both sides.",
         )
 
-    async def _exchange(self, link: rpc.PartyLinkStub) -> None:
+    async def _exchange(self, link: rpc.PartyLinkStub, idle: IdleTime) -> None:
         message = bytearray()
-        async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS)):
-            message += chunk.data
-            if len(message) > LARGEST_MESSAGE:
-                raise self._protocol_error()
+        with idle.waiting():
+            async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS)):
+                message += chunk.data
+                if len(message) > LARGEST_MESSAGE:
+                    raise self._protocol_error()
         if not message:
             return
         try:

@@ -16,24 +16,22 @@ from common.algorithms import ALGORITHMS
 from common.canonical import canonical_bytes, parse
 from common.crypto.identity import Identity
 from common.errors import Catalogue, PrivityError
-from common.protocol import secure_sum
 from common.protocol.manifest import Manifest
 from common.protocol.plan import Enrolment, RunPlan
 from common.protocol.steps import (
     Begin,
     Choice,
     Close,
-    Combine,
+    CombineBlock,
     Contribute,
-    Contribution,
     Done,
     Enrol,
     Enrolled,
     Learn,
     Learned,
-    Product,
     Refusal,
     Reply,
+    SealBlock,
     Select,
     Step,
     step_digest,
@@ -42,6 +40,7 @@ from common.wire.codec import encode_reply
 from party.local import LocalSession, complete
 from party.policy import Policy
 from party.releases import ChargedReleases
+from party.rounds import Rounds
 
 LARGEST_KEY_BITS = 8192
 PURE = Fraction(0)
@@ -74,6 +73,11 @@ class PartyEngine:
         self._policy = policy
         self._identity = identity
         self._manifest = manifest
+        self._rounds = Rounds(releases, identity, manifest)
+
+    def prepare(self) -> bool:
+        """Use idle time; False if there is nothing to prepare."""
+        return self._rounds.prepare()
 
     def handle(self, step: Step) -> bytes:
         """The encoded reply to a step; a refusal is a reply too, but is not stored."""
@@ -106,11 +110,12 @@ class PartyEngine:
             # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
             self._journal.record(_closed(run), "closed", b"")
             self._releases.forget(run)
+            self._rounds.forget()
 
     def _refusal(self, step: Step, reason: str) -> PrivityError:
         return PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
-    def _answer(self, step: Enrol | Begin | Contribute | Combine | Select | Learn) -> Reply:
+    def _answer(self, step: Enrol | Begin | Contribute | SealBlock | CombineBlock | Select | Learn) -> Reply:
         match step:
             case Enrol():
                 return self._enrol(step)
@@ -118,8 +123,10 @@ class PartyEngine:
                 return self._begin(step)
             case Contribute():
                 return self._contribute(step)
-            case Combine():
-                return self._combine(step)
+            case SealBlock():
+                return self._rounds.seal(step, self._plan(step))
+            case CombineBlock():
+                return self._rounds.combine(step, self._plan(step))
             case Select():
                 return self._select(step)
             case Learn():
@@ -148,10 +155,13 @@ class PartyEngine:
         kept = canonical_bytes({"plan": plan.to_dict(), "table": self._releases.table_digest})
         if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
             raise self._refusal(step, "the run has begun with another plan or other rows")
+        self._rounds.expect(plan)
         return Done()
 
     def _check_key(self, step: Begin) -> None:
         modulus = step.plan.modulus
+        if modulus is None:
+            return
         self._policy.check_key(modulus.bit_length(), self.party)
         if modulus % 2 == 0 or modulus.bit_length() > LARGEST_KEY_BITS:
             raise self._refusal(step, f"the modulus must be odd and of at most {LARGEST_KEY_BITS} bits")
@@ -170,16 +180,6 @@ class PartyEngine:
         self._policy.check_run(plan.spec, self.party)
         return plan
 
-    def _context(self, step: Contribute | Combine) -> secure_sum.RoundContext:
-        return secure_sum.RoundContext(
-            plan=self._plan(step),
-            manifest=self._manifest,
-            round=step.round,
-            attempt=step.attempt,
-            combiner=step.combiner,
-            schema=self._releases.schema,
-        )
-
     def _claim(self, step: Contribute | Learn, way: bytes) -> None:
         """Refuse a run that would show the curator this party's rows both in a sum and by themselves."""
         if self._journal.record(f"{step.run}/way", "way", way) != way:
@@ -189,24 +189,8 @@ class PartyEngine:
         plan = self._plan(step)
         if step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
             raise self._refusal(step, "it asks for more epsilon or delta than the run's")
-        context = self._context(step)
         self._claim(step, IN_SUMS)
-        position = plan.spec.members.index(self.party)
-        vector = self._releases.noisy_vector(step.round, plan.noise_quota, self._policy.allowance(plan.spec), position)
-        return Contribution(secure_sum.contribute(vector, context, self.party, self._identity))
-
-    def _combine(self, step: Combine) -> Reply:
-        if step.combiner != self.party:
-            raise self._refusal(step, "another party is this round's combiner")
-        self._plan(step)
-        own = self._journal.recall(
-            f"{step.run}/reply/contribute/{step.round.round}/{step.attempt}",
-            step_digest(Contribute(step.round, step.attempt, step.combiner)),
-        )
-        if own is None:
-            raise self._refusal(step, "this party did not contribute to the round")
-        context = self._context(step)
-        return Product(tuple(secure_sum.combine(step.blobs, context, self._identity, step.base)))
+        return self._rounds.contribute(step, plan, self._policy.allowance(plan.spec))
 
     def _select(self, step: Select) -> Reply:
         plan = self._plan(step)

@@ -8,10 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError, Problem
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
+from common.protocol.sum_kind import Method, SumKind
 from common.toml_file import read_toml
 
 FORMAT_VERSION = 1
@@ -30,6 +32,8 @@ class Policy:
         minimum_parties: a run over fewer parties is refused.
         minimum_tolerate: a run that tolerates fewer colluding parties is refused; at least 1.
         minimum_key_bits: a run under a shorter Paillier modulus is refused.
+        secure_sums: methods of secure sums that may be used; Paillier alone unless the file says so.
+        exponents: kinds of exponents of Paillier's randomness; short ones only if the file says so.
     """
 
     population: str
@@ -41,6 +45,8 @@ class Policy:
     minimum_parties: int
     minimum_tolerate: int
     minimum_key_bits: int
+    secure_sums: tuple[str, ...] = (Method.PAILLIER.value,)
+    exponents: tuple[str, ...] = (Exponents.HALF.value, Exponents.FULL.value)
 
     def check_run(self, spec: RunSpec, party: str) -> None:
         """Refuse a run that this policy does not allow, naming the first rule that it breaks."""
@@ -55,10 +61,21 @@ class Policy:
             (spec.tolerate >= self.minimum_tolerate, f"tolerates fewer than {self.minimum_tolerate} colluding parties"),
             (spec.tolerate < len(spec.members), "tolerates as many colluding parties as there are"),
             (party in spec.members, f"{party} is not a member of the run"),
+            *self._sum_rules(spec.secure_sum),
         ]
         for holds, reason in rules:
             if not holds:
                 raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
+
+    def _sum_rules(self, kind: SumKind) -> list[tuple[bool, str]]:
+        method, exponents = kind.method.value, kind.exponents
+        return [
+            (method in self.secure_sums, f"secure sums by {method!r} are not among those allowed"),
+            (
+                exponents is None or exponents.value in self.exponents,
+                f"{exponents and exponents.value!r} exponents are not among those allowed",
+            ),
+        ]
 
     def check_key(self, bits: int, party: str) -> None:
         """Refuse a run whose Paillier modulus is shorter than allowed."""
@@ -104,4 +121,5 @@ def load_policy(path: Path) -> Policy:
         minimum_parties=document["minimum_parties"],
         minimum_tolerate=document["minimum_tolerate"],
         minimum_key_bits=document["minimum_key_bits"],
+        **{key: tuple(document[key]) for key in ("secure_sums", "exponents") if key in document},
     )

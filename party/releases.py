@@ -70,7 +70,11 @@ class ChargedReleases:
         return state.hexdigest()
 
     def noisy_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> np.ndarray:
-        """This party's part of a round: its counts, where they enter, plus its noise share.
+        """The whole of what ``keep_vector`` keeps: int64 of shape (cells,)."""
+        return _integers(self.keep_vector(round_, quota, allowance, position))
+
+    def keep_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> bytes:
+        """Make and keep this party's part of a round: its counts, where they enter, plus its noise share.
 
         In a round that replaces noise the share of the opening before is taken out again. The same vector
         at every repetition.
@@ -79,11 +83,11 @@ class ChargedReleases:
             quota: q = K - t; any q parties' shares sum to a discrete Laplace variable of the scale.
             position: of this party among the members of the plan, from 0.
         Returns:
-            int64 of shape (cells,).
+            little-endian int64, one a cell.
         """
         check_tables(round_.tables, self.schema.derived)
         round_.check_noise(quota)
-        label = f"{round_.run}/vector/{round_.round}"
+        label = _vector_label(round_)
 
         def answer() -> bytes:
             cells = count_cells(round_.tables, self.schema.derived.domain)
@@ -93,15 +97,26 @@ class ChargedReleases:
                 change = handlers.noisy_counts(round_.tables, self._table, change)
             return change.astype("<i8").tobytes()
 
-        # A share of another quota is another answer: it must not pass for this one.
-        content = digest({"round": round_.digest, "quota": quota, "position": position})
         cost = round_.cost if round_.covers(position) else Fraction(0)
         delta = round_.delta if round_.covers(position) else Fraction(0)
         charge = Charge(round_.run, f"round/{round_.round}", cost, delta)
-        stored = self._answer_once(label, content, charge, allowance, answer)
+        stored = self._answer_once(label, _vector_content(round_, quota, position), charge, allowance, answer)
         if round_.replacement is not None and round_.replacement.last:
             self.journal.erase(f"{round_.run}/share/")
-        return np.frombuffer(stored, dtype="<i8").astype(np.int64)
+        return stored
+
+    def vector_part(self, round_: Round, quota: int, position: int, cells: slice) -> np.ndarray:
+        """These cells of the vector that was kept: int64.
+
+        Raises:
+            PrivityError: step-refused if none was kept, or step-changed if it was another's.
+        """
+        content = _vector_content(round_, quota, position)
+        stored = self.journal.recall_part(_vector_label(round_), content, slice(8 * cells.start, 8 * cells.stop))
+        if stored is None:
+            reason = "this party did not contribute to the round"
+            raise PrivityError(Catalogue.STEP_REFUSED, step=round_.round, reason=reason)
+        return _integers(stored)
 
     def _old_share(self, round_: Round, cells: int) -> np.ndarray:
         """The share that this party has in the running sum; zeros if there is none yet."""
@@ -112,7 +127,7 @@ class ChargedReleases:
         if stored is None or len(stored) != 8 * cells:
             reason = f"this party has no share in the opening {r.previous}"
             raise PrivityError(Catalogue.ROUND_REFUSED, round=round_.round, reason=reason)
-        return np.frombuffer(stored, dtype="<i8").astype(np.int64)
+        return _integers(stored)
 
     def _new_share(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
         """A fresh share; kept if a later opening must take it out again."""
@@ -124,7 +139,7 @@ class ChargedReleases:
         if stored is None:
             share = self._draw(round_, quota, cells, label)
             stored = self.journal.record(key, content, share.astype("<i8").tobytes())
-        return np.frombuffer(stored, dtype="<i8").astype(np.int64)
+        return _integers(stored)
 
     def _draw(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
         """This party's share of the noise on every cell, int64 of shape (cells,), tables in order."""
@@ -184,3 +199,16 @@ class ChargedReleases:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
         self._scores.forget()
         self.journal.erase(f"{run}/")
+
+
+def _vector_label(round_: Round) -> str:
+    return f"{round_.run}/vector/{round_.round}"
+
+
+def _vector_content(round_: Round, quota: int, position: int) -> str:
+    # A share of another quota is another answer: it must not pass for this one.
+    return digest({"round": round_.digest, "quota": quota, "position": position})
+
+
+def _integers(stored: bytes) -> np.ndarray:
+    return np.frombuffer(stored, dtype="<i8").astype(np.int64)

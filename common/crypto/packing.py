@@ -35,6 +35,9 @@ from numpy.typing import NDArray
 WIDEST = 62
 """Widest slot in bits: decoded digits are int64."""
 
+BLOCK_PLAINTEXTS = 256
+"""Plaintexts that are encrypted, sent, combined and opened together: about 200 KB, and half a second of encryption."""
+
 SECURITY_BITS = 80
 """Overflow anywhere in a round has probability below 2**-SECURITY_BITS."""
 
@@ -62,10 +65,32 @@ class Layout:
         if self.slots < 1 or self.slots * self.width > self.modulus_bits - 3:
             raise ValueError("the slots must number at least one and leave 3 bits of the modulus free")
 
+    @classmethod
+    def of(cls, cells: int, width: int, modulus_bits: int) -> Layout:
+        """As many slots to a plaintext as fit."""
+        return cls(cells, width, (modulus_bits - 3) // width, modulus_bits)
+
     @property
     def plaintexts(self) -> int:
         """How many plaintexts carry the cells."""
         return -(-self.cells // self.slots)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of `BLOCK_PLAINTEXTS` plaintexts, the last one shorter, carry the cells."""
+        return -(-self.plaintexts // BLOCK_PLAINTEXTS)
+
+    def cells_of(self, block: int) -> slice:
+        """Which cells are in a block, numbered from 0."""
+        if not 0 <= block < self.blocks:
+            raise ValueError(f"there are {self.blocks} blocks, numbered from 0")
+        each = BLOCK_PLAINTEXTS * self.slots
+        return slice(block * each, min((block + 1) * each, self.cells))
+
+    def block(self, number: int) -> Layout:
+        """The layout of one block by itself."""
+        cells = self.cells_of(number)
+        return Layout(cells.stop - cells.start, self.width, self.slots, self.modulus_bits)
 
 
 def slot_width(rows: int, scale: Fraction, cells: int, parties: int, tolerate: int) -> int:
@@ -101,16 +126,6 @@ def slot_width(rows: int, scale: Fraction, cells: int, parties: int, tolerate: i
     if width > WIDEST:
         raise ValueError(f"the sum would need slots of more than {WIDEST} bits: the noise scale is too large")
     return width
-
-
-def plan_layout(rows: int, scale: Fraction, cells: int, parties: int, tolerate: int, modulus_bits: int) -> Layout:
-    """The layout of a round under a modulus of ``modulus_bits``: as many slots to a plaintext as fit.
-
-    Raises:
-        ValueError: as `slot_width`, or the modulus is too small for one slot.
-    """
-    width = slot_width(rows, scale, cells, parties, tolerate)
-    return Layout(cells, width, (modulus_bits - 3) // width, modulus_bits)
 
 
 def pack(values: NDArray[np.int64], layout: Layout) -> list[int]:

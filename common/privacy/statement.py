@@ -13,22 +13,22 @@ SIMULATION = "simulation: one machine saw all rows"
 
 
 def privacy_statement(
-    *, run: str, parties: dict[str, int], tolerate: int, key_bits: int | None, record: RunRecord, simulation: bool
+    *, run: str, parties: dict[str, int], tolerate: int, protection: str | None, record: RunRecord, simulation: bool
 ) -> dict[str, Any]:
     """The content of ``privacy.json``.
 
     Args:
         parties: public row count of each party.
-        key_bits: bits of the Paillier modulus; None in single-party mode.
+        protection: the cryptography that hides each party's vector, in words; None in single-party mode.
         record: what was charged to whom.
     """
     delta = max(record.delta(name) for name in parties)
     kind = "approximate" if delta else "pure"
-    statements = [_against("public", kind, key_bits, computational=False)]
-    if key_bits:
+    statements = [_against("public", kind, protection, computational=False)]
+    if protection:
         coalition = "1 party" if tolerate == 1 else f"{tolerate} parties"
         inside = ["curator", *(f"party {name}" for name in parties), f"any coalition of up to {coalition}"]
-        statements += [_against(name, kind, key_bits, computational=True) for name in inside]
+        statements += [_against(name, kind, protection, computational=True) for name in inside]
     totals = {name: record.epsilon(name) for name in parties}
     largest = max(totals.values())
     mechanisms = list(dict.fromkeys(cost.mechanism for cost in record.costs))
@@ -64,7 +64,7 @@ def privacy_statement(
         "phases": by_phase,
         "simulation": simulation,
     }
-    statement["in_words"] = _in_words(statement, largest, delta, key_bits)
+    statement["in_words"] = _in_words(statement, largest, delta, protection)
     return statement
 
 
@@ -77,11 +77,11 @@ def _above(delta: Fraction) -> str:
     return text
 
 
-def _against(observer: str, kind: str, key_bits: int | None, *, computational: bool) -> dict[str, Any]:
-    assumption = "the parties draw their noise as agreed" if key_bits else "none"
+def _against(observer: str, kind: str, protection: str | None, *, computational: bool) -> dict[str, Any]:
+    assumption = "the parties draw their noise as agreed" if protection else "none"
     if computational:
         assumption = (
-            f"computational: Paillier with a {key_bits}-bit modulus, HPKE and Ed25519 hold;"
+            f"computational: {protection}, HPKE and Ed25519 hold;"
             " parties and curator follow the protocol; the curator colludes with nobody"
         )
     guarantee = f"{kind}, computational" if computational else kind
@@ -99,7 +99,7 @@ def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
     }
 
 
-def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, key_bits: int | None) -> list[str]:
+def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, protection: str | None) -> list[str]:
     k, t = statement["K"], statement["t"]
     but = f", and {_above(delta)} in probability besides," if delta else ""
     kind = "approximate" if delta else "pure"
@@ -117,18 +117,18 @@ def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, key
             f"Delta is not below one over the number of rows ({rows}): to publish a row drawn at random would be"
             " allowed by as much. The guarantee means little."
         )
-    if key_bits and OWN_MODEL in statement["mechanisms"]:
+    if protection and OWN_MODEL in statement["mechanisms"]:
         words.append(
             f"The same holds against the curator, against each of the {k} parties, and against any {t} of them"
             " together: each party's rows lie under noise that this party alone drew and knows."
         )
-    elif key_bits:
+    elif protection:
         words.append(
             f"The same holds against the curator, against each of the {k} parties, and against any {t} of them"
             f" together, who know their own share of the noise: the shares of any {k - t} parties alone make"
             " up the whole noise that is claimed."
         )
-    if key_bits:
+    if protection:
         words += [
             "Against the curator and the parties the guarantee rests on cryptography that is believed hard to"
             " break today (it is not secure against a quantum computer), on parties and curator keeping to the"

@@ -17,6 +17,7 @@ from common.canonical import b64, canonical_bytes, digest, fraction, positive_fr
 from common.crypto.identity import Identity, sign, verify
 from common.errors import Catalogue, PrivityError
 from common.protocol.manifest import Manifest
+from common.protocol.sum_kind import PAILLIER, Method, SumKind
 
 FORMAT_VERSION = 1
 _ENROLLED_AS = "privity enrolment"
@@ -46,6 +47,7 @@ class RunSpec:
         tolerate: t, how many parties may pool what they know.
         members: names of the parties in their order, K >= 2.
         manifest_digest: the consortium this run belongs to.
+        secure_sum: how sums over the parties are taken.
     """
 
     run: str
@@ -56,6 +58,7 @@ class RunSpec:
     members: tuple[str, ...]
     manifest_digest: str
     delta: Fraction = Fraction(0)
+    secure_sum: SumKind = PAILLIER
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -68,6 +71,7 @@ class RunSpec:
             "tolerate": self.tolerate,
             "members": list(self.members),
             "manifest_digest": self.manifest_digest,
+            "secure_sum": self.secure_sum.content(),
         }
 
     @classmethod
@@ -82,6 +86,7 @@ class RunSpec:
             members=tuple(content["members"]),
             manifest_digest=content["manifest_digest"],
             delta=fraction(content["delta"]),
+            secure_sum=SumKind.from_content(content["secure_sum"]),
         )
         check_run_name(spec.run)
         texts = [spec.algorithm, spec.manifest_digest, *spec.members]
@@ -152,17 +157,21 @@ class Enrolment:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The spec, everybody's enrolment in the order of the members, and the run's Paillier modulus."""
+    """The spec, everybody's enrolment in the order of the members, and the run's Paillier modulus, if it has one."""
 
     spec: RunSpec
     enrolments: tuple[Enrolment, ...]
-    modulus: int
+    modulus: int | None
 
     def check(self, manifest: Manifest) -> None:
         """What each party verifies for itself before it takes part."""
         if tuple(e.party for e in self.enrolments) != self.spec.members or len(set(self.spec.members)) != self.parties:
             raise PrivityError(
                 Catalogue.STEP_REFUSED, step="plan", reason="the enrolments are not exactly the run's members"
+            )
+        if (self.modulus is None) != (self.spec.secure_sum.method is Method.MASKS):
+            raise PrivityError(
+                Catalogue.STEP_REFUSED, step="plan", reason="it must have a modulus exactly if sums are under Paillier"
             )
         for enrolment in self.enrolments:
             enrolment.check(self.spec, manifest)
@@ -183,23 +192,34 @@ class RunPlan:
         """q = K - t: shares of any q parties sum to one whole discrete Laplace variable."""
         return self.parties - self.spec.tolerate
 
+    @property
+    def key_bits(self) -> int | None:
+        """Length of the Paillier modulus, None if there is none."""
+        return None if self.modulus is None else self.modulus.bit_length()
+
+    @property
+    def protection(self) -> str:
+        """The cryptography that hides a party's vector, in words."""
+        return self.spec.secure_sum.in_words(self.key_bits)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "format_version": FORMAT_VERSION,
             "spec": self.spec.to_dict(),
             "enrolments": [e.to_dict() for e in self.enrolments],
-            "modulus": format(self.modulus, "x"),
+            "modulus": None if self.modulus is None else format(self.modulus, "x"),
         }
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> RunPlan:
         """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
-        if not _MODULUS.fullmatch(content["modulus"]):
+        modulus = content["modulus"]
+        if modulus is not None and not _MODULUS.fullmatch(modulus):
             raise ValueError("not a modulus in hexadecimal")
         plan = cls(
             spec=RunSpec.from_dict(content["spec"]),
             enrolments=tuple(Enrolment.from_dict(e) for e in content["enrolments"]),
-            modulus=int(content["modulus"], 16),
+            modulus=None if modulus is None else int(modulus, 16),
         )
         if plan.to_dict() != content:
             raise ValueError("not a run plan of this version")

@@ -15,6 +15,7 @@ from typing import Any
 from common.candidates import Candidates
 from common.canonical import digest
 from common.crypto.sealing import SealedBlob
+from common.protocol.attempt import Attempt
 from common.protocol.plan import RunPlan, RunSpec
 from common.protocol.round import Round
 from common.statistics import AttributeParentPair
@@ -58,11 +59,9 @@ class Begin:
 
 @dataclass(frozen=True)
 class Contribute:
-    """Count the round's tables, add this party's noise share, seal the encryption to the combiner."""
+    """Count the round's tables and add this party's noise share; what comes out is kept until its blocks are asked."""
 
     round: Round
-    attempt: int
-    combiner: str
 
     @property
     def run(self) -> str:
@@ -70,54 +69,65 @@ class Contribute:
 
     @property
     def key(self) -> str:
-        return f"contribute/{self.round.round}/{self.attempt}"
+        return f"contribute/{self.round.round}"
 
     @property
     def cost(self) -> Fraction:
         return self.round.cost
 
     def content(self) -> dict[str, Any]:
-        return {
-            "kind": "contribute",
-            "round": self.round.content(),
-            "attempt": self.attempt,
-            "combiner": self.combiner,
-        }
+        return {"kind": "contribute", "round": self.round.content()}
 
 
 @dataclass(frozen=True)
-class Combine:
-    """Open every member's sealed ciphertexts, multiply, re-randomise, return the product only.
+class SealBlock:
+    """Hide one block of what was contributed, and seal it to the combiner."""
 
-    ``base`` is the running sum: the product of the opening whose noise this round replaces.
-    """
-
-    round: Round
-    attempt: int
-    combiner: str
-    blobs: tuple[tuple[str, SealedBlob], ...]
-    base: tuple[int, ...] = ()
+    run: str
+    attempt: Attempt
+    block: int
 
     cost = FREE
 
     @property
-    def run(self) -> str:
-        return self.round.run
+    def key(self) -> str:
+        return f"seal/{self.attempt.round}/{self.attempt.number}/{self.block}"
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": "seal", "run": self.run, "attempt": self.attempt.content(), "block": self.block}
+
+
+@dataclass(frozen=True)
+class CombineBlock:
+    """As combiner of a node of the tree: open its children's blobs of one block, add them up, send the sum on.
+
+    ``base`` is this block of the running sum, if the round changes one: the sum of the opening before it.
+    """
+
+    run: str
+    attempt: Attempt
+    block: int
+    node: int
+    blobs: tuple[tuple[str, SealedBlob], ...]
+    base: bytes = b""
+
+    cost = FREE
 
     @property
     def key(self) -> str:
-        return f"combine/{self.round.round}/{self.attempt}"
+        return f"combine/{self.attempt.round}/{self.attempt.number}/{self.block}/{self.node}"
 
     def content(self) -> dict[str, Any]:
         return {
             "kind": "combine",
-            "round": self.round.content(),
-            "attempt": self.attempt,
-            "combiner": self.combiner,
+            "run": self.run,
+            "attempt": self.attempt.content(),
+            "block": self.block,
+            "node": self.node,
             "blobs": [
                 [sender, hashlib.sha256(blob.signature + blob.ciphertext).hexdigest()] for sender, blob in self.blobs
             ],
-            "base": [format(c, "x") for c in self.base],
+            "base": hashlib.sha256(self.base).hexdigest(),
         }
 
 
@@ -205,7 +215,7 @@ class Close:
         return {"kind": "close", "run": self.run, "state": self.state}
 
 
-Step = Enrol | Begin | Contribute | Combine | Select | Learn | Close
+Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Select | Learn | Close
 
 
 def step_digest(step: Step) -> str:
@@ -213,17 +223,17 @@ def step_digest(step: Step) -> str:
 
 
 @dataclass(frozen=True)
-class Contribution:
-    """Reply to Contribute: sealed to the combiner, unreadable for the curator that relays it."""
+class Sealed:
+    """Reply to SealBlock and, below the root, to CombineBlock: unreadable for the curator that relays it."""
 
     blob: SealedBlob
 
 
 @dataclass(frozen=True)
-class Product:
-    """Reply to Combine: the re-randomised product ciphertexts, which hold the noisy sum only."""
+class Sum:
+    """Reply to CombineBlock at the root: the block summed over all members, with fresh randomness, for the curator."""
 
-    ciphertexts: tuple[int, ...]
+    payload: bytes
 
 
 @dataclass(frozen=True)
@@ -249,7 +259,7 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class Done:
-    """Reply to Begin and Close."""
+    """Reply to Begin, Contribute and Close."""
 
 
 @dataclass(frozen=True)
@@ -261,4 +271,4 @@ class Refusal:
     remedy: str
 
 
-Reply = Enrolled | Done | Contribution | Product | Choice | Learned | Refusal
+Reply = Enrolled | Done | Sealed | Sum | Choice | Learned | Refusal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -12,6 +12,7 @@ from common.crypto.sealing import SealedBlob
 from common.privacy.composition import Accounting
 from common.protocol import round as rounds
 from common.protocol import steps
+from common.protocol.attempt import Attempt
 from common.protocol.plan import Enrolment, RunPlan, RunSpec, check_run_name
 from common.statistics import Marginal
 from common.wire.candidates import decode_candidates, encode_candidates
@@ -40,18 +41,17 @@ def encode_step(step: steps.Step) -> bytes:
         case steps.Begin():
             message.begin.plan = canonical_bytes(step.plan.to_dict())
         case steps.Contribute():
-            message.contribute.CopyFrom(
-                pb.Contribute(round=_round(step.round), attempt=step.attempt, combiner=step.combiner)
-            )
-        case steps.Combine():
-            blobs = [_blob(sender, blob) for sender, blob in step.blobs]
-            message.combine.CopyFrom(
-                pb.Combine(
-                    round=_round(step.round),
-                    attempt=step.attempt,
-                    combiner=step.combiner,
-                    blobs=blobs,
-                    base=_numbers(step.base),
+            message.contribute.round.CopyFrom(_round(step.round))
+        case steps.SealBlock():
+            message.seal_block.CopyFrom(pb.SealBlock(attempt=_attempt(step.attempt), block=step.block))
+        case steps.CombineBlock():
+            message.combine_block.CopyFrom(
+                pb.CombineBlock(
+                    attempt=_attempt(step.attempt),
+                    block=step.block,
+                    node=step.node,
+                    blobs=[_blob(sender, blob) for sender, blob in step.blobs],
+                    base=step.base,
                 )
             )
         case steps.Select():
@@ -90,12 +90,14 @@ def decode_step(data: bytes) -> steps.Step:
             case "begin":
                 step = steps.Begin(RunPlan.from_dict(parse(message.begin.plan)))
             case "contribute":
-                body = message.contribute
-                step = steps.Contribute(_to_round(message.run, body.round), body.attempt, body.combiner)
-            case "combine":
-                c = message.combine
+                step = steps.Contribute(_to_round(message.run, message.contribute.round))
+            case "seal_block":
+                b = message.seal_block
+                step = steps.SealBlock(message.run, _to_attempt(b.attempt), b.block)
+            case "combine_block":
+                c = message.combine_block
                 blobs = tuple((b.sender, SealedBlob(b.ciphertext, b.signature)) for b in c.blobs)
-                step = steps.Combine(_to_round(message.run, c.round), c.attempt, c.combiner, blobs, _to_numbers(c.base))
+                step = steps.CombineBlock(message.run, _to_attempt(c.attempt), c.block, c.node, blobs, c.base)
             case "select":
                 s = message.select
                 pairs = decode_candidates(s.candidates)
@@ -122,10 +124,10 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
             message.enrolled.enrolment = canonical_bytes(reply.enrolment)
         case steps.Done():
             message.done.SetInParent()
-        case steps.Contribution():
-            message.contribution.CopyFrom(_blob("", reply.blob))
-        case steps.Product():
-            message.product.CopyFrom(pb.Product(ciphertexts=_numbers(reply.ciphertexts)))
+        case steps.Sealed():
+            message.sealed.CopyFrom(_blob("", reply.blob))
+        case steps.Sum():
+            message.sum.CopyFrom(pb.Sum(payload=reply.payload))
         case steps.Choice():
             message.choice.CopyFrom(pb.Choice(index=reply.index))
         case steps.Learned():
@@ -145,11 +147,11 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
                 reply = steps.Enrolled(Enrolment.from_dict(parse(message.enrolled.enrolment)).to_dict())
             case "done":
                 reply = steps.Done()
-            case "contribution":
-                blob = message.contribution
-                reply = steps.Contribution(SealedBlob(blob.ciphertext, blob.signature))
-            case "product":
-                reply = steps.Product(_to_numbers(message.product.ciphertexts))
+            case "sealed":
+                blob = message.sealed
+                reply = steps.Sealed(SealedBlob(blob.ciphertext, blob.signature))
+            case "sum":
+                reply = steps.Sum(message.sum.payload)
             case "choice":
                 reply = steps.Choice(message.choice.index)
             case "learned":
@@ -171,12 +173,12 @@ def _document(data: bytes) -> dict[str, Any]:
     return document
 
 
-def _numbers(numbers: Iterable[int]) -> list[bytes]:
-    return [c.to_bytes((c.bit_length() + 7) // 8 or 1, "big") for c in numbers]
+def _attempt(attempt: Attempt) -> pb.Attempt:
+    return pb.Attempt(round=attempt.round, digest=attempt.digest, number=attempt.number, combiners=attempt.combiners)
 
 
-def _to_numbers(texts: Iterable[bytes]) -> tuple[int, ...]:
-    return tuple(int.from_bytes(c, "big") for c in texts)
+def _to_attempt(message: pb.Attempt) -> Attempt:
+    return Attempt(message.round, message.digest, message.number, tuple(message.combiners))
 
 
 def _round(round_: rounds.Round) -> pb.Round:

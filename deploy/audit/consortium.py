@@ -13,16 +13,37 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from common.algorithms import ALGORITHMS
 from common.crypto import paillier
 from common.crypto.identity import Identity
+from common.crypto.residues import Exponents
+from common.crypto.sealing import SealedBlob
 from common.journal import Journal
 from common.privacy.ledger import Allowance, Ledger
+from common.protocol.attempt import Attempt
+from common.protocol.combiner_tree import combiners_needed
 from common.protocol.manifest import Manifest
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.round import Round
-from common.protocol.secure_sum import RoundContext
-from common.protocol.steps import Begin, Enrol, Enrolled, Refusal, Reply, Step
+from common.protocol.round_context import RoundContext
+from common.protocol.secure_sum import Blobs, open_block
+from common.protocol.steps import (
+    Begin,
+    CombineBlock,
+    Contribute,
+    Done,
+    Enrol,
+    Enrolled,
+    Refusal,
+    Reply,
+    SealBlock,
+    Sealed,
+    Step,
+    Sum,
+)
+from common.protocol.sum_kind import Method
 from common.schema import Schema, parse_schema
 from common.table import CodedTable
 from common.wire.codec import decode_reply, decode_step, encode_step
@@ -154,7 +175,7 @@ class Consortium:
             reply = self.tell(member, Enrol(spec))
             assert isinstance(reply, Enrolled), reply
             enrolments.append(Enrolment.from_dict(reply.enrolment))
-        plan = RunPlan(spec, tuple(enrolments), self.public.n)
+        plan = RunPlan(spec, tuple(enrolments), None if spec.secure_sum.method is Method.MASKS else self.public.n)
         for member in spec.members:
             reply = self.tell(member, Begin(plan))
             assert not isinstance(reply, Refusal), reply
@@ -163,8 +184,36 @@ class Consortium:
     def session(self, plan: RunPlan) -> NetworkSession:
         return NetworkSession(plan, self.manifest, self.schema, self.secret, self.journal, self.ask, Meter())
 
-    def context(self, plan: RunPlan, round_: Round, combiner: str, attempt: int = 1) -> RoundContext:
-        return RoundContext(plan, self.manifest, round_, attempt, combiner, self.schema)
+    def context(self, plan: RunPlan, round_: Round) -> RoundContext:
+        return RoundContext(plan, self.manifest, round_, self.schema)
+
+    def attempt(self, round_: Round, number: int = 1, first: int = 0) -> Attempt:
+        """An attempt whose combiners are the members from the first-th on."""
+        names = list(self.parties)
+        turns = names[first:] + names[:first]
+        return Attempt(round_.round, round_.digest, number, tuple(turns[: combiners_needed(len(names))]))
+
+    def seal(self, round_: Round, attempt: Attempt, block: int = 0) -> list[tuple[str, SealedBlob]]:
+        """Each member's blob of a block, contributed to first; any refusal is an AssertionError."""
+        blobs = []
+        for name in self.parties:
+            done = self.tell(name, Contribute(round_))
+            assert isinstance(done, Done), done
+            reply = self.tell(name, SealBlock(round_.run, attempt, block))
+            assert isinstance(reply, Sealed), reply
+            blobs.append((name, reply.blob))
+        return blobs
+
+    def combine(self, round_: Round, attempt: Attempt, blobs: Blobs, base: bytes = b"", block: int = 0) -> Reply:
+        """What the one combiner of a small consortium makes of these blobs."""
+        (combiner,) = attempt.combiners
+        return self.tell(combiner, CombineBlock(round_.run, attempt, block, 0, tuple(blobs), base))
+
+    def open(self, plan: RunPlan, round_: Round, attempt: Attempt, base: bytes = b"") -> np.ndarray:
+        """The first block of an attempt, as a curator opens it that asks for it."""
+        reply = self.combine(round_, attempt, self.seal(round_, attempt), base)
+        assert isinstance(reply, Sum), reply
+        return open_block(reply.payload, self.context(plan, round_), 0, self.secret)
 
 
 def generous_policy(minimum_key_bits: int) -> Policy:
@@ -179,4 +228,6 @@ def generous_policy(minimum_key_bits: int) -> Policy:
         minimum_parties=2,
         minimum_tolerate=1,
         minimum_key_bits=minimum_key_bits,
+        secure_sums=tuple(method.value for method in Method),
+        exponents=tuple(kind.value for kind in Exponents),
     )

@@ -20,8 +20,6 @@ from common.privacy.cost import noise_scale
 from common.protocol.openings import OpeningSeries, schedule_weights
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
-from common.protocol.secure_sum import open_sum
-from common.protocol.steps import Combine, Contribute, Contribution, Product
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
 from curator.session import NetworkSession
@@ -140,19 +138,6 @@ def _evidence(left: np.ndarray, setting: Setting, group: Sequence[str], epsilon:
     return statistics(left, zero, one, noise_scale(1, epsilon), shape_of(setting, group))
 
 
-def _attempt(consortium: Consortium, plan: RunPlan, round_: Round, attempt: int, combiner: str) -> np.ndarray:
-    """Open one attempt at a round, as a curator does that asks for it."""
-    step = Contribute(round_, attempt, combiner)
-    blobs = []
-    for name in plan.spec.members:
-        reply = consortium.tell(name, step)
-        assert isinstance(reply, Contribution), reply
-        blobs.append((name, reply.blob))
-    product = consortium.tell(combiner, Combine(round_, attempt, combiner, tuple(blobs)))
-    assert isinstance(product, Product), product
-    return open_sum(product.ciphertexts, consortium.context(plan, round_, combiner, attempt), consortium.secret)
-
-
 def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
     """A round that is tried twice, under two combiners, by a curator that opens both products.
 
@@ -168,9 +153,7 @@ def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting.tolerate)
             round_ = Round(plan.spec.run, "audit", "1", marginals, ATTRIBUTES * epsilon)
-            opened = [
-                _attempt(consortium, plan, round_, attempt, name_of(attempt % setting.parties)) for attempt in (1, 2)
-            ]
+            opened = [consortium.open(plan, round_, consortium.attempt(round_, n, n % setting.parties)) for n in (1, 2)]
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
                 first, second = (

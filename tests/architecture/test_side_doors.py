@@ -41,7 +41,7 @@ LOGGED = {
 }
 
 # Every field of every message. "public": declared or agreed, or follows from what is; "release": an outcome
-# of a charged mechanism; "sealed": unreadable for the curator; "masked sum": ciphertexts of a whole round.
+# of a charged mechanism; "sealed": unreadable for the curator; "masked sum": a block of a round, over all parties.
 CLASSES = {
     "Chunk.data": "carries another message",
     "NextStepRequest.wait_seconds": "public",
@@ -52,11 +52,13 @@ CLASSES = {
     "Accounting.*": "public",
     "Attributes.index": "public",
     "Contribute.*": "public",
-    "Combine.round": "public",
-    "Combine.attempt": "public",
-    "Combine.combiner": "public",
-    "Combine.blobs": "sealed",
-    "Combine.base": "masked sum",
+    "Attempt.*": "public",
+    "SealBlock.*": "public",
+    "CombineBlock.attempt": "public",
+    "CombineBlock.block": "public",
+    "CombineBlock.node": "public",
+    "CombineBlock.blobs": "sealed",
+    "CombineBlock.base": "masked sum",
     "Replacement.*": "public",
     "Blob.sender": "public",
     "Blob.ciphertext": "sealed",
@@ -68,7 +70,7 @@ CLASSES = {
     "Close.state": "public",
     "Reply.*": "public",
     "Enrolled.enrolment": "public",
-    "Product.ciphertexts": "masked sum",
+    "Sum.payload": "masked sum",
     "Choice.index": "release",
     "Refusal.*": "public",
     "SubmitRequest.*": "public",
@@ -177,8 +179,8 @@ def traces_of(tables: dict[str, CodedTable], folder: Path) -> dict[str, object]:
         plan = consortium.begin(consortium.spec(run="run-2", epsilon=Fraction(2)))
         refused = []
         for step in (
-            Contribute(Round("run-2", "p", "r", ((0, 99),), Fraction(1)), 1, "party-1"),
-            Contribute(Round("run-2", "p", "r", ((0, 1),), Fraction(5)), 1, "party-1"),
+            Contribute(Round("run-2", "p", "r", ((0, 99),), Fraction(1))),
+            Contribute(Round("run-2", "p", "r", ((0, 1),), Fraction(5))),
             Select("run-2", "p", "d", (AttributeParentPair(0, ()),), Fraction(1)),
             Enrol(consortium.spec(run="run-3", algorithm="magic")),
         ):

@@ -19,6 +19,7 @@ from common.privacy.entropy import SeededEntropy
 from common.privacy.ledger import Ledger
 from common.privacy.noise import noise_share
 from common.privacy.scores import SCORES
+from common.protocol.limits import count_cells
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
 from deploy.audit.auditor import Finding, audit
@@ -26,6 +27,7 @@ from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_s
 from deploy.audit.protocols import Setting, network_selection, one_round, repeated_round, two_rounds
 from deploy.audit.runs import whole_run
 from deploy.audit.subject import Subject, seeded_source
+from party.handlers import noisy_counts
 from party.releases import ChargedReleases
 
 ONE = Fraction(1)
@@ -67,16 +69,16 @@ def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
 def acting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The party whose vector is being made, as the last element."""
     stack = [""]
-    noisy_vector = ChargedReleases.noisy_vector
+    keep_vector = ChargedReleases.keep_vector
 
     def noting(self: ChargedReleases, *arguments, **options):
         stack.append(self.party)
         try:
-            return noisy_vector(self, *arguments, **options)
+            return keep_vector(self, *arguments, **options)
         finally:
             stack.pop()
 
-    monkeypatch.setattr(ChargedReleases, "noisy_vector", noting)
+    monkeypatch.setattr(ChargedReleases, "keep_vector", noting)
     return stack
 
 
@@ -118,18 +120,18 @@ def test_a_share_that_is_used_for_two_rounds(acting, monkeypatch) -> None:
 
 def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
     """Two independent noises on the same counts, for one charge."""
-    answer_once = ChargedReleases._answer_once
+    vector_part = ChargedReleases.vector_part
     drawn = count()
 
-    def answer_anew(self, label, content, charge, allowance, answer):
+    def part_anew(self, round_, quota, position, cells):
         if self.party != "party-1":
-            return answer_once(self, label, content, charge, allowance, answer)
-        self.ledger.charge(charge, allowance, self.party)
-        number = next(drawn)
-        self._entropy = lambda _label: SeededEntropy(b"anew", str(number))
-        return answer()
+            return vector_part(self, round_, quota, position, cells)
+        entropy = SeededEntropy(b"anew", str(next(drawn)))
+        size = count_cells(round_.tables, self.schema.derived.domain)
+        share = round_.law(1).share(quota, size, entropy)
+        return noisy_counts(round_.tables, self._table, share)[cells]
 
-    monkeypatch.setattr(ChargedReleases, "_answer_once", answer_anew)
+    monkeypatch.setattr(ChargedReleases, "vector_part", part_anew)
     assert "party-2" in broken(replace(REPEATED, runs=4_500))
 
 

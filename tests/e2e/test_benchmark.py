@@ -21,12 +21,35 @@ def test_a_round_is_measured_and_its_sum_checked(tmp_path: Path) -> None:
     assert 2 * found["slot_bits"] / 8 < found["bytes_per_cell"] < 2.5 * found["slot_bits"] / 8
     assert found["speedup_over_phe"] == pytest.approx(found["cells_per_second"] / found["phe_cells_per_second"])
     assert "speedup over phe" in done.stdout
+    # Of two parties one combines: it gets both blobs and sends its own and the sum.
+    assert 3.9 * found["bytes_per_cell"] < found["bytes_per_cell_of_worst_party"] < 4.1 * found["bytes_per_cell"]
+
+
+def test_a_round_under_masks_of_more_parties_than_one_combiner_serves(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    options = ("--cells", "150000", "--parties", "9", "--secure-sum", "masks", "--json", file)
+    done = privity("benchmark", "secure-sum", *options)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(file.read_text())
+    assert (found["secure_sum"], found["key_bits"], found["exponents"]) == ("masks", None, None)
+    assert found["blocks"] == 3
+    assert 8 < found["bytes_per_cell"] < 8.1
+    # Five blobs at most come in, its own block and its sum go out.
+    assert found["bytes_per_cell_of_worst_party"] < 7 * 8.1
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--cells", "0"), ("--parties", "1"), ("--key-bits", "1024"), ("--cells", "100000000")]
+    ("option", "value", "more"),
+    [
+        ("--cells", "0", ()),
+        ("--parties", "1", ()),
+        ("--key-bits", "1024", ()),
+        ("--cells", "100000000", ()),
+        ("--key-bits", "3072", ("--secure-sum", "masks")),
+        ("--exponents", "short", ("--secure-sum", "masks")),
+    ],
 )
-def test_what_cannot_be_measured_is_refused(option: str, value: str) -> None:
-    done = privity("benchmark", "secure-sum", option, value)
+def test_what_cannot_be_measured_is_refused(option: str, value: str, more: tuple[str, ...]) -> None:
+    done = privity("benchmark", "secure-sum", option, value, *more)
     assert done.returncode == 1
     assert f"[bad-option]: {option[2:]}" in done.stderr

@@ -44,6 +44,22 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def test_masks_take_the_sums_where_they_are_asked_for(tmp_path: Path) -> None:
+    table, schema = write_people(tmp_path, ROWS)
+    out = tmp_path / "release"
+    base = ["simulate", "--data", table, "--schema", schema, "--out", out, "--epsilon", "2.5", "--secure-sum", "masks"]
+    done = privity(*(str(part) for part in base))
+    assert done.returncode == 0, done.stderr
+    run = json.loads((out / "run.json").read_text())
+    require(run, "run", "run")
+    assert run["secure_sum"] == {"method": "masks", "exponents": None}
+    assert run["key_bits"] is None
+    assert sum(run["ciphertexts"].values()) == 0
+    statement = json.loads((out / "privacy.json").read_text())
+    assert "pairwise masks" in statement["observers"][1]["assumption"]
+    assert "Paillier" not in json.dumps(statement)
+
+
 def test_the_release_has_every_file_in_its_format(release: Path) -> None:
     assert sorted(path.name for path in release.iterdir()) == sorted(RELEASE_FILES)
     for name in ("model", "marginals", "privacy", "run"):

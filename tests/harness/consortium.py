@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from common.algorithms import ALGORITHMS
+from common.crypto.residues import Exponents
 from common.privacy.entropy import SeededEntropy
 from common.protocol.steps import Reply, Step
+from common.protocol.sum_kind import Method
 from common.schema import Schema
 from common.table import CodedTable
 from common.wire.codec import encode_step
@@ -62,8 +64,8 @@ def make_table(schema: Schema, rows: int, seed: int) -> CodedTable:
     columns: list[np.ndarray] = []
     for size in schema.domain:
         fresh = generator.integers(0, size, rows)
-        copied = columns[-1] % size if columns else fresh
-        columns.append(np.where(generator.random(rows) < 0.7, copied, fresh).astype(np.uint8))
+        copied = columns[-1].astype(np.int64) % size if columns else fresh
+        columns.append(np.where(generator.random(rows) < 0.7, copied, fresh).astype(np.min_scalar_type(size - 1)))
     return CodedTable(schema, tuple(columns))
 
 
@@ -84,6 +86,8 @@ def open_policy(**changes: Any) -> Policy:
         "minimum_parties": 2,
         "minimum_tolerate": 1,
         "minimum_key_bits": KEY_BITS,
+        "secure_sums": tuple(method.value for method in Method),
+        "exponents": tuple(kind.value for kind in Exponents),
     }
     return Policy(**{**values, **changes})
 
@@ -117,6 +121,7 @@ class TestConsortium(Consortium):
         key_bits: int = KEY_BITS,
     ) -> None:
         self.recorder = Recorder()
+        self.told: list[tuple[str, Step]] = []
         self.tamper: Callable[[str, Step], Step] = lambda _party, step: step
         super().__init__(
             tables,
@@ -135,6 +140,7 @@ class TestConsortium(Consortium):
     def tell(self, party: str, step: Step) -> Reply:
         """As the curator's side does, with everything recorded; a refusal comes back as a reply."""
         step = self.tamper(party, step)
+        self.told.append((party, step))
         message = encode_step(step)
         self.recorder.sent.append((party, message))
         answer = self.deliver(party, message)

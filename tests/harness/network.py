@@ -11,6 +11,7 @@ import grpc.aio
 from common.crypto.certificates import Role, issue, make_authority
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Enrol, Enrolled
+from common.protocol.sum_kind import Method
 from curator.meter import Meter
 from curator.server import CuratorConfig, CuratorServer
 from curator.session import NetworkSession
@@ -111,7 +112,8 @@ class NetworkConsortium:
             return Enrolment.from_dict(reply.enrolment)
 
         enrolments = await asyncio.gather(*(enrol(member) for member in spec.members))
-        plan = RunPlan(spec, tuple(enrolments), self.consortium.public.n)
+        modulus = None if spec.secure_sum.method is Method.MASKS else self.consortium.public.n
+        plan = RunPlan(spec, tuple(enrolments), modulus)
         await asyncio.gather(*(self.server.desk.ask(m, Begin(plan), "enrolment") for m in spec.members))
         return plan
 

@@ -17,7 +17,7 @@ from common.privacy.noise_law import GAUSSIAN
 from common.privacy.record import Cost, RunRecord
 from common.privacy.statement import privacy_statement
 from common.protocol.round import Replacement, Round
-from common.protocol.steps import Contribute, Contribution, Enrol, Learn, Refusal
+from common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
 from tests.harness.consortium import make_consortium, open_policy
 
 ONE = Fraction(1)
@@ -108,12 +108,12 @@ def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charg
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
     fair = {"epsilon": ONE, "weights": (), "accounting": None, "replacement": None}
     round_ = Round(plan.spec.run, "test", "1", TABLES, **{**fair, **change})
-    reply = consortium.tell("party-2", Contribute(round_, 1, "party-1"))
+    reply = consortium.tell("party-2", Contribute(round_))
     assert isinstance(reply, Refusal)
     assert said in reply.message
     assert consortium.parties["party-2"].ledger.spent() == 0
     honest = Round(plan.spec.run, "test", "2", TABLES, ONE, None, (2, 2, 1), calibrate("zcdp", (2, 2, 1), ONE, DELTA))
-    assert isinstance(consortium.tell("party-2", Contribute(honest, 1, "party-1")), Contribution)
+    assert consortium.tell("party-2", Contribute(honest)) == Done()
     assert consortium.parties["party-2"].ledger.spent_delta() == DELTA
 
 
@@ -157,7 +157,7 @@ def test_a_delta_that_means_little_is_told() -> None:
     record.add_cost(Cost("p", "m", ONE, ("a",), Fraction(1, 1000)))
     for rows, told in ((999, False), (1000, True)):
         words = privacy_statement(
-            run="r", parties={"a": rows}, tolerate=0, key_bits=None, record=record, simulation=False
+            run="r", parties={"a": rows}, tolerate=0, protection=None, record=record, simulation=False
         )["in_words"]
         assert any("means little" in sentence for sentence in words) == told
         assert "m e^((m-1) epsilon) times the delta" in words[1]

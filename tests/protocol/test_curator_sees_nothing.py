@@ -15,8 +15,8 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from common.canonical import parse
 from common.crypto import paillier
+from common.crypto.masks import PairwiseMasks
 from common.protocol import secure_sum
 from common.protocol.plan import RunPlan
 from tests.harness.consortium import KEY_BITS, make_consortium
@@ -48,12 +48,12 @@ class Plaintexts:
         self.products: list[list[int]] = []
         encrypt, rerandomise = paillier.encrypt, paillier.rerandomise
 
-        def noting_encrypt(public, values):
+        def noting_encrypt(public, values, residues):
             self.masked.append(list(values))
-            return encrypt(public, values)
+            return encrypt(public, values, residues)
 
-        def noting_rerandomise(public, ciphertexts):
-            product = rerandomise(public, ciphertexts)
+        def noting_rerandomise(public, ciphertexts, residues):
+            product = rerandomise(public, ciphertexts, residues)
             self.products.append(product)
             return product
 
@@ -134,7 +134,7 @@ def test_without_sealing_and_masks_one_partys_counts_come_out(tmp_path, monkeypa
     monkeypatch.setattr(
         secure_sum.sealing, "seal", lambda payload, *_rest: secure_sum.sealing.SealedBlob(payload, bytes(64))
     )
-    monkeypatch.setattr(secure_sum.masks, "zero_sum_masks", lambda _k, _o, _m, count, _n: [0] * count)
+    monkeypatch.setattr(PairwiseMasks, "residues", lambda _self, _modulus, count: [0] * count)
     of_parties, _, _ = run_attack(tmp_path, monkeypatch)
     assert len(of_parties) >= 2
 
@@ -145,9 +145,9 @@ def test_the_journal_of_the_curator_holds_products_only(tmp_path) -> None:
     plan = consortium.begin()
     asyncio.run(consortium.session(plan).measure("test", [(0, 1)], Fraction(1)))
     kinds = {key.split("/")[1] for key in consortium.journal.keys("run-1/")}
-    assert kinds == {"product", "opened"}
-    (key,) = consortium.journal.keys("run-1/product/")
+    assert kinds == {"sum", "opened"}
+    (key,) = consortium.journal.keys("run-1/sum/")
     (digest,) = consortium.journal._db.execute("SELECT digest FROM entries WHERE key = ?", (key,)).fetchone()
     stored = consortium.journal.recall(key, digest)
     assert stored is not None
-    assert len(parse(stored)) == 1
+    assert len(stored) == consortium.public.ciphertext_bytes

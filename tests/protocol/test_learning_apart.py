@@ -41,11 +41,11 @@ def test_rows_are_shown_in_sums_or_alone_but_never_both():
     round_ = Round("run-1", "sum", "1-sum", ((0, 1),), Fraction(1, 4))
     consortium, _ = begun()
     assert isinstance(consortium.tell("party-1", step(Fraction(1, 4))), Learned)
-    refused = consortium.tell("party-1", Contribute(round_, 1, "party-2"))
+    refused = consortium.tell("party-1", Contribute(round_))
     assert isinstance(refused, Refusal)
     assert "another way" in refused.message
     other, _ = begun()
-    assert not isinstance(other.tell("party-1", Contribute(round_, 1, "party-2")), Refusal)
+    assert not isinstance(other.tell("party-1", Contribute(round_)), Refusal)
     refused = other.tell("party-1", step(Fraction(1, 4)))
     assert isinstance(refused, Refusal)
     assert {p.ledger.spent() for n, p in other.parties.items() if n == "party-1"} == {Fraction(1, 4)}

@@ -11,6 +11,7 @@ import grpc.aio
 import pytest
 
 from common.errors import PrivityError
+from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from common.wire.codec import CHUNK_BYTES
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
@@ -20,30 +21,32 @@ from tests.harness.network import HOST, NetworkConsortium
 NO_NOISE = Fraction(600)
 
 
-def test_a_round_whose_messages_need_several_chunks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
+def test_a_round_of_several_blocks_and_chunks(tmp_path: Path, kind: SumKind) -> None:
+    sizes: list[int] = []
+
+    class Sizes(grpc.aio.ServerInterceptor):
+        async def intercept_service(self, continuation, details):
+            handler = await continuation(details)
+            inner = handler.request_deserializer
+
+            def measure(data: bytes):
+                sizes.append(len(data))
+                return inner(data)
+
+            return handler._replace(request_deserializer=measure)
+
     async def scenario() -> tuple[int, int]:
-        consortium = make_consortium(2, domain=(200, 250), rows=50, key_bits=512)
-        sizes: list[int] = []
-
-        class Sizes(grpc.aio.ServerInterceptor):
-            async def intercept_service(self, continuation, details):
-                handler = await continuation(details)
-                inner = handler.request_deserializer
-
-                def measure(data: bytes):
-                    sizes.append(len(data))
-                    return inner(data)
-
-                return handler._replace(request_deserializer=measure)
-
+        consortium = make_consortium(3, domain=(300, 300), rows=50)
         async with NetworkConsortium(tmp_path, consortium, interceptors=(Sizes(),)) as network:
-            plan = await network.begin(consortium.spec(epsilon=NO_NOISE))
+            plan = await network.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
             (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
-        return int(table.counts.sum()), max(sizes)
+        return int(table.counts.sum()), len(consortium.journal.keys("run-1/sum/"))
 
-    total, largest = asyncio.run(scenario())
-    assert total == 100
-    assert largest <= CHUNK_BYTES + 64
+    total, blocks = asyncio.run(scenario())
+    assert total == 150
+    assert blocks > 1
+    assert max(sizes) <= CHUNK_BYTES + 64
 
 
 def test_a_party_that_comes_back_is_given_its_step_again(tmp_path: Path) -> None:

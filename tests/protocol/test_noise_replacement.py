@@ -12,12 +12,12 @@ import pytest
 from scipy import stats
 
 from common.counting import contingency_tables
-from common.crypto import paillier
 from common.errors import PrivityError
 from common.protocol.openings import schedule_weights
 from common.protocol.round import Replacement, Round
-from common.protocol.secure_sum import open_sum
-from common.protocol.steps import Combine, Contribute, Contribution, Product, Refusal
+from common.protocol.secure_sum import open_block
+from common.protocol.steps import Contribute, Done, Refusal, Sealed, Sum
+from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from tests.harness.consortium import TestConsortium, make_consortium
 
 TABLES = ((0, 1), (1, 2))
@@ -34,9 +34,9 @@ def true_counts(consortium: TestConsortium, parties: int, tables=TABLES) -> np.n
     )
 
 
-def open_all(consortium: TestConsortium, epsilon: Fraction, weights, run: str = "run-1", tables=TABLES):
+def open_all(consortium: TestConsortium, epsilon: Fraction, weights, tables=TABLES, kind: SumKind = PAILLIER):
     """Every opening of a series: (coverage rows, all counts in one vector, variance)."""
-    plan = consortium.begin(consortium.spec(run=run, epsilon=epsilon))
+    plan = consortium.begin(consortium.spec(epsilon=epsilon, secure_sum=kind))
 
     async def whole():
         series = consortium.session(plan).openings("update", tables, epsilon, weights)
@@ -49,11 +49,12 @@ def open_all(consortium: TestConsortium, epsilon: Fraction, weights, run: str = 
 
 
 @pytest.mark.parametrize("parties", [2, 3, 4])
+@pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 @pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded"])
-def test_each_opening_is_the_sum_of_the_rows_so_far(parties: int, schedule: str) -> None:
+def test_each_opening_is_the_sum_of_the_rows_so_far(parties: int, schedule: str, kind: SumKind) -> None:
     consortium = make_consortium(parties, domain=DOMAIN, rows=40)
     weights = schedule_weights(schedule, parties)
-    opened = open_all(consortium, NO_NOISE, weights)
+    opened = open_all(consortium, NO_NOISE, weights, kind=kind)
     covered = [k for k, weight in enumerate(weights, start=1) if weight]
     assert len(opened) == len(covered)
     for k, (rows, counts, _) in zip(covered, opened, strict=True):
@@ -96,20 +97,19 @@ def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_openin
     from common.wire.codec import decode_reply
 
     replies = [decode_reply(message)[2] for _, message in consortium.recorder.received[before:]]
-    assert sum(isinstance(r, Contribution) for r in replies) == parties * parties
-    products = [r for r in replies if isinstance(r, Product)]
-    assert len(products) == parties
-    assert len(replies) == parties * parties + parties
+    sealed = [r.blob.ciphertext for r in replies if isinstance(r, Sealed)]
+    assert len(sealed) == parties * parties
+    sums = [r for r in replies if isinstance(r, Sum)]
+    assert len(sums) == parties
+    assert sum(r == Done() for r in replies) == parties * parties
+    assert len(replies) == 2 * parties * parties + parties
     # All that the run's key opens in it are the opened sums, in their order.
-    key = consortium.secret
-    for k, (product, counts) in enumerate(zip(products, opened, strict=True), start=1):
+    for k, (product, counts) in enumerate(zip(sums, opened, strict=True), start=1):
         replacement = Replacement(k, "x" if k > 1 else None, k - 1, Fraction(1, parties), k == parties)
         round_ = Round("run-1", "update", "y", TABLES, Fraction(1, parties), replacement)
-        context = consortium.context(plan, round_, "party-1")
-        np.testing.assert_array_equal(open_sum(product.ciphertexts, context, key), counts)
-    sealed = [r.blob.ciphertext for r in replies if isinstance(r, Contribution)]
+        context = consortium.context(plan, round_)
+        np.testing.assert_array_equal(open_block(product.payload, context, 0, consortium.secret), counts)
     assert len(set(sealed)) == len(sealed)
-    assert len(products[0].ciphertexts) == len(paillier.decrypt(key, list(products[0].ciphertexts)))
 
 
 def noises(parties: int, weights, epsilon: Fraction, seeds: int) -> list[np.ndarray]:
@@ -148,12 +148,6 @@ def series_of(plan, weights, name: str = "s") -> list[Round]:
     return OpeningSeries(plan.spec.run, "update", name, TABLES, Fraction(1), weights, unused).rounds
 
 
-def contribute_all(consortium: TestConsortium, round_: Round, combiner: str = "party-1", attempt: int = 1):
-    replies = {name: consortium.tell(name, Contribute(round_, attempt, combiner)) for name in consortium.parties}
-    assert all(isinstance(reply, Contribution) for reply in replies.values()), replies
-    return tuple((name, reply.blob) for name, reply in replies.items())
-
-
 class TestLies:
     """What a curator may not make of a running sum."""
 
@@ -161,17 +155,17 @@ class TestLies:
         self.consortium = make_consortium(3, domain=DOMAIN)
         self.plan = self.consortium.begin(self.consortium.spec(epsilon=Fraction(9)))
         self.rounds = series_of(self.plan, schedule_weights("uniform", 3))
-        blobs = contribute_all(self.consortium, self.rounds[0])
-        reply = self.consortium.tell("party-1", Combine(self.rounds[0], 1, "party-1", blobs))
-        assert isinstance(reply, Product)
-        self.base = reply.ciphertexts
+        first = self.consortium.attempt(self.rounds[0])
+        reply = self.consortium.combine(self.rounds[0], first, self.consortium.seal(self.rounds[0], first))
+        assert isinstance(reply, Sum)
+        self.base = reply.payload
 
     def refused(self, **changes: object) -> None:
         second = self.rounds[1]
         assert second.replacement is not None
         lie = replace(second, replacement=replace(second.replacement, **changes))
         before = self.consortium.parties["party-1"].ledger.spent()
-        assert isinstance(self.consortium.tell("party-1", Contribute(lie, 1, "party-1")), Refusal)
+        assert isinstance(self.consortium.tell("party-1", Contribute(lie)), Refusal)
         assert self.consortium.parties["party-1"].ledger.spent() == before
 
     def test_rows_that_leave_the_sum_unpaid(self) -> None:
@@ -185,29 +179,25 @@ class TestLies:
         second = self.rounds[1]
         for changes in ({"previous": "s/9"}, {"previous_coverage": 2}, {"widest": Fraction(1, 9)}):
             lie = replace(second, replacement=replace(second.replacement, **changes))
-            reply = self.consortium.tell("party-2", Contribute(lie, 1, "party-1"))
+            reply = self.consortium.tell("party-2", Contribute(lie))
             assert isinstance(reply, Refusal), changes
 
     def test_a_first_opening_that_claims_rows_before_it(self) -> None:
         self.refused(previous=None)
 
     def test_a_combine_without_the_running_sum_or_with_one_too_many(self) -> None:
-        blobs = contribute_all(self.consortium, self.rounds[1])
-        bad = Combine(self.rounds[1], 1, "party-1", blobs)
-        assert isinstance(self.consortium.tell("party-1", bad), Refusal)
-        invalid = replace(bad, base=(0, *self.base[1:]))
-        assert isinstance(self.consortium.tell("party-1", invalid), Refusal)
-        good = replace(bad, base=self.base)
-        assert isinstance(self.consortium.tell("party-1", good), Product)
+        second = self.rounds[1]
+        attempt = self.consortium.attempt(second)
+        blobs = self.consortium.seal(second, attempt)
+        spoilt = bytes(len(self.base))
+        for base in (b"", spoilt, self.base[:-1]):
+            assert isinstance(self.consortium.combine(second, attempt, blobs, base), Refusal)
+        assert isinstance(self.consortium.combine(second, attempt, blobs, self.base), Sum)
 
     def test_another_attempt_opens_the_same_value(self) -> None:
-        opened = []
-        for attempt, combiner in ((1, "party-1"), (2, "party-3")):
-            blobs = contribute_all(self.consortium, self.rounds[1], combiner, attempt)
-            reply = self.consortium.tell(combiner, Combine(self.rounds[1], attempt, combiner, blobs, self.base))
-            context = self.consortium.context(self.plan, self.rounds[1], combiner, attempt)
-            opened.append(open_sum(reply.ciphertexts, context, self.consortium.secret))
-        np.testing.assert_array_equal(*opened)
+        second = self.rounds[1]
+        attempts = [self.consortium.attempt(second, 1), self.consortium.attempt(second, 2, first=2)]
+        np.testing.assert_array_equal(*(self.consortium.open(self.plan, second, a, self.base) for a in attempts))
 
 
 def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_path) -> None:
@@ -215,7 +205,7 @@ def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_pa
     plan = consortium.begin(consortium.spec(epsilon=Fraction(9)))
     rounds = series_of(plan, schedule_weights("uniform", 3))
     for place, round_ in enumerate(rounds):
-        contribute_all(consortium, round_)
+        consortium.seal(round_, consortium.attempt(round_))
         kept = consortium.parties["party-2"].journal.keys("run-1/share/")
         assert bool(kept) == (place < 2), "scrubbed after the last opening, not before"
         consortium.restart("party-2")

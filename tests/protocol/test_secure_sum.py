@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,30 +11,38 @@ import numpy as np
 import pytest
 
 from common.counting import contingency_tables
-from common.crypto import masks, paillier, sealing
+from common.crypto import paillier, sealing
 from common.crypto.identity import Identity
-from common.crypto.packing import unpack
+from common.crypto.packing import Layout, unpack
 from common.errors import PrivityError
+from common.protocol.attempt import Attempt
+from common.protocol.block_sums import PaillierSum
 from common.protocol.plan import Enrolment, RunPlan
 from common.protocol.round import Round
-from common.protocol.secure_sum import mask_keys, open_sum
-from common.protocol.steps import Begin, Close, Combine, Contribute, Contribution, Done, Enrol, Product, Refusal
+from common.protocol.round_context import mask_keys
+from common.protocol.steps import (
+    Begin,
+    Close,
+    CombineBlock,
+    Contribute,
+    Done,
+    Enrol,
+    Refusal,
+    SealBlock,
+    Sealed,
+    Sum,
+)
+from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from tests.harness.consortium import TestConsortium, make_consortium
 
 TABLES = ((0, 1), (2,), (0, 1, 2))
 # So large an epsilon that the noise is 0 but for a chance below 1e-20: the sum must then be exact.
 NO_NOISE = Fraction(600)
+KINDS = pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 
 
 def round_of(plan, name: str = "1", epsilon: Fraction = Fraction(1), tables=TABLES) -> Round:
     return Round(plan.spec.run, "test", name, tables, epsilon)
-
-
-def contributions(consortium: TestConsortium, round_: Round, combiner: str = "party-1", attempt: int = 1):
-    step = Contribute(round_, attempt, combiner)
-    replies = {name: consortium.tell(name, step) for name in consortium.parties}
-    assert all(isinstance(reply, Contribution) for reply in replies.values()), replies
-    return tuple((name, reply.blob) for name, reply in replies.items())
 
 
 def exact(consortium: TestConsortium, tables=TABLES) -> np.ndarray:
@@ -43,10 +52,16 @@ def exact(consortium: TestConsortium, tables=TABLES) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("parties", [2, 3, 5])
-def test_the_opened_sum_is_the_sum_of_all_parties_counts(parties: int) -> None:
+def seal(consortium: TestConsortium, round_: Round, number: int = 1, party: str = "party-2"):
+    """The party's reply to its first block."""
+    return consortium.tell(party, SealBlock(round_.run, consortium.attempt(round_, number), 0))
+
+
+@KINDS
+@pytest.mark.parametrize("parties", [2, 3, 5, 9, 20])
+def test_the_opened_sum_is_the_sum_of_all_parties_counts(parties: int, kind: SumKind) -> None:
     consortium = make_consortium(parties)
-    plan = consortium.begin(consortium.spec(epsilon=NO_NOISE))
+    plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
     opened = asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
     np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium))
 
@@ -54,20 +69,25 @@ def test_the_opened_sum_is_the_sum_of_all_parties_counts(parties: int) -> None:
 def test_a_repeated_step_gets_the_same_bytes_and_is_charged_once() -> None:
     consortium = make_consortium()
     round_ = round_of(consortium.begin())
-    first = consortium.tell("party-2", Contribute(round_, 1, "party-1"))
+    assert consortium.tell("party-2", Contribute(round_)) == Done()
+    first = seal(consortium, round_)
     spent = consortium.parties["party-2"].ledger.spent()
-    assert consortium.tell("party-2", Contribute(round_, 1, "party-1")) == first
+    assert consortium.tell("party-2", Contribute(round_)) == Done()
+    assert seal(consortium, round_) == first
     assert consortium.parties["party-2"].ledger.spent() == spent == 1
 
 
 def test_the_same_step_with_other_content_is_refused() -> None:
     consortium = make_consortium()
     plan = consortium.begin()
-    consortium.tell("party-2", Contribute(round_of(plan), 1, "party-1"))
+    round_ = round_of(plan)
+    consortium.tell("party-2", Contribute(round_))
+    seal(consortium, round_)
     for other in (
-        Contribute(round_of(plan), 1, "party-3"),
-        Contribute(round_of(plan, epsilon=Fraction(1, 2)), 1, "party-1"),
-        Contribute(round_of(plan, tables=((0,),)), 2, "party-1"),
+        SealBlock("run-1", consortium.attempt(round_, first=2), 0),
+        Contribute(round_of(plan, epsilon=Fraction(1, 2))),
+        Contribute(round_of(plan, tables=((0,),))),
+        SealBlock("run-1", consortium.attempt(round_of(plan, tables=((0,),)), 2), 0),
     ):
         reply = consortium.tell("party-2", other)
         assert isinstance(reply, Refusal)
@@ -75,37 +95,51 @@ def test_the_same_step_with_other_content_is_refused() -> None:
     assert consortium.parties["party-2"].ledger.spent() == 1
 
 
-def test_another_attempt_opens_the_same_value_at_no_new_charge() -> None:
+@KINDS
+def test_another_attempt_opens_the_same_value_at_no_new_charge(kind: SumKind) -> None:
     consortium = make_consortium()
-    plan = consortium.begin()
+    plan = consortium.begin(consortium.spec(secure_sum=kind))
     round_ = round_of(plan)
-    opened, blobs = [], []
-    for attempt, combiner in ((1, "party-1"), (2, "party-3")):
-        sent = contributions(consortium, round_, combiner, attempt)
-        reply = consortium.tell(combiner, Combine(round_, attempt, combiner, sent))
-        assert isinstance(reply, Product)
-        context = consortium.context(plan, round_, combiner, attempt)
-        opened.append(open_sum(reply.ciphertexts, context, consortium.secret))
-        blobs.append(sent)
-    np.testing.assert_array_equal(*opened)
+    attempts = [consortium.attempt(round_, 1), consortium.attempt(round_, 2, first=2)]
+    np.testing.assert_array_equal(*(consortium.open(plan, round_, attempt) for attempt in attempts))
+    blobs = [consortium.seal(round_, attempt) for attempt in attempts]
     assert all(first[1].ciphertext != second[1].ciphertext for first, second in zip(*blobs, strict=True))
     assert {p.ledger.spent() for p in consortium.parties.values()} == {Fraction(1)}
 
 
 def test_a_restarted_party_answers_as_before_its_crash(tmp_path) -> None:
     consortium = make_consortium(folder=tmp_path)
-    plan = consortium.begin()
-    step = Contribute(round_of(plan), 1, "party-1")
-    first = consortium.tell("party-2", step)
+    round_ = round_of(consortium.begin())
+    consortium.tell("party-2", Contribute(round_))
+    first = seal(consortium, round_)
     consortium.restart("party-2")
-    assert consortium.tell("party-2", step) == first
+    assert seal(consortium, round_) == first
+    assert isinstance(seal(consortium, round_, 2), Sealed), "what was contributed is found again"
     assert consortium.parties["party-2"].ledger.spent() == 1
+
+
+def test_a_block_of_a_round_that_was_never_contributed_to_is_refused() -> None:
+    consortium = make_consortium()
+    round_ = round_of(consortium.begin())
+    reply = seal(consortium, round_)
+    assert isinstance(reply, Refusal)
+    assert "did not contribute" in reply.message
+
+
+@pytest.mark.parametrize("block", [1, 2**31])
+def test_a_block_that_the_round_does_not_have_is_refused(block: int) -> None:
+    consortium = make_consortium()
+    round_ = round_of(consortium.begin())
+    consortium.tell("party-2", Contribute(round_))
+    reply = consortium.tell("party-2", SealBlock("run-1", consortium.attempt(round_), block))
+    assert isinstance(reply, Refusal)
+    assert "1 blocks" in reply.message
 
 
 def test_a_crash_between_charge_and_answer_leaves_it_charged_once(tmp_path, monkeypatch) -> None:
     consortium = make_consortium(folder=tmp_path)
     plan = consortium.begin()
-    step = Contribute(round_of(plan), 1, "party-1")
+    step = Contribute(round_of(plan))
 
     class Crash(BaseException):
         """The process is gone: nothing may catch this."""
@@ -119,7 +153,7 @@ def test_a_crash_between_charge_and_answer_leaves_it_charged_once(tmp_path, monk
             consortium.tell("party-2", step)
     party = consortium.restart("party-2")
     assert party.ledger.spent() == 1
-    assert isinstance(consortium.tell("party-2", step), Contribution)
+    assert consortium.tell("party-2", step) == Done()
     assert party.ledger.spent() == 1
 
 
@@ -135,132 +169,235 @@ def test_noise_differs_between_rounds() -> None:
     assert (first != second).any()
 
 
-class TestHostileRelay:
-    """A curator that forges, swaps, repeats or omits a blob opens nothing."""
+@pytest.fixture(params=[PAILLIER, MASKS], ids=lambda kind: kind.method.value)
+def relay(request: pytest.FixtureRequest) -> Iterator[HostileRelay]:
+    """A relay that a test may misuse; the right blobs must be combined all the same afterwards."""
+    relay = HostileRelay(request.param)
+    yield relay
+    relay.still_works()
 
-    def setup_method(self) -> None:
+
+class HostileRelay:
+    """A curator that forges, swaps, repeats or omits a blob; a member that sends what is none."""
+
+    def __init__(self, kind: SumKind) -> None:
         self.consortium = make_consortium()
-        self.plan = self.consortium.begin(self.consortium.spec(epsilon=Fraction(9)))
+        self.plan = self.consortium.begin(self.consortium.spec(epsilon=Fraction(9), secure_sum=kind))
         self.round = round_of(self.plan)
-        self.blobs = contributions(self.consortium, self.round)
+        self.attempt = self.consortium.attempt(self.round)
+        self.context = self.consortium.context(self.plan, self.round)
+        self.blobs = self.consortium.seal(self.round, self.attempt)
 
-    def combine(self, blobs, combiner: str = "party-1", attempt: int = 1):
-        return self.consortium.tell(combiner, Combine(self.round, attempt, combiner, tuple(blobs)))
-
-    def refused(self, blobs) -> Refusal:
-        reply = self.combine(blobs)
+    def refused(self, blobs, base: bytes = b"") -> str:
+        """What the combiner says to these blobs."""
+        reply = self.consortium.combine(self.round, self.attempt, blobs, base)
         assert isinstance(reply, Refusal), "the combiner took it"
         assert reply.code == "blob-refused"
-        return reply
+        return reply.message
 
-    def test_the_honest_round_is_combined(self) -> None:
-        assert isinstance(self.combine(self.blobs), Product)
+    def still_works(self) -> None:
+        reply = self.consortium.combine(self.round, self.attempt, self.blobs)
+        assert isinstance(reply, Sum), "the run is of no use any more"
 
-    def test_omitted(self) -> None:
-        self.refused(self.blobs[:2])
-
-    def test_repeated(self) -> None:
-        self.refused([*self.blobs, self.blobs[1]])
-        self.refused([self.blobs[0], self.blobs[1], self.blobs[1]])
-
-    def test_swapped_between_senders(self) -> None:
-        (a, x), (b, y), last = self.blobs
-        self.refused([(a, y), (b, x), last])
-
-    def test_of_another_round_or_attempt(self) -> None:
-        other = contributions(self.consortium, round_of(self.plan, "2"))
-        self.refused([self.blobs[0], self.blobs[1], other[2]])
-        again = contributions(self.consortium, self.round, attempt=2)
-        self.refused([self.blobs[0], self.blobs[1], again[2]])
-
-    def test_of_another_run(self) -> None:
-        plan = self.consortium.begin(self.consortium.spec(run="run-2"))
-        other = contributions(self.consortium, round_of(plan))
-        self.refused([self.blobs[0], self.blobs[1], other[2]])
-
-    def test_forged_encryptions_of_zero(self) -> None:
-        # The attack of privacy.md, section 3: with K-1 blobs of zeros the sum is the last party's vector.
-        context = self.consortium.context(self.plan, self.round, "party-1")
-        zeros = paillier.encrypt(self.consortium.public, [0] * context.layout.plaintexts)
-        payload = paillier.ciphertexts_to_bytes(self.consortium.public, zeros)
+    def sealed_by(self, party: str, payload: bytes, block: int = 0, signer: Identity | None = None):
+        """A payload of anybody's making in the party's place."""
+        child = list(self.consortium.parties).index(party)
         recipient = self.consortium.manifest.keys_of("party-1").sealing_key
-        forger = Identity.generate()
-        forged = [
-            (name, sealing.seal(payload, recipient, context.binding(name), forger.signing))
-            for name in ("party-2", "party-3")
-        ]
-        assert "signature" in self.refused([self.blobs[0], *forged]).message
+        signing = (signer or self.consortium.parties[party].identity).signing
+        return party, sealing.seal(payload, recipient, self.context.binding(self.attempt, block, child), signing)
 
-    def test_a_changed_byte(self) -> None:
-        name, blob = self.blobs[2]
-        broken = bytearray(blob.ciphertext)
-        broken[-1] ^= 1
-        self.refused([*self.blobs[:2], (name, sealing.SealedBlob(bytes(broken), blob.signature))])
 
-    @pytest.mark.parametrize("bad", ["zero", "n", "n squared", "too few"])
-    def test_a_member_that_sends_no_valid_ciphertexts(self, bad: str) -> None:
-        public = self.consortium.public
-        context = self.consortium.context(self.plan, self.round, "party-1")
-        good = paillier.encrypt(public, [0] * context.layout.plaintexts)
-        numbers = {"zero": [0, *good[1:]], "n": [public.n, *good[1:]], "n squared": good, "too few": good[1:]}[bad]
-        payload = b"".join(c.to_bytes(public.ciphertext_bytes, "big") for c in numbers)
-        if bad == "n squared":
-            payload = public.square.to_bytes(public.ciphertext_bytes, "big") + payload[public.ciphertext_bytes :]
-        party = self.consortium.parties["party-3"]
-        recipient = self.consortium.manifest.keys_of("party-1").sealing_key
-        blob = sealing.seal(payload, recipient, context.binding("party-3"), party.identity.signing)
-        self.refused([*self.blobs[:2], ("party-3", blob)])
+def test_the_honest_round_is_combined(relay: HostileRelay) -> None:
+    assert isinstance(relay.consortium.combine(relay.round, relay.attempt, relay.blobs), Sum)
 
-    def test_another_party_than_the_combiner_refuses_to_combine(self) -> None:
-        step = Combine(self.round, 1, "party-1", self.blobs)
-        assert isinstance(self.consortium.tell("party-2", step), Refusal)
-        assert isinstance(self.combine(self.blobs, combiner="party-2"), Refusal)
+
+def test_blobs_omitted_repeated_or_out_of_order(relay: HostileRelay) -> None:
+    first, second, third = relay.blobs
+    for blobs in ([first, second], [*relay.blobs, second], [first, second, second], [second, first, third]):
+        assert "exactly one blob" in relay.refused(blobs)
+
+
+def test_blobs_swapped_between_senders(relay: HostileRelay) -> None:
+    (a, x), (b, y), last = relay.blobs
+    assert "signature" in relay.refused([(a, y), (b, x), last])
+
+
+def test_a_party_that_is_not_in_the_run(relay: HostileRelay) -> None:
+    stranger = ("party-9", relay.blobs[2][1])
+    assert "exactly one blob" in relay.refused([*relay.blobs[:2], stranger])
+    assert "exactly one blob" in relay.refused([*relay.blobs, stranger])
+
+
+def test_blobs_replayed_from_another_round_attempt_or_run(relay: HostileRelay) -> None:
+    c = relay.consortium
+    other_round = round_of(relay.plan, "2")
+    plan = c.begin(c.spec(run="run-2", epsilon=Fraction(9), secure_sum=relay.plan.spec.secure_sum))
+    other_run = round_of(plan)
+    replayed = [
+        c.seal(other_round, c.attempt(other_round)),
+        c.seal(relay.round, c.attempt(relay.round, 2)),
+        c.seal(other_run, c.attempt(other_run)),
+    ]
+    for blobs in replayed:
+        assert "signature" in relay.refused([*relay.blobs[:2], blobs[2]])
+
+
+def test_a_blob_of_another_block(relay: HostileRelay) -> None:
+    payload = relay.context.sum.conceal(*vector_and_masks(relay))
+    assert "signature" in relay.refused([*relay.blobs[:2], relay.sealed_by("party-3", payload, block=1)])
+
+
+def vector_and_masks(relay: HostileRelay):
+    """Arguments of a fair payload of zeros."""
+    party = relay.consortium.parties["party-3"]
+    keys = mask_keys(party.identity, party.name, relay.plan, relay.consortium.manifest)
+    zeros = np.zeros(relay.context.cells, dtype=np.int64)
+    return zeros, 0, relay.context.masks(relay.attempt, 0, keys, party.name)
+
+
+def test_forged_payloads_of_zero(relay: HostileRelay) -> None:
+    # The attack of privacy.md, section 3: with K-1 blobs of zeros the sum is the last party's vector.
+    zeros, block, masks = vector_and_masks(relay)
+    payload, forger = relay.context.sum.conceal(zeros, block, masks), Identity.generate()
+    forged = [relay.sealed_by(name, payload, signer=forger) for name in ("party-2", "party-3")]
+    assert "signature" in relay.refused([relay.blobs[0], *forged])
+
+
+def test_a_changed_byte(relay: HostileRelay) -> None:
+    name, blob = relay.blobs[2]
+    broken = bytearray(blob.ciphertext)
+    broken[-1] ^= 1
+    relay.refused([*relay.blobs[:2], (name, sealing.SealedBlob(bytes(broken), blob.signature))])
+
+
+def test_a_truncated_blob(relay: HostileRelay) -> None:
+    name, blob = relay.blobs[2]
+    cut = sealing.SealedBlob(blob.ciphertext[:-9], blob.signature)
+    assert "signature" in relay.refused([*relay.blobs[:2], (name, cut)])
+    fair = relay.context.sum.conceal(*vector_and_masks(relay))
+    for payload in (fair[:-1], fair[:-8], b"", fair + fair, fair + b"x"):
+        assert "not the number" in relay.refused([*relay.blobs[:2], relay.sealed_by("party-3", payload)])
+
+
+@pytest.mark.parametrize("bad", ["zero", "n", "n squared", "another key"])
+def test_a_member_that_sends_no_valid_ciphertexts(bad: str) -> None:
+    relay = HostileRelay(PAILLIER)
+    public = relay.consortium.public
+    # An exponent of a key above ours: its ciphertexts lie outside our group.
+    larger, _ = paillier.generate_keypair(public.bits, allow_small=True)
+    while larger.n < public.n:
+        larger, _ = paillier.generate_keypair(public.bits, allow_small=True)
+    number = {"zero": 0, "n": public.n, "n squared": public.square, "another key": larger.square - 1}[bad]
+    good = paillier.ciphertexts_to_bytes(public, paillier.encrypt(public, [0] * relay.context.sum.ciphertexts(0)))
+    payload = number.to_bytes(public.ciphertext_bytes, "big") + good[public.ciphertext_bytes :]
+    assert "a ciphertext must" in relay.refused([*relay.blobs[:2], relay.sealed_by("party-3", payload)])
+    relay.still_works()
+
+
+def test_a_running_sum_where_there_is_none(relay: HostileRelay) -> None:
+    fair = relay.context.sum.conceal(*vector_and_masks(relay))
+    assert "does not fit the round" in relay.refused(relay.blobs, base=fair)
+    assert "running sum" in relay.refused(relay.blobs, base=fair[:-1])
+
+
+def test_another_party_than_the_combiner_refuses_to_combine(relay: HostileRelay) -> None:
+    c = relay.consortium
+    for node in (0, 1):
+        step = CombineBlock("run-1", relay.attempt, 0, node, tuple(relay.blobs))
+        reply = c.tell("party-2", step)
+        assert isinstance(reply, Refusal)
+        assert "another party is this node's combiner" in reply.message
+    turned = c.attempt(relay.round, 1, first=1)
+    assert "signature" in c.tell("party-2", CombineBlock("run-1", turned, 0, 0, tuple(relay.blobs))).message
+
+
+@pytest.mark.parametrize("combiners", [(), ("party-1", "party-2"), ("party-9",), ("party-2",)])
+def test_combiners_that_may_not_be_are_refused(combiners: tuple[str, ...]) -> None:
+    """None, too many, a stranger, or the member that operates the curator."""
+    consortium = make_consortium(curator_member="party-2")
+    round_ = round_of(consortium.begin())
+    consortium.tell("party-1", Contribute(round_))
+    reply = consortium.tell("party-1", SealBlock("run-1", Attempt("1", round_.digest, 1, combiners), 0))
+    assert isinstance(reply, Refusal)
+    assert reply.code == "round-refused"
 
 
 def test_the_curators_own_member_is_never_combiner() -> None:
     consortium = make_consortium(curator_member="party-1")
     plan = consortium.begin()
-    reply = consortium.tell("party-2", Contribute(round_of(plan), 1, "party-1"))
-    assert isinstance(reply, Refusal)
     session = consortium.session(plan)
-    assert {session.combiner(attempt) for attempt in range(6)} == {"party-2", "party-3"}
+
+    async def several():
+        for _ in range(6):
+            await session.measure("test", TABLES, Fraction(1, 6))
+
+    asyncio.run(several())
+    asked = {party for party, step in consortium.told if isinstance(step, CombineBlock)}
+    assert asked == {"party-2", "party-3"}
 
 
 def test_combiner_and_curator_together_learn_only_the_sum() -> None:
     """Without the zero-sum masks they would decrypt one party's vector; with them they get noise."""
-    consortium = make_consortium()
-    plan = consortium.begin()
-    round_ = round_of(plan)
-    context = consortium.context(plan, round_, "party-1")
-    blobs = contributions(consortium, round_)
+    relay = HostileRelay(PAILLIER)
+    consortium, plan, context = relay.consortium, relay.plan, relay.context
     combiner = consortium.parties["party-1"].identity
-    name, blob = blobs[1]
+    name, blob = relay.blobs[1]
     key = consortium.manifest.keys_of(name).signing_key
-    payload = sealing.open_sealed(blob, combiner.sealing, context.binding(name), key)
+    payload = sealing.open_sealed(blob, combiner.sealing, context.binding(relay.attempt, 0, 1), key)
     pooled = paillier.decrypt(consortium.secret, paillier.ciphertexts_from_bytes(consortium.public, payload))
 
     victim = consortium.parties[name]
-    vector = victim.releases.noisy_vector(round_, plan.noise_quota, victim.engine._policy.allowance(plan.spec), 1)
-    pads = masks.zero_sum_masks(
-        mask_keys(victim.identity, name, plan, consortium.manifest),
-        name,
-        plan.modulus,
-        len(pooled),
-        context.mask_nonce(),
-    )
+    vector = victim.releases.noisy_vector(relay.round, plan.noise_quota, victim.engine._policy.allowance(plan.spec), 1)
+    keys = mask_keys(victim.identity, name, plan, consortium.manifest)
+    pads = context.masks(relay.attempt, 0, keys, name).residues(plan.modulus, len(pooled))
     bare = [(p - m) % plan.modulus for p, m in zip(pooled, pads, strict=True)]
     # With the victim's own keys the vector comes out: the test looks in the right place.
-    np.testing.assert_array_equal(unpack(bare, plan.modulus, context.layout), vector)
+    layout = Layout.of(context.cells, context.slot_bits, consortium.public.bits)
+    np.testing.assert_array_equal(unpack(bare, plan.modulus, layout), vector)
     # Without them, what is decrypted is another residue altogether.
     assert all(p != b for p, b in zip(pooled, bare, strict=True))
+    assert isinstance(context.sum, PaillierSum)
 
 
-def test_only_one_product_of_a_round_is_ever_decrypted() -> None:
+def test_under_masks_alone_the_combiner_learns_only_the_sum() -> None:
+    relay = HostileRelay(MASKS)
+    consortium, plan, context = relay.consortium, relay.plan, relay.context
+    combiner = consortium.parties["party-1"].identity
+    seen = []
+    for child, (name, blob) in enumerate(relay.blobs):
+        key = consortium.manifest.keys_of(name).signing_key
+        payload = sealing.open_sealed(blob, combiner.sealing, context.binding(relay.attempt, 0, child), key)
+        seen.append(np.frombuffer(payload, dtype="<i8"))
+    vectors = []
+    for place, party in enumerate(consortium.parties.values()):
+        allowance = party.engine._policy.allowance(plan.spec)
+        vectors.append(party.releases.noisy_vector(relay.round, plan.noise_quota, allowance, place))
+    np.testing.assert_array_equal(sum(seen), sum(vectors))
+    for pad, vector in zip(seen, vectors, strict=True):
+        # A residue modulo 2^64 lies within 2^40 of 0 by chance with probability 2^-23.
+        assert (np.abs(pad - vector) > 2**40).all()
+    # All but one pool what they know: the last one's masks with the others fall, and only then its vector.
+    keys = mask_keys(consortium.parties["party-3"].identity, "party-3", plan, consortium.manifest)
+    own = context.masks(relay.attempt, 0, keys, "party-3").words(context.cells)
+    np.testing.assert_array_equal((seen[2].view(np.uint64) - own).view(np.int64), vectors[2])
+
+
+def test_a_sum_that_lacks_a_partys_masks_is_an_error_and_no_table() -> None:
+    relay = HostileRelay(MASKS)
+    zeros, block, _ = vector_and_masks(relay)
+    partial = relay.context.sum.conceal(*vector_and_masks(relay))
+    with pytest.raises(ValueError, match="not all masks are in"):
+        relay.context.sum.open(relay.context.sum.add([partial, partial], block), block, None)
+    assert not zeros.any()
+
+
+@KINDS
+def test_only_one_sum_of_a_block_is_ever_opened(kind: SumKind) -> None:
     consortium = make_consortium()
-    plan = consortium.begin()
+    plan = consortium.begin(consortium.spec(secure_sum=kind))
     session = consortium.session(plan)
     asyncio.run(session.measure("test", TABLES, Fraction(1)))
-    (key,) = consortium.journal.keys("run-1/product/")
+    (key,) = consortium.journal.keys("run-1/sum/")
     with pytest.raises(PrivityError, match="other content"):
         consortium.journal.record(key, "another round", b"[]")
     replayed = consortium.session(plan)
@@ -272,14 +409,15 @@ def test_only_one_product_of_a_round_is_ever_decrypted() -> None:
 def test_a_closed_run_is_answered_no_more_and_leaves_no_vector(tmp_path) -> None:
     consortium = make_consortium(folder=tmp_path)
     plan = consortium.begin()
-    contributions(consortium, round_of(plan))
+    round_ = round_of(plan)
+    consortium.seal(round_, consortium.attempt(round_))
     for name in consortium.parties:
         assert consortium.tell(name, Close("run-1", "COMPLETED")) == Done()
         assert consortium.parties[name].journal.keys("run-1/") == []
-    reply = consortium.tell("party-1", Contribute(round_of(plan), 1, "party-1"))
+    reply = consortium.tell("party-1", Contribute(round_of(plan)))
     assert isinstance(reply, Refusal)
     consortium.restart("party-1")
-    assert isinstance(consortium.tell("party-1", Contribute(round_of(plan, "9"), 1, "party-1")), Refusal)
+    assert isinstance(consortium.tell("party-1", Contribute(round_of(plan, "9"))), Refusal)
     assert consortium.parties["party-1"].ledger.spent() == 1
 
 
@@ -305,7 +443,7 @@ class TestNothingIsAnsweredTwice:
     """Faults that reviewers found or looked for: each must stay impossible."""
 
     def contribute(self, consortium: TestConsortium, plan, name: str = "party-2"):
-        return consortium.tell(name, Contribute(round_of(plan), 1, "party-1"))
+        return consortium.tell(name, Contribute(round_of(plan)))
 
     def test_a_run_named_like_the_closed_marks_reopens_nothing(self) -> None:
         consortium = make_consortium()
@@ -323,7 +461,7 @@ class TestNothingIsAnsweredTwice:
         file = tmp_path / "party-2-journal.sqlite"
         party.journal._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         backup = file.read_bytes()
-        assert isinstance(self.contribute(consortium, plan), Contribution)
+        assert self.contribute(consortium, plan) == Done()
         party.journal.close()
         for side in tmp_path.glob("party-2-journal.sqlite-*"):
             side.unlink()
@@ -368,7 +506,7 @@ class TestNothingIsAnsweredTwice:
 def test_a_round_that_cannot_be_served_is_refused_before_it_is_charged(epsilon: Fraction, tables) -> None:
     consortium = make_consortium()
     plan = consortium.begin()
-    reply = consortium.tell("party-2", Contribute(round_of(plan, epsilon=epsilon, tables=tables), 1, "party-1"))
+    reply = consortium.tell("party-2", Contribute(round_of(plan, epsilon=epsilon, tables=tables)))
     assert isinstance(reply, Refusal)
     assert consortium.parties["party-2"].ledger.spent() == 0
 
@@ -387,6 +525,16 @@ def test_a_modulus_that_cannot_serve_is_refused_at_the_start(modulus: str) -> No
     assert isinstance(reply, Refusal)
 
 
+@KINDS
+def test_a_plan_has_a_modulus_exactly_if_its_sums_are_under_one(kind: SumKind) -> None:
+    consortium = make_consortium()
+    spec = consortium.spec(secure_sum=kind)
+    plan = consortium.begin(spec)
+    wrong = replace(plan, modulus=consortium.public.n if plan.modulus is None else None)
+    with pytest.raises(PrivityError, match="modulus"):
+        wrong.check(consortium.manifest)
+
+
 def test_an_unforeseen_error_is_a_refusal_without_its_text(monkeypatch) -> None:
     consortium = make_consortium()
     plan = consortium.begin()
@@ -395,7 +543,7 @@ def test_an_unforeseen_error_is_a_refusal_without_its_text(monkeypatch) -> None:
         raise ZeroDivisionError("a row's value")
 
     monkeypatch.setattr("party.handlers.noisy_counts", broken)
-    reply = consortium.tell("party-2", Contribute(round_of(plan), 1, "party-1"))
+    reply = consortium.tell("party-2", Contribute(round_of(plan)))
     assert isinstance(reply, Refusal)
     assert "ZeroDivisionError" in reply.message
     assert "value" not in reply.message

@@ -14,6 +14,7 @@ from common.crypto.sealing import SealedBlob
 from common.privacy.composition import Accounting
 from common.protocol import round as rounds
 from common.protocol import steps
+from common.protocol.attempt import Attempt
 from common.protocol.limits import DRAW_CANDIDATES
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.statistics import AttributeParentPair
@@ -49,13 +50,23 @@ ROUND = st.builds(
     weights=st.lists(st.integers(0, 2**32 - 1), max_size=4).map(tuple),
     accounting=st.none() | ACCOUNTING,
 )
+ATTEMPT = st.builds(Attempt, TEXT, TEXT, UINT32, st.lists(TEXT, max_size=3).map(tuple))
 PAIRS = st.lists(st.builds(AttributeParentPair, UINT32, MARGINAL), max_size=4).map(tuple)
 DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEXT, max_size=2)), max_size=3)
 STEP = st.one_of(
     st.just(steps.Enrol(SPEC)),
     st.just(steps.Begin(PLAN)),
-    st.builds(steps.Contribute, ROUND, UINT32, TEXT),
-    st.builds(steps.Combine, ROUND, UINT32, TEXT, st.lists(st.tuples(TEXT, BLOB), max_size=3).map(tuple)),
+    st.builds(steps.Contribute, ROUND),
+    st.builds(steps.SealBlock, RUN, ATTEMPT, UINT32),
+    st.builds(
+        steps.CombineBlock,
+        RUN,
+        ATTEMPT,
+        UINT32,
+        UINT32,
+        st.lists(st.tuples(TEXT, BLOB), max_size=3).map(tuple),
+        st.binary(max_size=50),
+    ),
     st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON, st.sampled_from(["R", "I", "F"])),
     st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, EPSILON),
     st.builds(steps.Close, RUN, TEXT),
@@ -63,8 +74,8 @@ STEP = st.one_of(
 REPLY = st.one_of(
     st.just(steps.Enrolled(PLAN.enrolments[0].to_dict())),
     st.just(steps.Done()),
-    st.builds(steps.Contribution, BLOB),
-    st.builds(steps.Product, st.lists(st.integers(0, 2**300), max_size=4).map(tuple)),
+    st.builds(steps.Sealed, BLOB),
+    st.builds(steps.Sum, st.binary(max_size=200)),
     st.builds(steps.Choice, UINT32),
     st.builds(steps.Learned, DOCUMENT),
     st.builds(steps.Refusal, TEXT, TEXT, TEXT),
@@ -200,7 +211,7 @@ def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
     messages = [
         pb.Step(run="run-1", select=pb.Select(epsilon=text)),
         pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(epsilon=text))),
-        pb.Step(run="run-1", combine=pb.Combine(round=pb.Round(epsilon=text))),
+        pb.Step(run="run-1", learn=pb.Learn(epsilon=text, settings=b"{}")),
         pb.Step(run="run-1", enrol=pb.Enrol(spec=canonical_bytes({**SPEC.to_dict(), "epsilon": text}))),
     ]
     start = time.process_time()

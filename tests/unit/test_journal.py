@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common.errors import PrivityError
 from common.journal import Journal
@@ -41,6 +43,22 @@ def test_payloads_come_back_byte_by_byte(payload):
     journal = Journal()
     journal.record("key", "d", payload)
     assert journal.recall("key", "d") == payload
+
+
+@given(st.binary(max_size=20_000), st.integers(0, 21_000), st.integers(0, 21_000))
+def test_a_part_of_a_payload_is_that_part(payload, start, length):
+    journal = Journal()
+    journal.record("other", "d", b"x" * 5000)
+    journal.record("key", "d", payload)
+    assert journal.recall_part("key", "d", slice(start, start + length)) == payload[start : start + length]
+
+
+def test_a_part_is_refused_as_the_whole_is():
+    journal = Journal()
+    journal.record("key", "d", b"answer")
+    assert journal.recall_part("unknown", "d", slice(0, 1)) is None
+    with pytest.raises(PrivityError, match="key"):
+        journal.recall_part("key", "e", slice(0, 1))
 
 
 def test_another_digest_under_a_known_key_is_refused_and_changes_nothing():

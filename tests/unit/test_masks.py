@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from common.crypto.masks import agree, zero_sum_masks
+from common.crypto.masks import PairwiseMasks, agree
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "masks.json").read_text())
 
@@ -23,8 +25,9 @@ def test_vectors() -> None:
         own = member["name"]
         keys = {peer: agree(private[own], key.public_key(), context) for peer, key in private.items() if peer != own}
         assert {peer: key.hex() for peer, key in keys.items()} == member["agreed"]
-        masks = zero_sum_masks(keys, own, int(VECTORS["modulus"]), VECTORS["count"], nonce)
-        assert masks == [int(v) for v in member["masks"]]
+        masks = PairwiseMasks(keys, own, nonce)
+        assert masks.residues(int(VECTORS["modulus"]), VECTORS["count"]) == [int(v) for v in member["masks"]]
+        assert [int(v) for v in masks.words(VECTORS["count"])] == [int(v) for v in member["words"]]
 
 
 @settings(max_examples=40, deadline=None)
@@ -39,26 +42,39 @@ def test_masks_of_all_members_sum_to_zero(names: list[str], modulus: int, count:
         first, second = sorted((one, two))
         return bytes([names.index(first), names.index(second)]) * 16
 
-    masks = [
-        zero_sum_masks({peer: key(own, peer) for peer in names if peer != own}, own, modulus, count, nonce)
-        for own in names
-    ]
+    members = [PairwiseMasks({peer: key(own, peer) for peer in names if peer != own}, own, nonce) for own in names]
+    masks = [member.residues(modulus, count) for member in members]
     assert all(0 <= v < modulus for line in masks for v in line)
     assert all(len(line) == count for line in masks)
     assert all(sum(column) % modulus == 0 for column in zip(*masks, strict=True))
+    words = [member.words(count) for member in members]
+    assert all(line.shape == (count,) and line.dtype == np.uint64 for line in words)
+    np.testing.assert_array_equal(np.sum(words, axis=0, dtype=np.uint64), np.zeros(count))
 
 
 def test_another_round_or_modulus_gives_other_masks() -> None:
-    keys = {"b": bytes(32)}
-    base = zero_sum_masks(keys, "a", 2**200, 3, b"1")
-    assert base == zero_sum_masks(keys, "a", 2**200, 3, b"1")
+    masks = PairwiseMasks({"b": bytes(32)}, "a", b"1")
+    base, words = masks.residues(2**200, 3), masks.words(50).tolist()
+    assert base == masks.residues(2**200, 3)
+    assert words == masks.words(50).tolist()
+    assert words[:9] == masks.words(9).tolist()
     assert len(set(base)) == 3
-    for other in (
-        zero_sum_masks(keys, "a", 2**200, 3, b"2"),
-        zero_sum_masks(keys, "a", 2**200 + 1, 3, b"1"),
-        zero_sum_masks({"b": bytes(31) + b"1"}, "a", 2**200, 3, b"1"),
-    ):
-        assert not set(base) & set(other)
+    assert len(set(words)) == 50
+    assert not set(base) & set(masks.residues(2**200 + 1, 3))
+    for other in (PairwiseMasks({"b": bytes(32)}, "a", b"2"), PairwiseMasks({"b": bytes(31) + b"1"}, "a", b"1")):
+        assert not set(base) & set(other.residues(2**200, 3))
+        assert not set(words) & set(other.words(50).tolist())
+
+
+def test_words_are_uniform() -> None:
+    masks = PairwiseMasks({"b": bytes(32), "c": bytes(31) + b"1"}, "b0", b"1").words(1 << 16)
+    for shift in (0, 24, 56):
+        found = np.bincount(((masks >> np.uint64(shift)) & np.uint64(255)).astype(np.int64), minlength=256)
+        assert stats.chisquare(found).pvalue > 1e-6
+
+
+def test_keys_do_not_show_in_the_text_form() -> None:
+    assert "\\x07" not in repr(PairwiseMasks({"b": b"\x07" * 32}, "a", b"1"))
 
 
 def test_agreement_is_common_and_bound_to_both_keys_and_the_context() -> None:
@@ -77,9 +93,11 @@ def test_bad_peers_are_refused() -> None:
         agree(own, own.public_key(), b"x")
     for keys, name in (({}, "a"), ({"a": bytes(32)}, "a")):
         with pytest.raises(ValueError, match="other member"):
-            zero_sum_masks(keys, name, 97, 1, b"1")
+            PairwiseMasks(keys, name, b"1")
     with pytest.raises(ValueError, match="32 bytes"):
-        zero_sum_masks({"b": b"short"}, "a", 97, 1, b"1")
-    for modulus, count, nonce in ((1, 1, b"1"), (97, -1, b"1"), (97, 1, b"")):
+        PairwiseMasks({"b": b"short"}, "a", b"1")
+    with pytest.raises(ValueError, match="nonce"):
+        PairwiseMasks({"b": bytes(32)}, "a", b"")
+    for modulus, count in ((1, 1), (97, -1)):
         with pytest.raises(ValueError, match="modulus"):
-            zero_sum_masks({"b": bytes(32)}, "a", modulus, count, nonce)
+            PairwiseMasks({"b": bytes(32)}, "a", b"1").residues(modulus, count)

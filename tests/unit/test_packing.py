@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.crypto import packing
-from common.crypto.packing import Layout, pack, plan_layout, slot_width, unpack
+from common.crypto.packing import Layout, pack, slot_width, unpack
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 VECTORS = json.loads((FOLDER / "packing.json").read_text())
@@ -174,7 +174,7 @@ def test_rational_logarithms_are_upper_bounds() -> None:
 
 
 def test_planned_layouts() -> None:
-    layout = plan_layout(50_000, Fraction(112), 30_000, 3, 1, 3072)
+    layout = Layout.of(30_000, slot_width(50_000, Fraction(112), 30_000, 3, 1), 3072)
     assert layout == Layout(30_000, 18, 170, 3072)
     assert layout.plaintexts == 177
     n = 2**3071 + 1
@@ -182,7 +182,22 @@ def test_planned_layouts() -> None:
     full = pack(np.full(30_000, half), layout)
     assert max(full) < n // 4
     with pytest.raises(ValueError, match="slots"):
-        plan_layout(50_000, Fraction(112), 10, 3, 1, 20)
+        Layout.of(10, 18, 20)
+
+
+@given(st.integers(1, 3000), st.integers(2, 62), st.integers(1, 4))
+def test_blocks_are_the_vector_cut_up(cells: int, width: int, slots: int) -> None:
+    layout = Layout(cells, width, slots, slots * width + 3)
+    parts = [layout.cells_of(block) for block in range(layout.blocks)]
+    assert [cell for part in parts for cell in range(part.start, part.stop)] == list(range(cells))
+    assert sum(layout.block(block).plaintexts for block in range(layout.blocks)) == layout.plaintexts
+    assert all(layout.block(block).plaintexts == packing.BLOCK_PLAINTEXTS for block in range(layout.blocks - 1))
+    values = np.arange(cells) % (1 << (width - 1))
+    whole = pack(values, layout)
+    assert [v for block, part in enumerate(parts) for v in pack(values[part], layout.block(block))] == whole
+    for outside in (-1, layout.blocks):
+        with pytest.raises(ValueError, match="blocks"):
+            layout.cells_of(outside)
 
 
 def test_what_has_no_width_is_refused() -> None:

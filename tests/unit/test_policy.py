@@ -5,9 +5,11 @@ from fractions import Fraction
 
 import pytest
 
+from common.crypto.residues import Exponents
 from common.errors import PrivityError, ProblemsFound
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
+from common.protocol.sum_kind import MASKS, Method, SumKind
 from party.policy import Policy, load_policy
 
 GOOD = {
@@ -31,6 +33,7 @@ POLICY = Policy(
     minimum_tolerate=1,
     minimum_key_bits=3072,
 )
+SHORT = SumKind(Method.PAILLIER, Exponents.SHORT)
 SPEC = RunSpec("run-1", "dp-subn", {}, Fraction(1, 4), 1, ("a", "b", "c"), "0" * 64)
 
 
@@ -97,6 +100,8 @@ def test_no_key_may_be_missing(write, key):
         ("minimum_parties", '"3"', "type"),
         ("minimum_parties", "true", "type"),
         ("population", '""', "minLength"),
+        ("secure_sums", "[]", "minItems"),
+        ("exponents", '["half", "half"]', "uniqueItems"),
         ("format_version", "2", "const"),
     ],
 )
@@ -104,6 +109,12 @@ def test_each_key_has_its_rule(write, key, value, rule):
     with pytest.raises(ProblemsFound) as caught:
         load_policy(write({**GOOD, key: value}))
     assert [(p.field, p.rule) for p in caught.value.problems] == [(key, rule)]
+
+
+def test_an_unknown_secure_sum_is_named(write):
+    with pytest.raises(ProblemsFound) as caught:
+        load_policy(write({**GOOD, "secure_sums": '["shamir"]'}))
+    assert [(p.field, p.rule) for p in caught.value.problems] == [("secure_sums[0]", "enum")]
 
 
 def test_an_absent_file_is_an_error_and_no_policy(tmp_path):
@@ -135,6 +146,8 @@ def test_a_run_within_every_limit_is_allowed():
         (replace(SPEC, tolerate=0), "a", "fewer than 1 colluding"),
         (replace(SPEC, tolerate=3), "a", "as many colluding parties"),
         (SPEC, "d", "d is not a member"),
+        (replace(SPEC, secure_sum=MASKS), "a", "secure sums by 'masks'"),
+        (replace(SPEC, secure_sum=SHORT), "a", "'short' exponents"),
     ],
 )
 def test_each_rule_refuses(spec, party, reason):
@@ -142,6 +155,14 @@ def test_each_rule_refuses(spec, party, reason):
         POLICY.check_run(spec, party)
     assert caught.value.code == "refused-by-policy"
     assert caught.value.message.startswith(f"{party} refuses the run")
+
+
+def test_masks_and_short_exponents_need_the_owners_word(write):
+    open_to = load_policy(write({**GOOD, "secure_sums": '["masks", "paillier"]', "exponents": '["short"]'}))
+    open_to.check_run(replace(SPEC, secure_sum=MASKS), "a")
+    open_to.check_run(replace(SPEC, secure_sum=SHORT), "a")
+    with pytest.raises(PrivityError, match="'half' exponents"):
+        open_to.check_run(SPEC, "a")
 
 
 def test_a_short_key_is_refused():

@@ -250,19 +250,27 @@ def masks() -> dict:
         data = cipher.encryptor().update(bytes(48 * count))  # 255 + 128 bits: 48 bytes each
         return [int.from_bytes(data[48 * i : 48 * i + 48], "big") % modulus for i in range(count)]
 
+    def words(key: bytes) -> list[int]:
+        info = b"privity mask words v1" + nonce
+        cipher = Cipher(algorithms.ChaCha20(expand(extract(b"", key), info, 32), bytes(16)), mode=None)
+        data = cipher.encryptor().update(bytes(8 * count))
+        return [int.from_bytes(data[8 * i : 8 * i + 8], "little") for i in range(count)]
+
     members = []
     for own in names:
-        total = [0] * count
+        total, short = [0] * count, [0] * count
         for peer in names:
             if peer != own:
                 sign = 1 if own < peer else -1
                 total = [a + sign * b for a, b in zip(total, stream(agreed(own, peer)), strict=True)]
+                short = [a + sign * b for a, b in zip(short, words(agreed(own, peer)), strict=True)]
         members.append(
             {
                 "name": own,
                 "private": keys[own].private_bytes_raw().hex(),
                 "agreed": {peer: agreed(own, peer).hex() for peer in names if peer != own},
                 "masks": [str(v % modulus) for v in total],
+                "words": [str(v % 2**64) for v in short],
             }
         )
     return {

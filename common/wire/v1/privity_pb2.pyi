@@ -27,12 +27,13 @@ class Receipt(_message.Message):
     def __init__(self) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("run", "enrol", "begin", "contribute", "combine", "select", "close", "learn")
+    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTE_FIELD_NUMBER: _ClassVar[int]
-    COMBINE_FIELD_NUMBER: _ClassVar[int]
+    SEAL_BLOCK_FIELD_NUMBER: _ClassVar[int]
+    COMBINE_BLOCK_FIELD_NUMBER: _ClassVar[int]
     SELECT_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
     LEARN_FIELD_NUMBER: _ClassVar[int]
@@ -40,11 +41,12 @@ class Step(_message.Message):
     enrol: Enrol
     begin: Begin
     contribute: Contribute
-    combine: Combine
+    seal_block: SealBlock
+    combine_block: CombineBlock
     select: Select
     close: Close
     learn: Learn
-    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., combine: _Optional[_Union[Combine, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ...) -> None: ...
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ("spec",)
@@ -107,28 +109,44 @@ class Attributes(_message.Message):
     def __init__(self, index: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Contribute(_message.Message):
-    __slots__ = ("round", "attempt", "combiner")
+    __slots__ = ("round",)
     ROUND_FIELD_NUMBER: _ClassVar[int]
-    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
-    COMBINER_FIELD_NUMBER: _ClassVar[int]
     round: Round
-    attempt: int
-    combiner: str
-    def __init__(self, round: _Optional[_Union[Round, _Mapping]] = ..., attempt: _Optional[int] = ..., combiner: _Optional[str] = ...) -> None: ...
+    def __init__(self, round: _Optional[_Union[Round, _Mapping]] = ...) -> None: ...
 
-class Combine(_message.Message):
-    __slots__ = ("round", "attempt", "combiner", "blobs", "base")
+class Attempt(_message.Message):
+    __slots__ = ("round", "digest", "number", "combiners")
     ROUND_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    COMBINERS_FIELD_NUMBER: _ClassVar[int]
+    round: str
+    digest: str
+    number: int
+    combiners: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, round: _Optional[str] = ..., digest: _Optional[str] = ..., number: _Optional[int] = ..., combiners: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SealBlock(_message.Message):
+    __slots__ = ("attempt", "block")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
-    COMBINER_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    attempt: Attempt
+    block: int
+    def __init__(self, attempt: _Optional[_Union[Attempt, _Mapping]] = ..., block: _Optional[int] = ...) -> None: ...
+
+class CombineBlock(_message.Message):
+    __slots__ = ("attempt", "block", "node", "blobs", "base")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
     BLOBS_FIELD_NUMBER: _ClassVar[int]
     BASE_FIELD_NUMBER: _ClassVar[int]
-    round: Round
-    attempt: int
-    combiner: str
+    attempt: Attempt
+    block: int
+    node: int
     blobs: _containers.RepeatedCompositeFieldContainer[Blob]
-    base: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, round: _Optional[_Union[Round, _Mapping]] = ..., attempt: _Optional[int] = ..., combiner: _Optional[str] = ..., blobs: _Optional[_Iterable[_Union[Blob, _Mapping]]] = ..., base: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    base: bytes
+    def __init__(self, attempt: _Optional[_Union[Attempt, _Mapping]] = ..., block: _Optional[int] = ..., node: _Optional[int] = ..., blobs: _Optional[_Iterable[_Union[Blob, _Mapping]]] = ..., base: _Optional[bytes] = ...) -> None: ...
 
 class Blob(_message.Message):
     __slots__ = ("sender", "ciphertext", "signature")
@@ -187,13 +205,13 @@ class Close(_message.Message):
     def __init__(self, state: _Optional[str] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("run", "key", "enrolled", "done", "contribution", "product", "choice", "refusal", "learned")
+    __slots__ = ("run", "key", "enrolled", "done", "sealed", "sum", "choice", "refusal", "learned")
     RUN_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     ENROLLED_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
-    CONTRIBUTION_FIELD_NUMBER: _ClassVar[int]
-    PRODUCT_FIELD_NUMBER: _ClassVar[int]
+    SEALED_FIELD_NUMBER: _ClassVar[int]
+    SUM_FIELD_NUMBER: _ClassVar[int]
     CHOICE_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     LEARNED_FIELD_NUMBER: _ClassVar[int]
@@ -201,12 +219,12 @@ class Reply(_message.Message):
     key: str
     enrolled: Enrolled
     done: Done
-    contribution: Blob
-    product: Product
+    sealed: Blob
+    sum: Sum
     choice: Choice
     refusal: Refusal
     learned: Learned
-    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., contribution: _Optional[_Union[Blob, _Mapping]] = ..., product: _Optional[_Union[Product, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ...) -> None: ...
+    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., sealed: _Optional[_Union[Blob, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
     __slots__ = ("enrolment",)
@@ -218,11 +236,11 @@ class Done(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class Product(_message.Message):
-    __slots__ = ("ciphertexts",)
-    CIPHERTEXTS_FIELD_NUMBER: _ClassVar[int]
-    ciphertexts: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, ciphertexts: _Optional[_Iterable[bytes]] = ...) -> None: ...
+class Sum(_message.Message):
+    __slots__ = ("payload",)
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    payload: bytes
+    def __init__(self, payload: _Optional[bytes] = ...) -> None: ...
 
 class Choice(_message.Message):
     __slots__ = ("index",)

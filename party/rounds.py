@@ -1,0 +1,121 @@
+"""This party's part in secure sums: count and add noise once, then hide, seal and combine block by block.
+
+Counting is charged; everything after it only repeats the stored vector. Memory is that of a few blocks besides the
+vector of counts itself.
+"""
+
+from __future__ import annotations
+
+from common.crypto.identity import Identity
+from common.crypto.residues import Residues
+from common.errors import Catalogue, PrivityError
+from common.privacy.ledger import Allowance
+from common.protocol import secure_sum
+from common.protocol.manifest import Manifest
+from common.protocol.plan import RunPlan
+from common.protocol.round import Round
+from common.protocol.round_context import RoundContext, mask_keys
+from common.protocol.steps import CombineBlock, Contribute, Done, SealBlock, Sealed, Sum
+from common.wire.codec import decode_step, encode_step
+from party.releases import ChargedReleases
+
+AHEAD = 1024
+"""Residues that idle time makes ahead: 0.8 MB at 3072 bits, and as many encryptions that cost nothing any more."""
+
+AHEAD_AT_ONCE = 32
+
+
+class Rounds:
+    """What one party does in the rounds of a run."""
+
+    def __init__(self, releases: ChargedReleases, identity: Identity, manifest: Manifest) -> None:
+        self._releases = releases
+        self._identity = identity
+        self._manifest = manifest
+        self._context: RoundContext | None = None
+        self._keys: tuple[str, dict[str, bytes]] = ("", {})
+        self._residues: Residues | None = None
+
+    def contribute(self, step: Contribute, plan: RunPlan, allowance: Allowance) -> Done:
+        """Charge the round, draw the noise, count, and keep the vector."""
+        context = self._new_context(step.round, plan)
+        self._releases.keep_vector(context.round, plan.noise_quota, allowance, self._position(plan))
+        self._releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
+        self._context = context
+        return Done()
+
+    def seal(self, step: SealBlock, plan: RunPlan) -> Sealed:
+        """One block of what was contributed, for the combiner above this party."""
+        context = self._recalled(step, plan)
+        try:
+            cells = context.sum.cells_of(step.block)
+        except ValueError as error:
+            raise context.refusal(str(error)) from error
+        part = self._releases.vector_part(context.round, plan.noise_quota, self._position(plan), cells)
+        party, keys = self._releases.party, self._mask_keys(plan)
+        return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, party, self._identity, keys))
+
+    def combine(self, step: CombineBlock, plan: RunPlan) -> Sealed | Sum:
+        """The sum of the blobs of a node of the tree, for the combiner above it or, at the root, for the curator."""
+        context = self._recalled(step, plan)
+        tree = context.tree(step.attempt)
+        if not 0 <= step.node <= tree.root or tree.combiners[step.node] != self._releases.party:
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="another party is this node's combiner")
+        total = secure_sum.combine_block(
+            step.blobs, context, step.attempt, step.block, step.node, self._identity, step.base
+        )
+        if step.node == tree.root:
+            return Sum(total)
+        child = plan.parties + step.node
+        return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, self._identity))
+
+    def prepare(self) -> bool:
+        """Make some randomness ahead, in idle time; False if there is nothing to prepare."""
+        residues = self._residues
+        if residues is None or residues.ready >= AHEAD:
+            return False
+        residues.prepare(AHEAD_AT_ONCE)
+        return True
+
+    def expect(self, plan: RunPlan) -> None:
+        """A run has begun: its randomness can be made ahead."""
+        kind = plan.spec.secure_sum
+        if plan.modulus is None or kind.exponents is None:
+            self._residues = None
+        elif self._residues is None or (self._residues.n, self._residues.exponents) != (plan.modulus, kind.exponents):
+            self._residues = Residues(plan.modulus, kind.exponents)
+
+    def forget(self) -> None:
+        """Drop what is kept in memory for a run."""
+        self._context, self._keys, self._residues = None, ("", {}), None
+
+    def _position(self, plan: RunPlan) -> int:
+        return plan.spec.members.index(self._releases.party)
+
+    @staticmethod
+    def _entry(run: str, name: str) -> str:
+        return f"{run}/round/{name}"
+
+    def _new_context(self, round_: Round, plan: RunPlan) -> RoundContext:
+        self.expect(plan)
+        return RoundContext(plan, self._manifest, round_, self._releases.schema, self._residues)
+
+    def _recalled(self, step: SealBlock | CombineBlock, plan: RunPlan) -> RoundContext:
+        """The round as this party contributed to it; kept in memory from block to block."""
+        attempt, kept = step.attempt, self._context
+        if kept is not None and kept.round.digest == attempt.digest and kept.plan.digest == plan.digest:
+            return kept
+        stored = self._releases.journal.recall(self._entry(step.run, attempt.round), attempt.digest)
+        if stored is None:
+            raise PrivityError(
+                Catalogue.STEP_REFUSED, step=step.key, reason="this party did not contribute to the round"
+            )
+        contributed = decode_step(stored)
+        assert isinstance(contributed, Contribute)
+        self._context = self._new_context(contributed.round, plan)
+        return self._context
+
+    def _mask_keys(self, plan: RunPlan) -> dict[str, bytes]:
+        if self._keys[0] != plan.digest:
+            self._keys = (plan.digest, mask_keys(self._identity, self._releases.party, plan, self._manifest))
+        return self._keys[1]
