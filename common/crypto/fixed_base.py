@@ -34,7 +34,7 @@ class _Table(NamedTuple):
 class FixedBase:
     """Powers of ``base`` modulo ``modulus`` with exponents of at most ``bits`` bits.
 
-    The table is made when it is first needed, and again with wider windows once many powers were asked for.
+    The table is made when it is first needed, and again with wider windows once many powers were needed.
     """
 
     def __init__(self, base: int, modulus: int, bits: int) -> None:
@@ -43,24 +43,27 @@ class FixedBase:
         self._asked = 0
         self._lock = threading.Lock()
 
-    def powers(self, exponents: list[int]) -> list[gmpy2.mpz]:
+    def powers(self, exponents: list[int], *, ahead: bool = False) -> list[gmpy2.mpz]:
         """base^e for each exponent e, on all cores.
+
+        Args:
+            ahead: nobody waits for them: the table that is there will do, so that who needs some finds it free.
 
         Raises:
             ValueError: an exponent that is negative or too long.
         """
         if any(exponent < 0 or exponent.bit_length() > self._bits for exponent in exponents):
             raise ValueError(f"an exponent must have at most {self._bits} bits and no sign")
-        table = self._table_for(len(exponents))
-        workers = min(os.cpu_count() or 1, MOST_WORKERS, len(exponents) // EACH)
-        if workers < 2:
-            return [self._power(table, exponent) for exponent in exponents]
+        table = self._table_for(0 if ahead else len(exponents))
+        workers = max(1, min(os.cpu_count() or 1, MOST_WORKERS, len(exponents) // EACH))
 
         def some(start: int) -> list[gmpy2.mpz]:
             # GMP lets go of the interpreter for each product: they are long enough for that.
             with gmpy2.context(gmpy2.get_context(), allow_release_gil=True):
                 return [self._power(table, exponent) for exponent in exponents[start::workers]]
 
+        if workers == 1:
+            return some(0)
         found: list[gmpy2.mpz] = [gmpy2.mpz(0)] * len(exponents)
         with ThreadPoolExecutor(workers) as pool:
             for start, part in enumerate(pool.map(some, range(workers))):

@@ -65,21 +65,21 @@ class Residues:
         """``count`` residues that nobody had before: those that lie ready, then new ones."""
         with self._lock:
             taken = [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
-        return taken + self._made(count - len(taken))
+        return taken + self._made(count - len(taken), ahead=False)
 
     def prepare(self, count: int) -> None:
         """Make ``count`` ahead."""
-        made = self._made(count)
+        made = self._made(count, ahead=True)
         with self._lock:
             self._ready.extend(made)
 
-    def _made(self, count: int) -> list[gmpy2.mpz]:
+    def _made(self, count: int, *, ahead: bool) -> list[gmpy2.mpz]:
         if count < 1:
             return []
         if self.exponents is Exponents.FULL:
             return raise_all(_random_units(self.n, count), self.n, self.n * self.n)
         bits = self.n.bit_length() // 2 if self.exponents is Exponents.HALF else SHORT_BITS
-        return _powers_of_base(self.n, bits).powers([secrets.randbits(bits) for _ in range(count)])
+        return _powers_of_base(self.n, bits).powers([secrets.randbits(bits) for _ in range(count)], ahead=ahead)
 
 
 @lru_cache(maxsize=1)

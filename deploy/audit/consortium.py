@@ -97,6 +97,7 @@ class Consortium:
         policies: by name of party; the others allow everything that an audit asks.
         entropy: the randomness of each party by its name; None is the operating system's.
         folder: where ledgers and journals are kept; None keeps them in memory.
+        simulation: what the manifest says; True is the truth.
     """
 
     def __init__(
@@ -108,12 +109,13 @@ class Consortium:
         entropy: Callable[[str], EntropySource] | None = None,
         curator_member: str | None = None,
         folder: Path | None = None,
+        simulation: bool = True,
     ) -> None:
         self.schema = next(iter(tables.values())).schema
         self.public, self.secret = small_key(key_bits)
         identities = {name: Identity.generate() for name in tables}
         self.manifest = Manifest(
-            "test", {n: i.public() for n, i in identities.items()}, self.schema.digest, curator_member, True
+            "test", {n: i.public() for n, i in identities.items()}, self.schema.digest, curator_member, simulation
         )
         self.folder = folder
         self.policies = dict(policies)

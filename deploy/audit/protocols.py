@@ -20,6 +20,7 @@ from common.privacy.cost import noise_scale
 from common.protocol.openings import OpeningSeries, schedule_weights
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
+from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
 from curator.session import NetworkSession
@@ -36,18 +37,20 @@ Observers = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Setting:
-    """K parties with their row counts, t, and at which party (from 0) the replaced row is."""
+    """K parties with their row counts, t, at which party (from 0) the replaced row is, and how sums are taken."""
 
     rows: tuple[int, ...]
     tolerate: int
     at: int
+    secure_sum: SumKind = PAILLIER
 
     @property
     def parties(self) -> int:
         return len(self.rows)
 
     def __str__(self) -> str:
-        return f"K={self.parties}, t={self.tolerate}, row at {name_of(self.at)}"
+        how = "" if self.secure_sum == PAILLIER else f", {self.secure_sum.method.value}"
+        return f"K={self.parties}, t={self.tolerate}, row at {name_of(self.at)}{how}"
 
     def observers(self) -> Observers:
         """Who looks, and which parties' own vectors it knows."""
@@ -75,9 +78,9 @@ def consortium_of(tables: Sequence[CodedTable], source: Source, batch: int) -> C
     )
 
 
-def begin(consortium: Consortium, tolerate: int) -> RunPlan:
+def begin(consortium: Consortium, setting: Setting) -> RunPlan:
     """A plan that all parties have begun, with no limit on epsilon."""
-    return consortium.begin(consortium.spec(epsilon=PLENTY, tolerate=tolerate))
+    return consortium.begin(consortium.spec(epsilon=PLENTY, tolerate=setting.tolerate, secure_sum=setting.secure_sum))
 
 
 def own_vector(member: Member, plan: RunPlan, round_: Round) -> np.ndarray:
@@ -117,7 +120,7 @@ def one_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Sub
         marginals = tuple((a,) for a in range(ATTRIBUTES))
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
-            plan = begin(consortium, setting.tolerate)
+            plan = begin(consortium, setting)
             session = consortium.session(plan)
             opened = np.concatenate(
                 [t.counts for t in asyncio.run(session.measure("audit", marginals, ATTRIBUTES * epsilon))]
@@ -151,7 +154,7 @@ def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
         marginals = tuple((a,) for a in range(ATTRIBUTES))
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
-            plan = begin(consortium, setting.tolerate)
+            plan = begin(consortium, setting)
             round_ = Round(plan.spec.run, "audit", "1", marginals, ATTRIBUTES * epsilon)
             opened = [consortium.open(plan, round_, consortium.attempt(round_, n, n % setting.parties)) for n in (1, 2)]
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
@@ -178,7 +181,7 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
         charged = PLENTY
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
-            plan = begin(consortium, setting.tolerate)
+            plan = begin(consortium, setting)
             session = consortium.session(plan)
             opened, rounds = [], []
             for number, first in ((1, 0), (2, 1)):
@@ -216,7 +219,7 @@ def openings(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quic
         marginals = tuple((a,) for a in range(ATTRIBUTES))
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
-            plan = begin(consortium, setting.tolerate)
+            plan = begin(consortium, setting)
             series = consortium.session(plan).openings("audit", marginals, ATTRIBUTES * epsilon, weights)
             opened = asyncio.run(_all_openings(series))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
@@ -269,7 +272,7 @@ def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int
 
         for batch in _batches(count, DRAWS):
             consortium = consortium_of(tables, source, batch)
-            plan = begin(consortium, setting.tolerate)
+            plan = begin(consortium, setting)
             asyncio.run(draws(consortium.session(plan)))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / DRAWS)
         return Seen({"everybody": np.array(chosen[:count])}, charged)
@@ -291,13 +294,16 @@ def protocol_subjects() -> list[Subject]:
         one_round(Setting((3, 4, 5), 2, 1), one, 60_000, 6_000),
         one_round(Setting((2, 3, 4, 5), 2, 0), one, 40_000, 0),
         one_round(Setting((2, 3, 4, 5), 3, 3), one, 40_000, 0),
+        one_round(Setting((3, 4, 5), 1, 0, MASKS), one, 60_000, 6_000),
         repeated_round(pair, one, 30_000, 4_500),
         repeated_round(Setting((3, 4, 5), 1, 1), one, 30_000, 0),
+        repeated_round(Setting((3, 3), 1, 1, MASKS), one, 30_000, 0),
         two_rounds(unlike, one, 30_000, 4_500),
         two_rounds(Setting((3, 4, 5), 2, 0), one, 24_000, 0),
         openings(Setting((3, 4, 5), 1, 0), "uniform", one, 60_000, 6_000),
         openings(Setting((3, 4, 5), 1, 1), "back-loaded", one, 60_000, 0),
         openings(Setting((2, 3, 4, 5), 2, 3), "uniform", Fraction(2), 40_000, 0),
+        openings(Setting((3, 4, 5), 1, 0, MASKS), "uniform", one, 60_000, 0),
         network_selection(Setting((10, 30), 1, 0), one, 6_000, 640),
         network_selection(Setting((10, 30), 1, 1), one, 4_000, 0),
         network_selection(Setting((8, 10, 40), 1, 1), one, 3_000, 0),

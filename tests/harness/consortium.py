@@ -119,6 +119,7 @@ class TestConsortium(Consortium):
         curator_member: str | None = None,
         folder: Path | None = None,
         key_bits: int = KEY_BITS,
+        simulation: bool = True,
     ) -> None:
         self.recorder = Recorder()
         self.told: list[tuple[str, Step]] = []
@@ -130,6 +131,7 @@ class TestConsortium(Consortium):
             entropy=None if seed is None else lambda name: seeded(seed, name),
             curator_member=curator_member,
             folder=folder,
+            simulation=simulation,
         )
 
     def restart(self, name: str) -> Party:
