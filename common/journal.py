@@ -110,6 +110,11 @@ class Journal:
         if busy:
             _log.warning("another process reads the journal: erased entries stay in its write-ahead log for now")
 
+    def drop(self, key: str) -> None:
+        """Forget one entry, as ``erase`` does."""
+        with self._lock:
+            self._db.execute("DELETE FROM entries WHERE key = ?", (key,))
+
     def close(self) -> None:
         with self._lock:
             self._db.close()

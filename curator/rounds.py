@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
+from contextlib import AsyncExitStack
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from common.canonical import canonical_bytes, parse
 from common.crypto.paillier import SecretKey
 from common.crypto.sealing import SealedBlob
 from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.protocol.attempt import Attempt
-from common.protocol.combiner_tree import combiners_needed
+from common.protocol.combiner_tree import CombinerTree, combiners_needed
 from common.protocol.round import Round
 from common.protocol.round_context import RoundContext
 from common.protocol.secure_sum import open_block
@@ -25,9 +27,12 @@ from common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlo
 from curator.meter import Meter
 
 BLOCKS_AT_ONCE = 4
+"""Blocks under way at a time."""
+
+GROUPS_AT_ONCE = 32
+"""Groups of members whose blobs are held at a time, of all blocks together: 128 MiB under masks."""
+
 ATTEMPTS = 2
-AFRESH = (Catalogue.NO_PROGRESS.value.code, Catalogue.BLOB_REFUSED.value.code, Catalogue.ROUND_REFUSED.value.code)
-"""Failures of a combiner after which others may combine, from blocks sealed anew."""
 
 Result = TypeVar("Result")
 Kind = TypeVar("Kind", bound=Reply)
@@ -51,7 +56,7 @@ async def together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Re
 
 
 class CombinerFailedError(Exception):
-    """A node of the tree brought nothing; the cause is what its combiner said, or its silence."""
+    """A combiner brought nothing; the cause is what it said, or its silence."""
 
     def __init__(self, combiner: str, cause: PrivityError) -> None:
         super().__init__(combiner)
@@ -80,8 +85,8 @@ class RoundAtWork:
         self._context, self._number, self._previous = context, number, previous
         self._ask, self._secret, self._journal, self._meter = ask, secret, journal, meter
         self._members = context.plan.spec.members
-        self._failed: set[str] = set()
-        self._attempt = self._next_attempt(1)
+        self._groups = asyncio.Semaphore(GROUPS_AT_ONCE)
+        self._attempt = self._begun_attempt()
 
     async def open(self) -> np.ndarray:
         """The opened vector, int64 of shape (cells,)."""
@@ -117,18 +122,31 @@ class RoundAtWork:
         assert stored is not None
         return stored
 
-    def _next_attempt(self, number: int) -> Attempt:
-        """The attempt with this number: members take turns as combiners, but for the curator's own and those that
-        failed."""
-        round_, needed = self._context.round, combiners_needed(len(self._members))
-        never = {self._context.manifest.curator_member, *self._failed}
+    def _begun_attempt(self) -> Attempt:
+        """The last attempt that was begun, or the first: members have answered to its combiners."""
+        for number in range(ATTEMPTS, 1, -1):
+            stored = self._journal.recall(self._attempt_key(number), self._context.round.digest)
+            if stored is not None:
+                return self._with(number, tuple(parse(stored)))
+        return self._new_attempt(1, ())
+
+    def _attempt_key(self, number: int) -> str:
+        round_ = self._context.round
+        return f"{round_.run}/attempt/{round_.round}/{number}"
+
+    def _new_attempt(self, number: int, failed: tuple[str, ...]) -> Attempt:
+        """The attempt with this number: members take turns as combiners, but for the curator's own and the failed."""
+        never = {self._context.manifest.curator_member, *failed}
         start = (self._number + number) % len(self._members)
         turns = self._members[start:] + self._members[:start]
         able = [member for member in turns if member not in never]
-        return Attempt(round_.round, round_.digest, number, tuple(able[:needed]))
+        return self._with(number, tuple(able[: combiners_needed(len(self._members))]))
+
+    def _with(self, number: int, combiners: tuple[str, ...]) -> Attempt:
+        return Attempt(self._context.round.round, self._context.round.digest, number, combiners)
 
     async def _bring_together(self, block: int) -> bytes:
-        """The block's sum, from the journal's point of view the only one; other combiners are tried if one fails."""
+        """The block's sum, the only one that the journal takes; other combiners are tried if one fails."""
         while True:
             attempt = self._attempt
             try:
@@ -142,44 +160,56 @@ class RoundAtWork:
         """Go on with the next attempt, or raise the failure if there is none."""
         if attempt is not self._attempt:
             return  # another block has given it up already
-        self._failed.add(failure.combiner)
-        following = self._next_attempt(attempt.number + 1)
-        if attempt.number == ATTEMPTS or len(following.combiners) < len(attempt.combiners):
+        following = self._new_attempt(attempt.number + 1, (failure.combiner,))
+        if following.number > ATTEMPTS or len(following.combiners) < len(attempt.combiners):
             raise failure.cause
+        # On disk before anybody answers to it: a curator that starts again must name the same combiners.
+        content = canonical_bytes(list(following.combiners))
+        self._journal.record(self._attempt_key(following.number), following.digest, content)
         self._attempt = following
 
     async def _combined(self, attempt: Attempt, block: int) -> bytes:
         """One block from all members up to the root."""
-        context, phase = self._context, self._context.round.phase
-        tree = context.tree(attempt)
+        tree = self._context.tree(attempt)
+        summed = await self._of_node(tree, tree.root, attempt, block, Sum)
+        self._check(summed.payload, block, tree.combiners[tree.root])
+        return summed.payload
 
-        async def seal(member: str) -> SealedBlob:
-            step = SealBlock(context.plan.spec.run, attempt, block)
-            return (await self._ask(member, step, phase, Sealed)).blob
-
-        blobs = dict(enumerate(await together(seal(member) for member in self._members)))
-        self._meter.sent(context.sum.ciphertexts(block) * len(self._members))
-        for node, combiner in enumerate(tree.combiners):
-            sent = tuple((tree.sender(child), blobs.pop(child)) for child in tree.children(node))
+    async def _of_node(self, tree: CombinerTree, node: int, attempt: Attempt, block: int, kind: type[Kind]) -> Kind:
+        """What the node's combiner makes of its children's blobs, which are dropped then."""
+        children = tree.children(node)
+        async with AsyncExitStack() as stack:
+            if tree.is_leaf(children[0]):
+                await stack.enter_async_context(self._groups)
+            blobs = await together(self._blob(tree, child, attempt, block) for child in children)
+            sent = tuple(zip(tree.senders(node), blobs, strict=True))
             base = self._base(block) if node == tree.root else b""
-            step = CombineBlock(context.plan.spec.run, attempt, block, node, sent, base)
+            step = CombineBlock(self._context.plan.spec.run, attempt, block, node, sent, base)
             try:
-                if node == tree.root:
-                    summed = (await self._ask(combiner, step, phase, Sum)).payload
-                    self._check(summed, block)
-                    self._meter.sent(context.sum.ciphertexts(block))
-                    return summed
-                blobs[len(self._members) + node] = (await self._ask(combiner, step, phase, Sealed)).blob
-                self._meter.sent(context.sum.ciphertexts(block))
+                reply = await self._ask(tree.combiners[node], step, self._context.round.phase, kind)
             except PrivityError as error:
-                if error.code in AFRESH:
-                    raise CombinerFailedError(combiner, error) from error
-                raise
-        raise AssertionError("the root is the last node")
+                raise CombinerFailedError(tree.combiners[node], error) from error
+        self._meter.sent(self._context.sum.ciphertexts(block))
+        return reply
 
-    def _check(self, summed: bytes, block: int) -> None:
+    async def _blob(self, tree: CombinerTree, child: int, attempt: Attempt, block: int) -> SealedBlob:
+        """The blob of a member or of a node below."""
+        if not tree.is_leaf(child):
+            return (await self._of_node(tree, child - len(self._members), attempt, block, Sealed)).blob
+        member, step = self._members[child], SealBlock(self._context.plan.spec.run, attempt, block)
+        try:
+            reply = await self._ask(member, step, self._context.round.phase, Sealed)
+        except PrivityError as error:
+            if error.code == Catalogue.NO_PROGRESS.value.code and member in attempt.combiners:
+                # Its silence as a combiner may show here first.
+                raise CombinerFailedError(member, error) from error
+            raise
+        self._meter.sent(self._context.sum.ciphertexts(block))
+        return reply.blob
+
+    def _check(self, summed: bytes, block: int, combiner: str) -> None:
         """Refuse what cannot be a sum before it takes the place of one in the journal."""
         try:
             self._context.sum.check(summed, block)
         except ValueError as error:
-            raise self._context.refusal(str(error)) from error
+            raise CombinerFailedError(combiner, self._context.refusal(str(error))) from error

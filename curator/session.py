@@ -71,7 +71,7 @@ class NetworkSession(RoundSession):
         self._ask_party = ask
         self._meter = meter
         self._rounds = 0
-        self._last_round: Round | None = None
+        self._opened_rounds: dict[str, Round] = {}
 
     @property
     def _members(self) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class NetworkSession(RoundSession):
         opened = noisy_tables(vector, round_, self.schema, self.plan.parties, self.plan.noise_quota, rows)
         self.record.add_tables(round_.phase, opened)
         self._meter.charged(self.record, vector.size)
-        self._last_round = round_
+        self._opened_rounds[round_.round] = round_
         return opened
 
     async def _opened(self, round_: Round) -> np.ndarray:
@@ -113,8 +113,8 @@ class NetworkSession(RoundSession):
         stored = self._journal.recall(key, round_.digest)
         if stored is None:
             context = RoundContext(self.plan, self._manifest, round_, self.schema)
-            replaces = round_.replacement is not None and round_.replacement.previous is not None
-            previous = self._last_round if replaces else None
+            replaced = None if round_.replacement is None else round_.replacement.previous
+            previous = None if replaced is None else self._opened_rounds[replaced]
             work = RoundAtWork(context, self._rounds, previous, self._ask, self._secret, self._journal, self._meter)
             vector = await work.open()
             stored = self._journal.record(key, round_.digest, vector.astype("<i8").tobytes())

@@ -189,6 +189,7 @@ class PartyEngine:
         plan = self._plan(step)
         if step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
             raise self._refusal(step, "it asks for more epsilon or delta than the run's")
+        self._rounds.check(step, plan)
         self._claim(step, IN_SUMS)
         return self._rounds.contribute(step, plan, self._policy.allowance(plan.spec))
 

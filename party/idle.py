@@ -19,7 +19,8 @@ class IdleTime:
 
     def __init__(self, prepare: Callable[[], bool]) -> None:
         self._prepare = prepare
-        self._waiting = threading.Event()
+        self._wake = threading.Event()
+        self._waits = False
         self._ended = False
         self._thread = threading.Thread(target=self._work, name="idle time", daemon=True)
 
@@ -29,30 +30,33 @@ class IdleTime:
 
     def __exit__(self, *_error: object) -> None:
         self._ended = True
-        self._waiting.set()
+        self._waits = False
+        self._wake.set()
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
         """The party waits within."""
-        self._waiting.set()
+        self._waits = True
+        self._wake.set()
         try:
             yield
         finally:
-            self._waiting.clear()
+            self._waits = False
 
     def _work(self) -> None:
         with contextlib.suppress(OSError, AttributeError):
             # Priorities are of threads on Linux; elsewhere this thread is like any other.
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
-        while True:
-            self._waiting.wait()
-            if self._ended:
-                return
-            try:
-                more = self._prepare()
-            except Exception as error:
-                # Nothing depends on what is made ahead.
-                _log.error("idle time: %s", type(error).__name__)
-                more = False
-            if not more:
-                self._waiting.clear()  # until the party waits the next time
+        while not self._ended:
+            self._wake.wait()
+            self._wake.clear()
+            while self._waits and self._more():
+                pass
+
+    def _more(self) -> bool:
+        try:
+            return self._prepare()
+        except Exception as error:
+            # Nothing depends on what is made ahead.
+            _log.error("idle time: %s", type(error).__name__)
+            return False

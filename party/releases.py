@@ -102,7 +102,8 @@ class ChargedReleases:
         charge = Charge(round_.run, f"round/{round_.round}", cost, delta)
         stored = self._answer_once(label, _vector_content(round_, quota, position), charge, allowance, answer)
         if round_.replacement is not None and round_.replacement.last:
-            self.journal.erase(f"{round_.run}/share/")
+            # Rounds of one series have one name but for its end.
+            self.journal.erase(f"{round_.run}/share/{round_.round.rpartition('/')[0]}")
         return stored
 
     def vector_part(self, round_: Round, quota: int, position: int, cells: slice) -> np.ndarray:
@@ -187,8 +188,12 @@ class ChargedReleases:
             self.ledger.charge(charge, allowance, self.party)
             stored = self.journal.record(label, content, answer())
         # The ledger takes one answer for a charge. If the journal was lost or set back, the one that
-        # was just made is not it, and stays here.
-        self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
+        # was just made is not it, and goes nowhere.
+        try:
+            self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
+        except PrivityError:
+            self.journal.drop(label)
+            raise
         return stored
 
     def check_affordable(self, epsilon: Fraction, delta: Fraction, allowance: Allowance) -> None:

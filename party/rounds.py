@@ -7,7 +7,7 @@ vector of counts itself.
 from __future__ import annotations
 
 from common.crypto.identity import Identity
-from common.crypto.residues import Residues
+from common.crypto.residues import Residues, drop_tables
 from common.errors import Catalogue, PrivityError
 from common.privacy.ledger import Allowance
 from common.protocol import secure_sum
@@ -36,17 +36,25 @@ class Rounds:
         self._keys: tuple[str, dict[str, bytes]] = ("", {})
         self._residues: Residues | None = None
 
-    def contribute(self, step: Contribute, plan: RunPlan, allowance: Allowance) -> Done:
-        """Charge the round, draw the noise, count, and keep the vector."""
+    def check(self, step: Contribute, plan: RunPlan) -> None:
+        """Refuse a round that could not be served to its end, before anything is charged."""
         context = self._new_context(step.round, plan)
-        self._releases.keep_vector(context.round, plan.noise_quota, allowance, self._position(plan))
-        self._releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
+        try:
+            context.sum.cells_of(0)  # its layout is possible
+        except ValueError as error:
+            raise context.refusal(str(error)) from error
         self._context = context
+
+    def contribute(self, step: Contribute, plan: RunPlan, allowance: Allowance) -> Done:
+        """Charge a checked round, draw the noise, count, and keep the vector."""
+        self._releases.keep_vector(step.round, plan.noise_quota, allowance, self._position(plan))
+        self._releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
         return Done()
 
     def seal(self, step: SealBlock, plan: RunPlan) -> Sealed:
         """One block of what was contributed, for the combiner above this party."""
         context = self._recalled(step, plan)
+        context.tree(step.attempt)
         try:
             cells = context.sum.cells_of(step.block)
         except ValueError as error:
@@ -91,6 +99,7 @@ class Rounds:
     def forget(self) -> None:
         """Drop what is kept in memory for a run."""
         self._context, self._keys, self._residues = None, ("", {}), None
+        drop_tables()
 
     def _position(self, plan: RunPlan) -> int:
         return plan.spec.members.index(self._releases.party)

@@ -88,6 +88,11 @@ def _powers_of_base(n: int, bits: int) -> FixedBase:
     return FixedBase(residue_base(n), n * n, bits)
 
 
+def drop_tables() -> None:
+    """Free the memory of tables of powers; they are made again when they are needed."""
+    _powers_of_base.cache_clear()
+
+
 def residue_base(n: int) -> int:
     """h^n mod n^2, h = -x^2 mod n with x from SHAKE-256 of n: an n-th residue that nobody chose."""
     size = (n.bit_length() + 7) // 8

@@ -59,6 +59,10 @@ class CombinerTree:
         """Number of the root among the nodes."""
         return len(self.combiners) - 1
 
+    def is_leaf(self, child: int) -> bool:
+        """Whether a child is a member itself."""
+        return child < len(self.members)
+
     def children(self, node: int) -> tuple[int, ...]:
         """What the node brings together: leaves, or nodes numbered on from the leaves."""
         return tree_of(len(self.members))[node]

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
 import grpc.aio
+import numpy as np
 import pytest
 
 from common.crypto import paillier
 from common.crypto.masks import PairwiseMasks
 from common.protocol import secure_sum
+from common.protocol.block_sums import MaskedSum
 from common.protocol.plan import RunPlan
+from common.protocol.sum_kind import MASKS
 from tests.harness.consortium import KEY_BITS, make_consortium
 from tests.harness.network import NetworkConsortium
 
@@ -137,6 +141,65 @@ def test_without_sealing_and_masks_one_partys_counts_come_out(tmp_path, monkeypa
     monkeypatch.setattr(PairwiseMasks, "residues", lambda _self, _modulus, count: [0] * count)
     of_parties, _, _ = run_attack(tmp_path, monkeypatch)
     assert len(of_parties) >= 2
+
+
+@dataclass
+class Noted:
+    """What passed under masks alone, as bytes: each party's bare vector, its payload, and the sums."""
+
+    bare: list[bytes] = field(default_factory=list)
+    payloads: list[bytes] = field(default_factory=list)
+    sums: list[bytes] = field(default_factory=list)
+    heard: bytes = b""
+
+
+def masked_round(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Noted:
+    """A round under masks, listened to."""
+    noted, wiretap = Noted(), Wiretap()
+    conceal, add = MaskedSum.conceal, MaskedSum.add
+
+    def noting_conceal(self, values, block, masks):
+        payload = conceal(self, values, block, masks)
+        noted.bare.append(values.astype("<i8").tobytes())
+        noted.payloads.append(payload)
+        return payload
+
+    def noting_add(self, payloads, block):
+        noted.sums.append(add(self, payloads, block))
+        return noted.sums[-1]
+
+    monkeypatch.setattr(MaskedSum, "conceal", noting_conceal)
+    monkeypatch.setattr(MaskedSum, "add", noting_add)
+
+    async def scenario() -> None:
+        consortium = make_consortium(domain=(5, 5), rows=20)
+        async with NetworkConsortium(folder, consortium, interceptors=(wiretap,)) as network:
+            plan = await network.begin(consortium.spec(secure_sum=MASKS))
+            await network.session(plan).measure("test", [(0, 1)], Fraction(1))
+
+    asyncio.run(scenario())
+    noted.heard = b"".join(wiretap.messages)
+    assert (len(noted.bare), len(noted.sums)) == (3, 1)
+    return noted
+
+
+def test_under_masks_the_curator_hears_the_sum_and_nothing_of_one_party(tmp_path, monkeypatch) -> None:
+    noted = masked_round(tmp_path, monkeypatch)
+    assert noted.sums[0] in noted.heard, "the attacker does not even find the sum that is meant for the curator"
+    assert not any(part in noted.heard for part in noted.bare + noted.payloads)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_without_sealing_masks_still_hide_a_party_and_without_both_it_is_found(tmp_path, monkeypatch, masked) -> None:
+    monkeypatch.setattr(secure_sum.sealing, "open_sealed", lambda blob, *_rest: blob.ciphertext)
+    monkeypatch.setattr(
+        secure_sum.sealing, "seal", lambda payload, *_rest: secure_sum.sealing.SealedBlob(payload, bytes(64))
+    )
+    if not masked:
+        monkeypatch.setattr(PairwiseMasks, "words", lambda _self, count: np.zeros(count, dtype=np.uint64))
+    noted = masked_round(tmp_path, monkeypatch)
+    assert all(part in noted.heard for part in noted.payloads), "the recorder cannot catch a leak"
+    assert all((part in noted.heard) == (not masked) for part in noted.bare)
 
 
 def test_the_journal_of_the_curator_holds_products_only(tmp_path) -> None:

@@ -18,7 +18,7 @@ from common.protocol.round import Replacement, Round
 from common.protocol.secure_sum import open_block
 from common.protocol.steps import Contribute, Done, Refusal, Sealed, Sum
 from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
-from tests.harness.consortium import TestConsortium, make_consortium
+from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 
 TABLES = ((0, 1), (1, 2))
 DOMAIN = (3, 4, 2)
@@ -209,6 +209,29 @@ def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_pa
         kept = consortium.parties["party-2"].journal.keys("run-1/share/")
         assert bool(kept) == (place < 2), "scrubbed after the last opening, not before"
         consortium.restart("party-2")
+
+
+@pytest.mark.parametrize("between", ["a round", "a series"])
+def test_what_is_opened_between_two_openings_is_not_taken_for_the_running_sum(between: str) -> None:
+    generous = open_policy(total_epsilon=4 * NO_NOISE, epsilon_per_run=4 * NO_NOISE)
+    policies = {f"party-{k}": generous for k in (1, 2, 3)}
+    consortium = make_consortium(3, domain=DOMAIN, rows=40, policies=policies)
+    weights = schedule_weights("uniform", 3)
+    session = consortium.session(consortium.begin(consortium.spec(epsilon=3 * NO_NOISE)))
+
+    async def mixed():
+        series = session.openings("update", TABLES, NO_NOISE, weights)
+        first = await series.open()
+        if between == "a round":
+            await session.measure("between", TABLES, NO_NOISE)
+        else:
+            other = session.openings("update", TABLES, NO_NOISE, weights)
+            for _ in range(3):
+                await other.open()
+        return [first, await series.open(), await series.open()]
+
+    for k, opened in enumerate(asyncio.run(mixed()), start=1):
+        np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), true_counts(consortium, k))
 
 
 def test_a_replay_asks_nobody_again() -> None:

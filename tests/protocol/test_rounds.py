@@ -8,14 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from common.crypto import packing
+from common.crypto import packing, paillier
+from common.crypto.sealing import SealedBlob, open_sealed
 from common.errors import Catalogue, PrivityError
 from common.protocol import block_sums
+from common.protocol.combiner_tree import tree_of
 from common.protocol.round import Round
-from common.protocol.steps import CombineBlock, Contribute, Reply, SealBlock, Sealed, Step, Sum
+from common.protocol.steps import CombineBlock, Contribute, Done, Refusal, Reply, SealBlock, Sealed, Step, Sum
 from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from common.wire.codec import decode_step
+from curator import desk as desks
 from curator import rounds
-from tests.harness.consortium import TestConsortium, make_consortium
+from curator.desk import PartyRefusedError
+from curator.meter import Meter
+from curator.session import NetworkSession
+from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.protocol.test_secure_sum import KINDS, NO_NOISE, exact
 
 TABLES = ((0, 1), (0, 2))
@@ -88,7 +95,7 @@ def test_another_combiner_takes_over_from_one_that_falls_silent(parties: int, ki
     silent: set[str] = set()
 
     def fault(party: str, step: Step):
-        if isinstance(step, CombineBlock) and step.block >= 3 and step.attempt.number == 1:
+        if isinstance(step, CombineBlock) and step.block >= 3 and not silent:
             silent.add(party)
         return silence(party) if isinstance(step, CombineBlock) and party in silent else None
 
@@ -116,13 +123,113 @@ def test_a_round_without_a_combiner_is_given_up(curator_member: str | None) -> N
     assert (curator_member,) not in tried
 
 
+def none_of(what: str) -> Reply | PrivityError:
+    """What a combiner at fault brings."""
+    return {
+        "too short": Sum(b"\0" * 5),
+        "nothing": Sum(b""),
+        "another kind": Done(),
+        "a sealed blob": Sealed(SealedBlob(b"x", bytes(64))),
+        "an internal error": PartyRefusedError("party-1", Refusal("internal", "x", "y")),
+    }[what]
+
+
 @KINDS
-def test_a_sum_that_is_none_is_asked_of_another_combiner(kind: SumKind) -> None:
-    def fault(party: str, step: Step):
-        return Sum(b"\0" * 5) if isinstance(step, CombineBlock) and step.attempt.number == 1 else None
+@pytest.mark.parametrize("what", ["too short", "nothing", "another kind", "a sealed blob", "an internal error"])
+def test_a_sum_that_is_none_is_asked_of_another_combiner(what: str, kind: SumKind) -> None:
+    def fault(_party: str, step: Step):
+        return none_of(what) if isinstance(step, CombineBlock) and step.attempt.number == 1 else None
 
     consortium = faulty(3, fault)
     np.testing.assert_array_equal(measured(consortium, kind), exact(consortium, TABLES))
+
+
+@KINDS
+def test_a_well_formed_sum_of_something_else_opens_nothing_then_or_later(kind: SumKind) -> None:
+    """It is the one sum that the journal takes: the round is lost, nothing comes out, nobody pays twice."""
+
+    def fault(_party: str, step: Step):
+        if not (isinstance(step, CombineBlock) and step.block == 0):
+            return None
+        if kind is MASKS:
+            return Sum(b"\x7f" * 8 * 64)
+        numbers = paillier.encrypt(consortium.public, [consortium.public.n // 3] * 2)
+        return Sum(paillier.ciphertexts_to_bytes(consortium.public, numbers))
+
+    consortium = faulty(3, fault)
+    plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
+    for _ in range(2):
+        with pytest.raises(PrivityError, match="is not opened"):
+            asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+        consortium.fault = lambda _party, _step: None
+    assert consortium.journal.keys("run-1/opened/") == []
+    assert {party.ledger.spent() for party in consortium.parties.values()} == {NO_NOISE}
+
+
+def test_a_curator_that_starts_again_goes_on_with_the_combiners_that_it_named() -> None:
+    """Before the crash one combiner failed, after it another one would have."""
+
+    class Crash(BaseException):
+        """The curator's process is gone."""
+
+    phase = 0
+
+    def fault(party: str, step: Step):
+        if isinstance(step, CombineBlock) and step.attempt.number == 1 and step.node == phase:
+            return silence(party)
+        if phase == 0 and isinstance(step, CombineBlock) and step.attempt.number == 2:
+            raise Crash
+        return None
+
+    consortium = faulty(11, fault)
+    plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=MASKS))
+    with pytest.raises(Crash):
+        asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+    phase = 1
+    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+    np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium, TABLES))
+
+
+@pytest.mark.parametrize(("back_after", "comes_through"), [(0.2, True), (1.5, True), (60.0, False)])
+def test_a_combiner_that_is_silent_for_a_while_at_a_real_desk(monkeypatch, back_after, comes_through) -> None:
+    """Patience is a second. A member is waited for twice; one that stays away ends the round."""
+    monkeypatch.setattr(desks, "CHECK_EVERY_SECONDS", 0.05)
+    consortium = consortium_of()
+    plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=MASKS))
+    desk = desks.Desk(patience=1.0)
+    fell_silent: list[str] = []
+
+    async def node(name: str) -> None:
+        while True:
+            message = await desk.next_step(name, 0.2)
+            if message is None:
+                continue
+            step = decode_step(message)
+            if isinstance(step, CombineBlock) and not fell_silent and step.block == 1:
+                fell_silent.append(name)
+                await asyncio.sleep(back_after)
+                continue
+            desk.deliver(name, consortium.parties[name].engine.handle(step))
+            await asyncio.sleep(0.001)
+
+    async def scenario():
+        nodes = [asyncio.create_task(node(name)) for name in consortium.parties]
+        session = NetworkSession(
+            plan, consortium.manifest, consortium.schema, None, consortium.journal, desk.ask, Meter()
+        )
+        try:
+            return await session.measure("test", TABLES, NO_NOISE)
+        finally:
+            for task in nodes:
+                task.cancel()
+
+    if comes_through:
+        opened = asyncio.run(scenario())
+        np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium, TABLES))
+    else:
+        with pytest.raises(PrivityError, match="no answer from party-"):
+            asyncio.run(scenario())
+    assert fell_silent
 
 
 def test_a_blob_spoilt_on_its_way_is_sealed_anew() -> None:
@@ -232,3 +339,68 @@ def test_a_partial_sum_is_sealed_to_the_combiner_above_and_of_no_use_elsewhere()
         reply = consortium.tell(root, CombineBlock("run-1", attempt, 0, 2, tuple(wrong)))
         assert getattr(reply, "code", "") == "blob-refused"
     assert isinstance(consortium.tell(root, CombineBlock("run-1", attempt, 0, 2, tuple(partial))), Sum)
+
+
+@KINDS
+def test_all_combiners_and_the_curator_together_learn_only_the_total(kind: SumKind) -> None:
+    """Nine parties, three combiners: every blob opened, every group summed, and no sum but that of all comes out."""
+    consortium = consortium_of(9)
+    plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
+    round_ = Round("run-1", "test", "1", TABLES, NO_NOISE)
+    context, attempt = consortium.context(plan, round_), consortium.attempt(round_)
+    blobs, tree = consortium.seal(round_, attempt), consortium.context(plan, round_).tree(attempt)
+    payloads, vectors = [], []
+    for child, (name, blob) in enumerate(blobs):
+        combiner = consortium.parties[tree.recipient(child)].identity
+        key = consortium.manifest.keys_of(name).signing_key
+        payloads.append(open_sealed(blob, combiner.sealing, context.binding(attempt, 0, child), key))
+        party = consortium.parties[name]
+        allowance = party.engine._policy.allowance(plan.spec)
+        vector = party.releases.noisy_vector(round_, plan.noise_quota, allowance, child)
+        vectors.append(vector[context.sum.cells_of(0)])
+
+    def opened(children: tuple[int, ...]) -> np.ndarray:
+        return context.sum.open(context.sum.add([payloads[c] for c in children], 0), 0, consortium.secret)
+
+    np.testing.assert_array_equal(opened(tuple(range(9))), sum(vectors))
+    for children in [*tree_of(9)[:2], *((c,) for c in range(9)), tuple(range(8))]:
+        with pytest.raises(ValueError, match="no sum of"):
+            opened(children)
+
+
+@KINDS
+def test_two_runs_that_take_turns_do_not_disturb_each_other(kind: SumKind) -> None:
+    generous = open_policy(total_epsilon=2 * NO_NOISE)
+    consortium = consortium_of(policies={f"party-{k}": generous for k in (1, 2, 3)})
+    plans = [consortium.begin(consortium.spec(run=run, epsilon=NO_NOISE, secure_sum=kind)) for run in ("a", "b")]
+
+    async def both():
+        sessions = [consortium.session(plan) for plan in plans]
+        return await asyncio.gather(*(session.measure("test", TABLES, NO_NOISE) for session in sessions))
+
+    for opened in asyncio.run(both()):
+        np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium, TABLES))
+
+
+def test_a_crash_after_the_vector_is_kept_leaves_a_round_that_goes_on(tmp_path, monkeypatch) -> None:
+    consortium = consortium_of(folder=tmp_path)
+    plan = consortium.begin(consortium.spec(epsilon=NO_NOISE))
+    round_ = Round("run-1", "test", "1", TABLES, NO_NOISE)
+
+    class Crash(BaseException):
+        """The party's process is gone."""
+
+    def crash(*_arguments: object) -> bytes:
+        raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr("party.rounds.encode_step", crash)
+        with pytest.raises(Crash):
+            consortium.tell("party-2", Contribute(round_))
+    consortium.restart("party-2")
+    attempt = consortium.attempt(round_)
+    assert consortium.tell("party-2", SealBlock("run-1", attempt, 0)).code == "step-refused"
+    reply = consortium.combine(round_, attempt, consortium.seal(round_, attempt))
+    assert isinstance(reply, Sum)
+    assert consortium.parties["party-2"].ledger.spent() == NO_NOISE
+    assert plan.parties == 3

@@ -467,10 +467,13 @@ class TestNothingIsAnsweredTwice:
             side.unlink()
         file.write_bytes(backup)
         consortium.restart("party-2")
-        reply = self.contribute(consortium, plan)
-        assert isinstance(reply, Refusal)
-        assert reply.code == "step-answered"
+        for _ in range(2):
+            reply = self.contribute(consortium, plan)
+            assert isinstance(reply, Refusal)
+            assert reply.code == "step-answered"
+            assert isinstance(seal(consortium, round_of(plan)), Refusal)
         assert consortium.parties["party-2"].ledger.spent() == 1
+        assert consortium.parties["party-2"].journal.keys("run-1/vector/") == [], "a second answer is kept"
 
     def test_a_share_is_not_taken_for_a_share_of_another_quota(self) -> None:
         consortium = make_consortium()
@@ -509,6 +512,7 @@ def test_a_round_that_cannot_be_served_is_refused_before_it_is_charged(epsilon: 
     reply = consortium.tell("party-2", Contribute(round_of(plan, epsilon=epsilon, tables=tables)))
     assert isinstance(reply, Refusal)
     assert consortium.parties["party-2"].ledger.spent() == 0
+    assert consortium.parties["party-2"].journal.keys("run-1/way") == [], "the way is taken by a refused round"
 
 
 @pytest.mark.parametrize("modulus", ["even", "too long", "too short"])

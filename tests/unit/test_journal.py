@@ -61,6 +61,14 @@ def test_a_part_is_refused_as_the_whole_is():
         journal.recall_part("key", "e", slice(0, 1))
 
 
+def test_one_entry_is_dropped_and_its_neighbours_stay():
+    journal = Journal()
+    for key in ("run/vector/1", "run/vector/10"):
+        journal.record(key, "d", b"x")
+    journal.drop("run/vector/1")
+    assert journal.keys("run/") == ["run/vector/10"]
+
+
 def test_another_digest_under_a_known_key_is_refused_and_changes_nothing():
     journal = Journal()
     journal.record("run/step", "d", b"answer")
