@@ -29,6 +29,9 @@ class Catalogue(Enum):
         "file-unreadable", "INVALID_ARGUMENT", "{file}: {reason}", "Correct the file and try again."
     )
     BAD_INPUT = ErrorKind("bad-input", "INVALID_ARGUMENT", "{problems}", "Correct each point and try again.")
+    OUT_OF_ORDER = ErrorKind(
+        "out-of-order", "FAILED_PRECONDITION", "{missing} is not there yet", "First comes {first}."
+    )
     BAD_OPTION = ErrorKind("bad-option", "INVALID_ARGUMENT", "{option}: {reason}", "{hint}")
     REFUSED_BY_POLICY = ErrorKind(
         "refused-by-policy",
@@ -82,6 +85,7 @@ class Catalogue(Enum):
         "Use the certificate of a member that the manifest lists for this role.",
     )
     CONNECTION_FAILED = ErrorKind("connection-failed", "UNAVAILABLE", "no connection to {address}: {reason}", "{hint}")
+    CURATOR_REFUSED = ErrorKind("curator-refused", "FAILED_PRECONDITION", "{address}: {reason}", "{hint}")
     RUN_UNKNOWN = ErrorKind("run-unknown", "NOT_FOUND", "no run {run}", "List the runs of this curator.")
     RUN_FAILED = ErrorKind("run-failed", "ABORTED", "run {run} ended {state}: {reason}", "{hint}")
     NO_PROGRESS = ErrorKind(

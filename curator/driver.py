@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from common.algorithms import ALGORITHMS
+from common.canonical import canonical_bytes, parse
 from common.crypto import paillier
 from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.privacy.statement import privacy_statement
-from common.protocol.manifest import Manifest
+from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Close, Enrol, Enrolled
 from common.protocol.sum_kind import PAILLIER, Method, SumKind
@@ -71,14 +72,19 @@ class RunRequest:
             secure_sum=self.secure_sum,
         )
 
-    def check(self, members: int, schema: Schema) -> None:
+    def check(self, manifest: Manifest, schema: Schema) -> None:
         """Refuse what cannot run, before any party is asked."""
+        members = len(manifest.members)
         rules = [
             (self.algorithm in ALGORITHMS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(ALGORITHMS)),
             (members >= 2, "parties", "a run over the network needs two parties or more",
              "single-party mode, `privity synthesize`"),
             (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
              f"1 to {members - 1}"),
+            (members >= manifest.minimum_parties, "parties", f"{members} parties",
+             f"{manifest.minimum_parties} or more, as the members agreed"),
+            (self.tolerate >= manifest.minimum_tolerate, "tolerate", f"{self.tolerate} colluding parties",
+             f"{manifest.minimum_tolerate} or more, as the members agreed"),
             ((self.key_bits is None) == (self.secure_sum.method is Method.MASKS), "key_bits",
              f"{self.key_bits} with secure sums by {self.secure_sum.method.value}",
              "2048, 3072 or 4096 with Paillier, null with masks"),
@@ -118,8 +124,11 @@ class RunDriver:
         if is_release(release):
             # An earlier process wrote it and died before it could say so.
             return
+        # The run goes on under the manifest under which it began.
+        kept = self._remember("manifest", canonical_bytes(self._manifest.to_dict()))
+        self._manifest = manifest_from(parse(kept))
         members = tuple(self._manifest.members)
-        self._request.check(len(members), self._schema)
+        self._request.check(self._manifest, self._schema)
         spec = self._request.spec(self.run, members, self._manifest)
         secret = await self._paillier_key()
         self.meter.enter("enrolment")

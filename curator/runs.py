@@ -17,7 +17,7 @@ from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.journal import Journal
 from common.privacy.budget import parse_delta, parse_epsilon
-from common.protocol.manifest import Manifest
+from common.protocol.manifest_file import ManifestFile
 from common.protocol.session import Progress
 from common.protocol.sum_kind import Method, sum_kind
 from common.schema import Schema
@@ -78,11 +78,11 @@ class Runs:
         folder: holds the journal and, below ``releases/``, what completed runs released.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, schema: Schema, desk: Desk) -> None:
+    def __init__(self, folder: Path, manifests: ManifestFile, schema: Schema, desk: Desk) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._journal = Journal(folder / "journal.sqlite")
         self._releases = folder / "releases"
-        self._manifest = manifest
+        self._manifests = manifests
         self._schema = schema
         self._desk = desk
         self._runs: dict[str, Run] = {}
@@ -107,7 +107,7 @@ class Runs:
     def submit(self, token: str, request: bytes) -> str:
         """Name of the run that this token stands for; the same token again gives the same name."""
         parsed = parse_request(request)
-        parsed.check(len(self._manifest.members), self._schema)
+        parsed.check(self._manifests.current(), self._schema)
         key = f"token/{token}"
         fresh = json.dumps({"run": f"run-{secrets.token_hex(6)}", "request": request.decode()})
         known = self._journal.recall(key, "request")
@@ -174,7 +174,9 @@ class Runs:
         """Bring a run to its end, put the end on disk, tell the parties, erase its secrets; in this order."""
         meter = Meter(lambda progress: run.update(progress=progress))
         self._desk.traffic = meter.traffic
-        driver = RunDriver(run.name, run.request, self._manifest, self._schema, self._journal, self._desk.ask, meter)
+        driver = RunDriver(
+            run.name, run.request, self._manifests.current(), self._schema, self._journal, self._desk.ask, meter
+        )
         end = self._end_of(run)
         if end is None:
             run.update(state=RUNNING)

@@ -7,12 +7,14 @@ import math
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.protocol.manifest import Manifest, read_manifest
+from common.protocol.manifest import CURATOR
+from common.protocol.manifest_file import ManifestFile
 from common.schema import Schema, load_schema
 from common.toml_file import read_toml
 from common.wire.v1 import privity_pb2_grpc as rpc
@@ -27,13 +29,12 @@ class CuratorConfig:
 
     Attributes:
         listen: address to bind, ``host:port``; port 0 takes a free one.
+        key: private key (PEM) of the certificate that the manifest lists for the curator.
         patience: seconds without a sign of life from a party before the run fails.
     """
 
     listen: str
-    certificate: Path
     key: Path
-    authority: Path
     manifest: Path
     organiser_key: Path
     schema: Path
@@ -51,9 +52,7 @@ def load_config(path: Path) -> CuratorConfig:
     base = path.parent
     return CuratorConfig(
         listen=document["listen"],
-        certificate=base / document["certificate"],
         key=base / document["key"],
-        authority=base / document["authority"],
         manifest=base / document["manifest"],
         organiser_key=base / document["organiser_key"],
         schema=base / document["schema"],
@@ -62,28 +61,55 @@ def load_config(path: Path) -> CuratorConfig:
     )
 
 
-class CuratorServer:
-    """gRPC over mutual TLS: every caller shows a certificate of the consortium's authority."""
+class Certificates:
+    """What a new connection is met with: the curator's certificate, and those of all who may call."""
 
-    def __init__(self, config: CuratorConfig, manifest: Manifest, schema: Schema) -> None:
+    def __init__(self, manifests: ManifestFile, key: Path) -> None:
+        self._manifests, self._key = manifests, key
+        self._manifest = manifests.current()
+
+    def now(self) -> Any:
+        """The configuration for gRPC."""
+        own = self._manifest.certificate_of("curator", CURATOR)
+        if own is None:
+            reason = "it lists no certificate for the curator"
+            raise PrivityError(Catalogue.TAMPERED, what=self._manifests.path, reason=reason)
+        pair = (self._key.read_bytes(), own.encode())
+        return grpc.ssl_server_certificate_configuration([pair], root_certificates=self._manifest.callers)
+
+    def changed(self) -> Any:
+        """The same if the manifest is another one since, None if it is not: gRPC asks at every connection."""
+        manifest = self._manifests.current()
+        if manifest is self._manifest:
+            return None
+        self._manifest = manifest
+        return self.now()
+
+
+class CuratorServer:
+    """gRPC over mutual TLS: every caller shows the certificate that the manifest lists for it.
+
+    Certificates come from the manifest, which is read again when its file changes: for new connections at once.
+    """
+
+    def __init__(self, config: CuratorConfig, manifests: ManifestFile, schema: Schema) -> None:
         self.desk = Desk(config.patience)
-        self.runs = Runs(config.state, manifest, schema, self.desk)
+        self.runs = Runs(config.state, manifests, schema, self.desk)
         self._config = config
-        self._members = tuple(manifest.members)
+        self._manifests = manifests
         self._server: grpc.aio.Server | None = None
         self._worker: asyncio.Task[None] | None = None
 
     async def start(self, interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()) -> int:
         """Bind and serve; returns the port."""
         config = self._config
-        credentials = grpc.ssl_server_credentials(
-            [(config.key.read_bytes(), config.certificate.read_bytes())],
-            root_certificates=config.authority.read_bytes(),
-            require_client_auth=True,
+        shown = Certificates(self._manifests, config.key)
+        credentials = grpc.dynamic_ssl_server_credentials(
+            shown.now(), shown.changed, require_client_authentication=True
         )
         server = grpc.aio.server(interceptors=interceptors)
-        rpc.add_PartyLinkServicer_to_server(PartyLinkServicer(self.desk, self._members), server)
-        rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs), server)
+        rpc.add_PartyLinkServicer_to_server(PartyLinkServicer(self.desk, self._manifests), server)
+        rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs, self._manifests), server)
         try:
             port = server.add_secure_port(config.listen, credentials)
         except RuntimeError:
@@ -109,14 +135,14 @@ class CuratorServer:
 
 
 def load_server(config: CuratorConfig) -> CuratorServer:
-    """Read what the configuration names and check that schema and manifest belong together."""
-    manifest = read_manifest(config.manifest, config.organiser_key)
+    """Read what the configuration names and check that it belongs together."""
+    manifests = ManifestFile(config.manifest, config.organiser_key)
     schema = load_schema(config.schema)
-    if schema.digest != manifest.schema_digest:
+    if schema.digest != manifests.current().schema_digest:
         raise PrivityError(
             Catalogue.TAMPERED, what=config.schema, reason="the schema is not the one that the manifest names"
         )
-    return CuratorServer(config, manifest, schema)
+    return CuratorServer(config, manifests, schema)
 
 
 async def serve(config: CuratorConfig, port_file: Path | None) -> None:

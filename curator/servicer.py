@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 
 import grpc
 import grpc.aio
 
-from common.crypto.certificates import identity_from_san
+from common.crypto.certificates import Role, identity_from_san, same_certificate
 from common.errors import Catalogue, PrivityError
+from common.protocol.manifest import Manifest
+from common.protocol.manifest_file import ManifestFile
 from common.wire.codec import CHUNK_BYTES, LARGEST_MESSAGE, MalformedMessageError, chunks
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
@@ -23,14 +25,16 @@ async def abort(context: grpc.aio.ServicerContext, error: PrivityError) -> None:
     await context.abort(getattr(grpc.StatusCode, error.status), f"{error.message}\n{error.remedy}")
 
 
-def caller(context: grpc.aio.ServicerContext, role: str, members: Iterable[str] | None = None) -> str:
-    """Name of the caller as its certificate says; another role, or no member, is refused."""
-    names = context.auth_context().get("x509_subject_alternative_name", [])
+def caller(context: grpc.aio.ServicerContext, role: Role, manifest: Manifest) -> str:
+    """Name of the caller, who must show the certificate that the manifest lists for it in this role, now."""
+    shown = context.auth_context()
     try:
-        found, name = identity_from_san(names)
+        found, name = identity_from_san(shown.get("x509_subject_alternative_name", []))
     except ValueError:
         raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity="nobody") from None
-    if found != role or (members is not None and name not in members):
+    listed = manifest.certificate_of(role, name)
+    (own,) = shown.get("x509_pem_cert", [b""])
+    if found != role or listed is None or not same_certificate(listed.encode(), own):
         raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity=f"{found} {name}")
     return name
 
@@ -38,15 +42,28 @@ def caller(context: grpc.aio.ServicerContext, role: str, members: Iterable[str] 
 class PartyLinkServicer(rpc.PartyLinkServicer):
     """What parties dial in to."""
 
-    def __init__(self, desk: Desk, members: Iterable[str]) -> None:
+    def __init__(self, desk: Desk, manifests: ManifestFile) -> None:
         self._desk = desk
-        self._members = frozenset(members)
+        self._manifests = manifests
+
+    def _caller(self, context: grpc.aio.ServicerContext) -> str:
+        return caller(context, "party", self._manifests.current())
+
+    async def GetManifest(  # noqa: N802 - the service's own name
+        self, request: pb.ManifestRequest, context: grpc.aio.ServicerContext
+    ) -> pb.ManifestReply:
+        try:
+            self._caller(context)
+            return pb.ManifestReply(document=self._manifests.document())
+        except PrivityError as error:
+            await abort(context, error)
+            raise
 
     async def NextStep(  # noqa: N802 - the service's own name
         self, request: pb.NextStepRequest, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[pb.Chunk]:
         try:
-            party = caller(context, "party", self._members)
+            party = self._caller(context)
         except PrivityError as error:
             await abort(context, error)
             return
@@ -59,7 +76,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self, request_iterator: AsyncIterator[pb.Chunk], context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
         try:
-            party = caller(context, "party", self._members)
+            party = self._caller(context)
             message = bytearray()
             async for chunk in request_iterator:
                 message += chunk.data
@@ -77,7 +94,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self, request: pb.AliveRequest, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
         try:
-            self._desk.alive(caller(context, "party", self._members))
+            self._desk.alive(self._caller(context))
         except PrivityError as error:
             await abort(context, error)
         return pb.Receipt()
@@ -86,14 +103,18 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
 class OperatorServicer(rpc.OperatorServicer):
     """What the operator's commands dial in to."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, manifests: ManifestFile) -> None:
         self._runs = runs
+        self._manifests = manifests
+
+    def _check(self, context: grpc.aio.ServicerContext) -> None:
+        caller(context, "operator", self._manifests.current())
 
     async def Submit(  # noqa: N802
         self, request: pb.SubmitRequest, context: grpc.aio.ServicerContext
     ) -> pb.SubmitReply:
         try:
-            caller(context, "operator")
+            self._check(context)
             return pb.SubmitReply(run=self._runs.submit(request.token, request.request))
         except PrivityError as error:
             await abort(context, error)
@@ -103,7 +124,7 @@ class OperatorServicer(rpc.OperatorServicer):
         self, request: pb.RunName, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[pb.RunEvent]:
         try:
-            caller(context, "operator")
+            self._check(context)
             async for run in self._runs.watch(request.run):
                 yield _event(run)
         except PrivityError as error:
@@ -113,7 +134,7 @@ class OperatorServicer(rpc.OperatorServicer):
         self, request: pb.RunName, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[pb.FileChunk]:
         try:
-            caller(context, "operator")
+            self._check(context)
             for path in self._runs.release_files(request.run):
                 name = path.name
                 with path.open("rb") as file:
@@ -127,7 +148,7 @@ class OperatorServicer(rpc.OperatorServicer):
         self, request: pb.RunName, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
         try:
-            caller(context, "operator")
+            self._check(context)
             self._runs.stop(request.run)
         except PrivityError as error:
             await abort(context, error)

@@ -12,7 +12,10 @@ from common.errors import PrivityError
 from curator.cli import curator_app
 from deploy.audit_command import audit_command
 from deploy.benchmark_command import benchmark_app
+from deploy.consortium_commands import consortium_app
+from deploy.doctor_command import doctor_command
 from deploy.evaluate_command import evaluate
+from deploy.operator_commands import operator_app, run_app
 from deploy.schema_commands import schema_app
 from deploy.simulate_command import simulate_command
 from deploy.synthesize_command import synthesize_command
@@ -28,10 +31,14 @@ app.command("simulate")(simulate_command)
 app.command("synthesize")(synthesize_command)
 app.command("evaluate")(evaluate)
 app.command("audit")(audit_command)
+app.command("doctor")(doctor_command)
 app.add_typer(benchmark_app, name="benchmark")
 app.add_typer(schema_app, name="schema")
 app.add_typer(party_app, name="party")
 app.add_typer(curator_app, name="curator")
+app.add_typer(consortium_app, name="consortium")
+app.add_typer(operator_app, name="operator")
+app.add_typer(run_app, name="run")
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,35 +12,63 @@ from typing import Any
 import grpc
 
 from common.errors import Catalogue, PrivityError
+from common.tls_check import Finding, Stage, check_connection
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 
 CALL_SECONDS = 30
+REACH_SECONDS, RETRY_SECONDS = 30, 0.5
+SEE_LOG = "See the curator's log."
 
 
 @dataclass(frozen=True)
 class OperatorClient:
     """Calls to one curator with the operator's certificate.
 
-    Args:
-        folder: holds ``authority.pem``, ``tls.pem`` and ``tls.key``.
+    Attributes:
+        address: ``host:port``.
+        authority, certificate, key: PEM files.
     """
 
-    folder: Path
     address: str
+    authority: Path
+    certificate: Path
+    key: Path
 
     def _channel(self) -> grpc.Channel:
-        credentials = grpc.ssl_channel_credentials(
-            *((self.folder / name).read_bytes() for name in ("authority.pem", "tls.key", "tls.pem"))
-        )
-        return grpc.secure_channel(self.address, credentials)
+        files = (self.authority, self.key, self.certificate)
+        return grpc.secure_channel(self.address, grpc.ssl_channel_credentials(*(file.read_bytes() for file in files)))
 
-    def submit(self, request: dict[str, Any]) -> str:
-        """Name of the new run."""
+    def submit(self, request: dict[str, Any], token: str) -> str:
+        """Name of the run; the same token again names the same run.
+
+        A curator that cannot be reached, having just been started perhaps, is tried again for a while.
+        """
+        message = pb.SubmitRequest(token=token, request=json.dumps(request).encode())
+        deadline = time.monotonic() + REACH_SECONDS
+        while True:
+            with self._channel() as channel:
+                try:
+                    return str(rpc.OperatorStub(channel).Submit(message, timeout=CALL_SECONDS).run)
+                except grpc.RpcError as error:
+                    if not self._is_away(error) or time.monotonic() > deadline:
+                        raise self._failed(error) from None
+            time.sleep(RETRY_SECONDS)
+
+    def _is_away(self, error: grpc.RpcError) -> bool:
+        """Whether another try may find the curator."""
+        if not isinstance(error, grpc.Call) or error.code() is not grpc.StatusCode.UNAVAILABLE:
+            return False
+        return not self._check().of_identity
+
+    def _check(self) -> Finding:
+        return check_connection(self.address, None, self.authority, self.certificate, self.key)
+
+    def stop(self, run: str) -> None:
+        """End the run."""
         with self._channel() as channel:
-            message = pb.SubmitRequest(token=secrets.token_hex(16), request=json.dumps(request).encode())
             try:
-                return str(rpc.OperatorStub(channel).Submit(message, timeout=CALL_SECONDS).run)
+                rpc.OperatorStub(channel).Stop(pb.RunName(run=run), timeout=CALL_SECONDS)
             except grpc.RpcError as error:
                 raise self._failed(error) from None
 
@@ -72,8 +100,13 @@ class OperatorClient:
                     file.close()
 
     def _failed(self, error: grpc.RpcError) -> PrivityError:
+        """What went wrong: no connection, and why not, or what the curator said."""
+        if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE:
+            found = self._check()
+            if found.stage is not Stage.THROUGH:
+                return PrivityError(
+                    Catalogue.CONNECTION_FAILED, address=self.address, reason=found.reason, hint=found.remedy
+                )
         details = error.details() if isinstance(error, grpc.Call) else None
-        return PrivityError(
-            Catalogue.CONNECTION_FAILED, address=self.address, reason=details or "the call failed",
-            hint="See the curator's log.",
-        )  # fmt: skip
+        said, _, remedy = (details or "the call failed").partition("\n")
+        return PrivityError(Catalogue.CURATOR_REFUSED, address=self.address, reason=said, hint=remedy or SEE_LOG)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,11 +16,12 @@ import pandas as pd
 
 from common.algorithms import ALGORITHMS
 from common.canonical import b64
-from common.crypto.certificates import Authority, Role, issue, make_authority
+from common.crypto.certificates import Authority, issue, make_authority, self_signed
 from common.crypto.identity import Identity
 from common.crypto.paillier import SMALLEST_BITS
 from common.crypto.residues import Exponents
-from common.protocol.manifest import Manifest, sign_manifest
+from common.files import write_private
+from common.protocol.manifest import CURATOR, Manifest, sign_manifest
 from common.protocol.sum_kind import SumKind
 from common.schema import Schema
 from common.table import write_csv
@@ -42,6 +43,11 @@ class Consortium:
     @property
     def operator(self) -> Path:
         return self.folder / "operator"
+
+    @property
+    def operator_files(self) -> tuple[Path, Path, Path]:
+        """Authority, certificate and key with which the operator dials."""
+        return self.operator / "authority.pem", self.operator / "tls.pem", self.operator / "tls.key"
 
     def party(self, name: str) -> Path:
         return self.folder / "parties" / name
@@ -72,34 +78,36 @@ def provision(
     authority = make_authority("throwaway authority")
     organiser = Identity.generate()
     identities = {name: Identity.generate() for name in frames}
+    callers = {f"party/{name}": self_signed(name, "party") for name in frames}
+    callers["operator/operator"] = self_signed("operator", "operator")
+    server = issue(authority, CURATOR, "curator", (HOST, "127.0.0.1"))
     manifest = Manifest(
         consortium="simulation",
         members={name: identity.public() for name, identity in identities.items()},
         schema_digest=schema.digest,
         curator_member=None,
         simulation=True,
+        certificates={holder: pair[0].decode() for holder, pair in ({f"curator/{CURATOR}": server} | callers).items()},
     )
     signed = json.dumps(sign_manifest(manifest, organiser), indent=2)
     organiser_key = b64(organiser.public().signing)
 
     def common_files(place: Path) -> None:
         place.mkdir(mode=0o700, parents=True)
-        (place / "authority.pem").write_bytes(authority.cert_pem)
         (place / "manifest.json").write_text(signed, encoding="utf-8")
         (place / "organiser.pub").write_text(organiser_key, encoding="ascii")
         shutil.copyfile(schema_file, place / "schema.json")
 
     common_files(consortium.curator)
-    _write_certificate(consortium.curator, authority, "curator", "curator", (HOST, "127.0.0.1"))
+    write_private(consortium.curator / "tls.key", server[1])
     (consortium.curator / "curator.toml").write_text(_CURATOR_TOML.format(patience=patience), encoding="utf-8")
     consortium.operator.mkdir(mode=0o700)
-    (consortium.operator / "authority.pem").write_bytes(authority.cert_pem)
-    _write_certificate(consortium.operator, authority, "operator", "operator", ())
+    _write_caller(consortium.operator, authority, callers["operator/operator"])
     for name, frame in frames.items():
         place = consortium.party(name)
         common_files(place)
         identities[name].save(place / "keys")
-        _write_certificate(place, authority, name, "party", ())
+        _write_caller(place, authority, callers[f"party/{name}"])
         write_csv(frame, place / "data.csv")
         policy = _POLICY_TOML.format(
             epsilon=limits.epsilon,
@@ -121,20 +129,17 @@ def point_to(consortium: Consortium, port: int) -> None:
         (consortium.party(name) / "party.toml").write_text(text, encoding="utf-8")
 
 
-def _write_certificate(place: Path, authority: Authority, member: str, role: Role, hosts: Sequence[str]) -> None:
-    certificate, key = issue(authority, member, role, hosts)
-    (place / "tls.pem").write_bytes(certificate)
-    file = place / "tls.key"
-    file.touch(mode=0o600)
-    file.write_bytes(key)
+def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) -> None:
+    """What one who dials the curator needs for TLS."""
+    (place / "authority.pem").write_bytes(authority.cert_pem)
+    (place / "tls.pem").write_bytes(pair[0])
+    write_private(place / "tls.key", pair[1])
 
 
 _CURATOR_TOML = """\
 format_version = 1
 listen = "127.0.0.1:0"
-certificate = "tls.pem"
 key = "tls.key"
-authority = "authority.pem"
 manifest = "manifest.json"
 organiser_key = "organiser.pub"
 schema = "schema.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import secrets
 import shutil
 import tempfile
 import threading
@@ -88,8 +89,8 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             point_to(consortium, port)
             for name in consortium.members:
                 group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
-            client = OperatorClient(consortium.operator, f"{HOST}:{port}")
-            run = client.submit(_request(task))
+            client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
+            run = client.submit(_request(task), secrets.token_hex(16))
             _follow(client, run, group, on_event)
             fetched = Path(tempfile.mkdtemp(prefix=f".{task.out.name}-", dir=_parent(task.out)))
             try:

@@ -15,10 +15,12 @@ import grpc
 import grpc.aio
 
 from common.errors import Catalogue, PrivityError
+from common.protocol.steps import Enrol
+from common.tls_check import check_connection
 from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
-from party.config import PartyConfig
+from party.config import Node
 from party.engine import PartyEngine
 from party.idle import IdleTime
 
@@ -34,9 +36,11 @@ _log = logging.getLogger("privity.party")
 class Agent:
     """Serves one party until it is cancelled."""
 
-    def __init__(self, config: PartyConfig, engine: PartyEngine) -> None:
-        self._config = config
-        self._engine = engine
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._config = node.config
+        # A party that has just joined has no manifest yet: the first one comes from the curator.
+        self._engine = node.engine() if node.manifests.exists() else None
 
     def _channel(self) -> grpc.aio.Channel:
         config = self._config
@@ -55,8 +59,27 @@ class Agent:
             PrivityError: the curator does not accept this party.
         """
         async with self._channel() as channel:
-            with IdleTime(self._engine.prepare) as idle:
+            with IdleTime(self._prepare) as idle:
                 await self._exchange_for_ever(channel, idle)
+
+    def _prepare(self) -> bool:
+        return self._engine is not None and self._engine.prepare()
+
+    async def _newest_engine(self, link: rpc.PartyLinkStub) -> PartyEngine:
+        """The engine under the manifest that the organiser sealed last, as far as the curator has it.
+
+        Raises:
+            PrivityError: what the curator gave is not the organiser's.
+        """
+        reply = await link.GetManifest(pb.ManifestRequest())
+        manifests = self._node.manifests
+        if manifests.offer(reply.document):
+            _log.info("a newer manifest of the consortium: serial %d", manifests.current().serial)
+        if self._engine is None:
+            self._engine = self._node.engine()
+        else:
+            self._engine.adopt(manifests.current())
+        return self._engine
 
     async def _exchange_for_ever(self, channel: grpc.aio.Channel, idle: IdleTime) -> None:
         link = rpc.PartyLinkStub(channel)
@@ -69,9 +92,21 @@ class Agent:
                 if error.code() in FATAL:
                     raise self._failed(error) from None
                 if failures == 0:
-                    _log.warning("no connection to the curator: %s", error.code().name)
+                    await self._explain(error)
                 await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
                 failures += 1
+
+    async def _explain(self, error: grpc.aio.AioRpcError) -> None:
+        """Say why there is no connection; an identity that is not accepted will not be at another try either.
+
+        Raises:
+            PrivityError: connection-failed.
+        """
+        c = self._config
+        found = await asyncio.to_thread(check_connection, c.curator, c.curator_name, c.authority, c.certificate, c.key)
+        if found.of_identity:
+            raise PrivityError(Catalogue.CONNECTION_FAILED, address=c.curator, reason=found.reason, hint=found.remedy)
+        _log.warning("no connection to the curator: %s, %s", error.code().name, found.stage.value)
 
     def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
         return PrivityError(
@@ -104,8 +139,11 @@ class Agent:
             # No reply could name the step, and asking again would bring the same bytes.
             raise self._protocol_error() from None
         _log.info("run %s: %s", step.run, step.key)
+        engine = self._engine
+        if engine is None or (isinstance(step, Enrol) and not engine.knows(step.spec.manifest_digest)):
+            engine = await self._newest_engine(link)
         async with _signs_of_life(link):
-            reply = await asyncio.to_thread(self._engine.handle, step)
+            reply = await asyncio.to_thread(engine.handle, step)
         await link.SendReply(_stream(reply))
 
 

@@ -15,10 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from common.errors import Catalogue, PrivityError
+from common.joining import read_invite
+from common.member_folder import hand_over
 from common.privacy.ledger import Entry, Ledger
 from common.process import stop_when_stdin_closes
+from party import joining
 from party.agent import Agent
-from party.config import LEDGER_FILE, load_config, load_engine
+from party.config import LEDGER_FILE, Node, load_config
 from party.policy import load_policy
 from party.synthesizer import default_ledger
 
@@ -31,6 +34,22 @@ def _party() -> None:
 
 
 @party_app.command()
+def init(
+    invite: Annotated[Path, typer.Option(help="what the organiser sent")],
+    data: Annotated[Path, typer.Option(help="this party's rows: CSV, or CSV in gzip")],
+    population: Annotated[str, typer.Option(help="the people whose rows these are: the ledger's name")],
+    folder: Annotated[Path | None, typer.Option(help="folder to make; the party's name if left out")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a party's folder from an invite: its keys are made here and never leave. Review its policy.toml."""
+    read = read_invite(invite, "party")
+    place = folder or Path(read.name)
+    file, content = joining.join(place, read, data, population)
+    print(hand_over(file, answer, content, read))
+    print(f"Review {place / 'policy.toml'}: nothing runs that it does not allow.")
+
+
+@party_app.command()
 def serve(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
     stop_with_stdin: Annotated[bool, typer.Option(help="stop when standard input closes")] = False,
@@ -38,7 +57,7 @@ def serve(
     """Answer the steps of runs that the policy allows, until interrupted."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     settings = load_config(config)
-    agent = Agent(settings, load_engine(settings))
+    agent = Agent(Node(settings))
     if stop_with_stdin:
         stop_when_stdin_closes()
     asyncio.run(_until_stopped(agent))

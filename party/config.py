@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.crypto.identity import Identity
-from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.privacy.ledger import Ledger
-from common.protocol.manifest import read_manifest
+from common.protocol.manifest_file import ManifestFile
 from common.schema import load_schema
 from common.table import read_table
 from common.toml_file import read_toml
@@ -67,16 +66,20 @@ def load_config(path: Path) -> PartyConfig:
     )
 
 
-def load_engine(config: PartyConfig) -> PartyEngine:
-    """Everything this party needs to answer steps, read and checked; a broken policy means refusal."""
-    policy = load_policy(config.policy)
-    manifest = read_manifest(config.manifest, config.organiser_key)
-    identity = Identity.load(config.keys)
-    if manifest.keys_of(config.name) != identity.public():
-        reason = f"they are not the keys that the manifest lists for {config.name}"
-        raise PrivityError(Catalogue.TAMPERED, what=config.keys, reason=reason)
-    table = read_table(config.data, load_schema(config.schema))
-    config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    journal = Journal(config.state / "journal.sqlite")
-    ledger = Ledger(config.state / LEDGER_FILE, policy.population)
-    return PartyEngine(ChargedReleases(config.name, table, journal, ledger), policy, identity, manifest)
+class Node:
+    """What a party's node has of its own, read and checked before it dials anybody; a broken policy means refusal."""
+
+    def __init__(self, config: PartyConfig) -> None:
+        self.config = config
+        self._policy = load_policy(config.policy)
+        self._identity = Identity.load(config.keys)
+        self.manifests = ManifestFile(config.manifest, config.organiser_key)
+        table = read_table(config.data, load_schema(config.schema))
+        config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        journal = Journal(config.state / "journal.sqlite")
+        ledger = Ledger(config.state / LEDGER_FILE, self._policy.population)
+        self._releases = ChargedReleases(config.name, table, journal, ledger)
+
+    def engine(self) -> PartyEngine:
+        """The engine under the manifest that is there."""
+        return PartyEngine(self._releases, self._policy, self._identity, self.manifests.current())

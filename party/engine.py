@@ -16,7 +16,7 @@ from common.algorithms import ALGORITHMS
 from common.canonical import canonical_bytes, parse
 from common.crypto.identity import Identity
 from common.errors import Catalogue, PrivityError
-from common.protocol.manifest import Manifest
+from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan
 from common.protocol.steps import (
     Begin,
@@ -40,7 +40,7 @@ from common.wire.codec import encode_reply
 from party.local import LocalSession, complete
 from party.policy import Policy
 from party.releases import ChargedReleases
-from party.rounds import Rounds
+from party.rounds import Begun, Rounds
 
 LARGEST_KEY_BITS = 8192
 PURE = Fraction(0)
@@ -59,21 +59,37 @@ class PartyEngine:
 
     Args:
         releases: the rows behind ledger and journal.
-        policy, identity, manifest: what this party allows, its own keys, and whom it knows.
+        policy, identity: what this party allows, and its own keys.
+        manifest: whom it knows; new runs must be under this one until another is adopted.
     """
 
     def __init__(self, releases: ChargedReleases, policy: Policy, identity: Identity, manifest: Manifest) -> None:
-        if releases.schema.digest != manifest.schema_digest:
-            raise PrivityError(
-                Catalogue.STEP_REFUSED, step="start", reason="the schema is not the one that the manifest names"
-            )
         self.party = releases.party
         self._releases = releases
         self._journal = releases.journal
         self._policy = policy
         self._identity = identity
-        self._manifest = manifest
-        self._rounds = Rounds(releases, identity, manifest)
+        self._rounds = Rounds(releases, identity)
+        self.adopt(manifest)
+
+    def adopt(self, manifest: Manifest) -> None:
+        """Go by this manifest from now on; runs that have begun go on under theirs.
+
+        Raises:
+            PrivityError: it names another schema, or other keys for this party.
+        """
+        if self._releases.schema.digest != manifest.schema_digest:
+            raise PrivityError(
+                Catalogue.STEP_REFUSED, step="start", reason="the schema is not the one that the manifest names"
+            )
+        if manifest.keys_of(self.party) != self._identity.public():
+            reason = f"they are not the keys that the manifest lists for {self.party}"
+            raise PrivityError(Catalogue.TAMPERED, what="the keys of this party", reason=reason)
+        self._manifest, self._manifest_kept = manifest, ("", manifest)
+
+    def knows(self, manifest_digest: str) -> bool:
+        """Whether it is the manifest of now."""
+        return self._manifest.digest == manifest_digest
 
     def prepare(self) -> bool:
         """Use idle time; False if there is nothing to prepare."""
@@ -124,38 +140,51 @@ class PartyEngine:
             case Contribute():
                 return self._contribute(step)
             case SealBlock():
-                return self._rounds.seal(step, self._plan(step))
+                return self._rounds.seal(step, self._begun(step))
             case CombineBlock():
-                return self._rounds.combine(step, self._plan(step))
+                return self._rounds.combine(step, self._begun(step))
             case Select():
                 return self._select(step)
             case Learn():
                 return self._learn(step)
 
     def _enrol(self, step: Enrol) -> Reply:
-        if step.spec.manifest_digest != self._manifest.digest:
+        manifest = self._manifest
+        if step.spec.manifest_digest != manifest.digest:
             raise self._refusal(step, "the run belongs to another manifest")
+        self._check_agreed(step, manifest)
         self._policy.check_run(step.spec, self.party)
         algorithm = ALGORITHMS.get(step.spec.algorithm)
         if algorithm is None:
             raise self._refusal(step, "the algorithm is none that this party knows")
         algorithm.check_request(step.spec.settings, self._releases.schema, step.spec.delta)
         self._releases.check_affordable(step.spec.epsilon, step.spec.delta, self._policy.allowance(step.spec))
+        self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
         enrolment = Enrolment.signed(self.party, step.spec, self._releases.rows, self._identity)
         return Enrolled(enrolment.to_dict())
+
+    def _check_agreed(self, step: Enrol, manifest: Manifest) -> None:
+        """Refuse what the members agreed never to run, whatever this party's own policy says."""
+        spec = step.spec
+        if set(spec.members) - set(manifest.members):
+            raise self._refusal(step, "it names parties that the manifest does not list")
+        if len(spec.members) < manifest.minimum_parties or spec.tolerate < manifest.minimum_tolerate:
+            reason = f"the members agreed on {manifest.minimum_parties} parties and t = {manifest.minimum_tolerate}"
+            raise self._refusal(step, f"{reason} at least")
 
     def _begin(self, step: Begin) -> Reply:
         plan = step.plan
         if self._journal.recall(f"{step.run}/reply/enrol", step_digest(Enrol(plan.spec))) is None:
             raise self._refusal(step, "the party did not enrol in this run")
-        plan.check(self._manifest)
+        begun = Begun(plan, self._manifest_of(step))
+        plan.check(begun.manifest)
         if plan.rows_of(self.party) != self._releases.rows:
             raise self._refusal(step, "the plan states another row count for this party")
         self._check_key(step)
         kept = canonical_bytes({"plan": plan.to_dict(), "table": self._releases.table_digest})
         if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
             raise self._refusal(step, "the run has begun with another plan or other rows")
-        self._rounds.expect(plan)
+        self._rounds.expect(begun)
         return Done()
 
     def _check_key(self, step: Begin) -> None:
@@ -166,7 +195,17 @@ class PartyEngine:
         if modulus % 2 == 0 or modulus.bit_length() > LARGEST_KEY_BITS:
             raise self._refusal(step, f"the modulus must be odd and of at most {LARGEST_KEY_BITS} bits")
 
-    def _plan(self, step: Step) -> RunPlan:
+    def _manifest_of(self, step: Step) -> Manifest:
+        """The manifest under which this party enrolled in the run."""
+        if self._manifest_kept[0] == step.run:
+            return self._manifest_kept[1]
+        stored = self._journal.recall(f"{step.run}/manifest", "manifest")
+        if stored is None:
+            raise self._refusal(step, "the party did not enrol in this run")
+        self._manifest_kept = (step.run, manifest_from(parse(stored)))
+        return self._manifest_kept[1]
+
+    def _begun(self, step: Step) -> Begun:
         """The plan of a run that this party has begun, if everything it agreed to still holds."""
         stored = self._journal.recall(f"{step.run}/plan", "plan")
         if stored is None:
@@ -175,10 +214,8 @@ class PartyEngine:
         if kept["table"] != self._releases.table_digest:
             raise self._refusal(step, "the rows of this party have changed since the run began")
         plan = RunPlan.from_dict(kept["plan"])
-        if plan.spec.manifest_digest != self._manifest.digest:
-            raise self._refusal(step, "the manifest has changed since the run began")
         self._policy.check_run(plan.spec, self.party)
-        return plan
+        return Begun(plan, self._manifest_of(step))
 
     def _claim(self, step: Contribute | Learn, way: bytes) -> None:
         """Refuse a run that would show the curator this party's rows both in a sum and by themselves."""
@@ -186,19 +223,20 @@ class PartyEngine:
             raise self._refusal(step, "the run has used this party's rows in another way")
 
     def _contribute(self, step: Contribute) -> Reply:
-        plan = self._plan(step)
+        begun = self._begun(step)
+        plan = begun.plan
         if step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
             raise self._refusal(step, "it asks for more epsilon or delta than the run's")
-        self._rounds.check(step, plan)
+        self._rounds.check(step, begun)
         self._claim(step, IN_SUMS)
-        return self._rounds.contribute(step, plan, self._policy.allowance(plan.spec))
+        return self._rounds.contribute(step, begun, self._policy.allowance(plan.spec))
 
     def _select(self, step: Select) -> Reply:
-        plan = self._plan(step)
+        plan = self._begun(step).plan
         return Choice(self._releases.select(step, self._policy.allowance(plan.spec)))
 
     def _learn(self, step: Learn) -> Reply:
-        plan = self._plan(step)
+        plan = self._begun(step).plan
         algorithm = ALGORITHMS.get(step.algorithm)
         if algorithm is None or algorithm.apart:
             raise self._refusal(step, f"{step.algorithm!r} is nothing that one party can learn alone")

@@ -6,6 +6,8 @@ vector of counts itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from common.crypto.identity import Identity
 from common.crypto.residues import Residues, drop_tables
 from common.errors import Catalogue, PrivityError
@@ -25,47 +27,57 @@ AHEAD = 256
 AHEAD_AT_ONCE = 16
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A run that this party has begun, and the manifest under which it enrolled."""
+
+    plan: RunPlan
+    manifest: Manifest
+
+
 class Rounds:
     """What one party does in the rounds of a run."""
 
-    def __init__(self, releases: ChargedReleases, identity: Identity, manifest: Manifest) -> None:
+    def __init__(self, releases: ChargedReleases, identity: Identity) -> None:
         self._releases = releases
         self._identity = identity
-        self._manifest = manifest
+        self._simulation = True
         self._context: RoundContext | None = None
         self._keys: tuple[str, dict[str, bytes]] = ("", {})
         self._residues: Residues | None = None
 
-    def check(self, step: Contribute, plan: RunPlan) -> None:
+    def check(self, step: Contribute, begun: Begun) -> None:
         """Refuse a round that could not be served to its end, before anything is charged."""
-        context = self._new_context(step.round, plan)
+        context = self._new_context(step.round, begun)
         try:
             context.sum.cells_of(0)  # its layout is possible
         except ValueError as error:
             raise context.refusal(str(error)) from error
         self._context = context
 
-    def contribute(self, step: Contribute, plan: RunPlan, allowance: Allowance) -> Done:
+    def contribute(self, step: Contribute, begun: Begun, allowance: Allowance) -> Done:
         """Charge a checked round, draw the noise, count, and keep the vector."""
+        plan = begun.plan
         self._releases.keep_vector(step.round, plan.noise_quota, allowance, self._position(plan))
         self._releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
         return Done()
 
-    def seal(self, step: SealBlock, plan: RunPlan) -> Sealed:
+    def seal(self, step: SealBlock, begun: Begun) -> Sealed:
         """One block of what was contributed, for the combiner above this party."""
-        context = self._recalled(step, plan)
+        context = self._recalled(step, begun)
         context.tree(step.attempt)
+        plan = begun.plan
         try:
             cells = context.sum.cells_of(step.block)
         except ValueError as error:
             raise context.refusal(str(error)) from error
         part = self._releases.vector_part(context.round, plan.noise_quota, self._position(plan), cells)
-        party, keys = self._releases.party, self._mask_keys(plan)
+        party, keys = self._releases.party, self._mask_keys(begun)
         return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, party, self._identity, keys))
 
-    def combine(self, step: CombineBlock, plan: RunPlan) -> Sealed | Sum:
+    def combine(self, step: CombineBlock, begun: Begun) -> Sealed | Sum:
         """The sum of the blobs of a node of the tree, for the combiner above it or, at the root, for the curator."""
-        context = self._recalled(step, plan)
+        context = self._recalled(step, begun)
         tree = context.tree(step.attempt)
         if not 0 <= step.node <= tree.root or tree.combiners[step.node] != self._releases.party:
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="another party is this node's combiner")
@@ -74,7 +86,7 @@ class Rounds:
         )
         if step.node == tree.root:
             return Sum(total)
-        child = plan.parties + step.node
+        child = begun.plan.parties + step.node
         return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, self._identity))
 
     def prepare(self) -> bool:
@@ -83,13 +95,14 @@ class Rounds:
         In a simulation no time is idle: all parties share one machine.
         """
         residues = self._residues
-        if residues is None or residues.ready >= AHEAD or self._manifest.simulation:
+        if residues is None or residues.ready >= AHEAD or self._simulation:
             return False
         residues.prepare(AHEAD_AT_ONCE)
         return True
 
-    def expect(self, plan: RunPlan) -> None:
+    def expect(self, begun: Begun) -> None:
         """A run has begun: its randomness can be made ahead."""
+        plan, self._simulation = begun.plan, begun.manifest.simulation
         kind = plan.spec.secure_sum
         if plan.modulus is None or kind.exponents is None:
             self._residues = None
@@ -108,14 +121,14 @@ class Rounds:
     def _entry(run: str, name: str) -> str:
         return f"{run}/round/{name}"
 
-    def _new_context(self, round_: Round, plan: RunPlan) -> RoundContext:
-        self.expect(plan)
-        return RoundContext(plan, self._manifest, round_, self._releases.schema, self._residues)
+    def _new_context(self, round_: Round, begun: Begun) -> RoundContext:
+        self.expect(begun)
+        return RoundContext(begun.plan, begun.manifest, round_, self._releases.schema, self._residues)
 
-    def _recalled(self, step: SealBlock | CombineBlock, plan: RunPlan) -> RoundContext:
+    def _recalled(self, step: SealBlock | CombineBlock, begun: Begun) -> RoundContext:
         """The round as this party contributed to it; kept in memory from block to block."""
         attempt, kept = step.attempt, self._context
-        if kept is not None and kept.round.digest == attempt.digest and kept.plan.digest == plan.digest:
+        if kept is not None and kept.round.digest == attempt.digest and kept.plan.digest == begun.plan.digest:
             return kept
         stored = self._releases.journal.recall(self._entry(step.run, attempt.round), attempt.digest)
         if stored is None:
@@ -124,10 +137,11 @@ class Rounds:
             )
         contributed = decode_step(stored)
         assert isinstance(contributed, Contribute)
-        self._context = self._new_context(contributed.round, plan)
+        self._context = self._new_context(contributed.round, begun)
         return self._context
 
-    def _mask_keys(self, plan: RunPlan) -> dict[str, bytes]:
-        if self._keys[0] != plan.digest:
-            self._keys = (plan.digest, mask_keys(self._identity, self._releases.party, plan, self._manifest))
+    def _mask_keys(self, begun: Begun) -> dict[str, bytes]:
+        digest = begun.plan.digest
+        if self._keys[0] != digest:
+            self._keys = (digest, mask_keys(self._identity, self._releases.party, begun.plan, begun.manifest))
         return self._keys[1]

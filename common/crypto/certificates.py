@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from typing import Literal, get_args
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -23,6 +24,9 @@ Role = Literal["party", "curator", "operator"]
 _PREFIX = "privity:"
 _MEMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _CLOCK_SKEW = timedelta(hours=1)
+
+RENEW_DAYS = 30
+"""A certificate with no more days left is made anew when there is occasion."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,27 @@ def issue(
         ValueError: a name that does not fit a URI, an unknown role, a curator without hosts, hosts for
             one who serves nobody, or a certificate and key that are no authority.
     """
+    _check_member(member, role)
+    if (role == "curator") != bool(hosts):
+        raise ValueError("the curator's certificate, and no other, names the hosts under which it is reached")
+    issuer, issuer_key = _loaded(authority)
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
+    builder = _member_extensions(_builder(subject, issuer.subject, key.public_key(), days), member, role, hosts)
+    builder = builder.add_extension(
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
+    )
+    return _pem(builder.sign(issuer_key, hashes.SHA256())), _key_pem(key)
+
+
+def _check_member(member: str, role: str) -> None:
     if not _MEMBER.fullmatch(member):
         raise ValueError("a member's name must be 1 to 63 letters, digits, '.', '_' or '-'")
     if role not in get_args(Role):
         raise ValueError("the role must be party, curator or operator")
-    if (role == "curator") != bool(hosts):
-        raise ValueError("the curator's certificate, and no other, names the hosts under which it is reached")
+
+
+def _loaded(authority: Authority) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     try:
         issuer = x509.load_pem_x509_certificate(authority.cert_pem)
         issuer_key = serialization.load_pem_private_key(authority.key_pem, password=None)
@@ -72,21 +91,123 @@ def issue(
         raise ValueError("the authority's certificate and key must be unencrypted PEM") from None
     if not isinstance(issuer_key, ec.EllipticCurvePrivateKey) or issuer_key.public_key() != issuer.public_key():
         raise ValueError("the authority's key does not belong to its certificate")
+    return issuer, issuer_key
 
-    key = ec.generate_private_key(ec.SECP256R1())
+
+def _member_extensions(
+    builder: x509.CertificateBuilder, member: str, role: Role, hosts: Sequence[str]
+) -> x509.CertificateBuilder:
+    """What says whose certificate it is, and for what."""
     names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(f"{_PREFIX}{role}/{member}")]
     names += [_host(host) for host in hosts]
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if role == "curator" else ExtendedKeyUsageOID.CLIENT_AUTH
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
-    builder = (
-        _builder(subject, issuer.subject, key.public_key(), days)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return (
+        builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(authority=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
     )
-    return _pem(builder.sign(issuer_key, hashes.SHA256())), _key_pem(key)
+
+
+def self_signed(member: str, role: Role, days: int = 365) -> tuple[bytes, bytes]:
+    """A TLS client certificate that its holder makes alone: (certificate PEM, private key PEM).
+
+    Nobody vouches for it but the manifest that lists it.
+
+    Raises:
+        ValueError: a name that does not fit a URI, or the role of a server.
+    """
+    _check_member(member, role)
+    if role == "curator":
+        raise ValueError("the curator's certificate is a server's and comes from the authority")
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
+    builder = _member_extensions(_builder(subject, subject, key.public_key(), days), member, role, ())
+    return _pem(builder.sign(key, hashes.SHA256())), _key_pem(key)
+
+
+def certificate_request(member: str) -> tuple[bytes, bytes]:
+    """The curator's request for a server certificate: (request PEM, private key PEM)."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    return request.public_bytes(serialization.Encoding.PEM), _key_pem(key)
+
+
+def issue_for_request(
+    authority: Authority,
+    request: bytes,
+    member: str,
+    hosts: Sequence[str],
+    known: bytes | None = None,
+    days: int = 365,
+) -> bytes:
+    """The server certificate (PEM) for a request, valid for ``hosts``.
+
+    ``known`` is given back if it serves: of the same key, for the same hosts, and not about to expire.
+
+    Raises:
+        ValueError: as ``issue``, or the request is none.
+    """
+    public = check_request(request, member)
+    if known is not None and _serves(x509.load_pem_x509_certificate(known), public, hosts):
+        return known
+    issuer, issuer_key = _loaded(authority)
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
+    builder = _member_extensions(_builder(subject, issuer.subject, public, days), member, "curator", hosts)
+    builder = builder.add_extension(
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
+    )
+    return _pem(builder.sign(issuer_key, hashes.SHA256()))
+
+
+def _serves(known: x509.Certificate, public: ec.EllipticCurvePublicKey, hosts: Sequence[str]) -> bool:
+    names = known.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    listed = {name for name in names if not isinstance(name, x509.UniformResourceIdentifier)}
+    return known.public_key() == public and listed == {_host(host) for host in hosts} and days_left(known) > RENEW_DAYS
+
+
+def check_request(request: bytes, member: str) -> ec.EllipticCurvePublicKey:
+    """The public key of a certificate request that its holder signed; ValueError if it is none, or another's."""
+    try:
+        loaded = x509.load_pem_x509_csr(request)
+    except ValueError:
+        raise ValueError("it holds no certificate request") from None
+    public = loaded.public_key()
+    if not loaded.is_signature_valid or not isinstance(public, ec.EllipticCurvePublicKey):
+        raise ValueError("the certificate request is not signed by its own key")
+    if loaded.subject.rfc4514_string() != f"CN={member}":
+        raise ValueError(f"the certificate request is not for {member}")
+    return public
+
+
+def check_self_signed(certificate: bytes, role: str, member: str) -> x509.Certificate:
+    """A member's own certificate; ValueError if it is none, or names another member or role, or signs for others."""
+    try:
+        loaded = x509.load_pem_x509_certificate(certificate)
+        loaded.verify_directly_issued_by(loaded)
+        names = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        authority = loaded.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        raise ValueError("it holds no self-signed certificate of a member") from None
+    if identity_from_san(names.get_values_for_type(x509.UniformResourceIdentifier)) != (role, member):
+        raise ValueError(f"the certificate in it is not that of {role} {member}")
+    if authority:
+        raise ValueError("the certificate in it could sign others")
+    return loaded
+
+
+def same_certificate(one: bytes, other: bytes) -> bool:
+    """Whether two PEM texts hold the same certificate; False if one of them holds none."""
+    try:
+        return x509.load_pem_x509_certificate(one) == x509.load_pem_x509_certificate(other)
+    except ValueError:
+        return False
+
+
+def days_left(certificate: x509.Certificate) -> int:
+    """Whole days until it expires; below 0 once it has."""
+    return (certificate.not_valid_after_utc - datetime.now(UTC)).days
 
 
 def identity_from_san(values: Iterable[bytes | str]) -> tuple[Role, str]:

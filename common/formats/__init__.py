@@ -66,12 +66,18 @@ def read_json(path: Path | str) -> Any:
     Raises ``PrivityError`` (file-missing, file-unreadable).
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+        return parse_json(Path(path).read_bytes(), str(path))
     except FileNotFoundError as error:
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from error
     except OSError as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror) from error
+
+
+def parse_json(data: bytes, path: str) -> Any:
+    """The same from bytes that came as ``path``."""
+    try:
+        text = data.decode("utf-8-sig")
+        return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
     except UnicodeDecodeError as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason="not UTF-8 text") from error
     except json.JSONDecodeError as error:

@@ -98,6 +98,7 @@ class Consortium:
         entropy: the randomness of each party by its name; None is the operating system's.
         folder: where ledgers and journals are kept; None keeps them in memory.
         simulation: what the manifest says; True is the truth.
+        certificates: what the manifest lists, for parties that dial.
     """
 
     def __init__(
@@ -110,12 +111,18 @@ class Consortium:
         curator_member: str | None = None,
         folder: Path | None = None,
         simulation: bool = True,
+        certificates: Mapping[str, str] | None = None,
     ) -> None:
         self.schema = next(iter(tables.values())).schema
         self.public, self.secret = small_key(key_bits)
         identities = {name: Identity.generate() for name in tables}
         self.manifest = Manifest(
-            "test", {n: i.public() for n, i in identities.items()}, self.schema.digest, curator_member, simulation
+            "test",
+            {n: i.public() for n, i in identities.items()},
+            self.schema.digest,
+            curator_member,
+            simulation,
+            certificates=dict(certificates or {}),
         )
         self.folder = folder
         self.policies = dict(policies)

@@ -31,6 +31,8 @@ SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).r
 # What a log line may show besides its fixed text: names, codes, and places in our own code.
 LOGGED = {
     "error.code().name",
+    "found.stage.value",
+    "manifests.current().serial",
     "name",
     "place.filename",
     "place.lineno",
@@ -45,6 +47,7 @@ LOGGED = {
 CLASSES = {
     "Chunk.data": "carries another message",
     "NextStepRequest.wait_seconds": "public",
+    "ManifestReply.document": "public",
     "Step.*": "public",
     "Enrol.spec": "public",
     "Begin.plan": "public",
@@ -111,9 +114,9 @@ def test_parties_and_the_engine_do_not_print() -> None:
 
 def test_errors_of_the_catalogue_have_fixed_codes_and_known_fields() -> None:
     allowed = {
-        "address", "asked", "attributes", "cells", "expected", "file", "found", "hint", "identity", "left", "limit",
-        "option", "party", "phase", "population", "problems", "reason", "round", "run", "seconds", "state", "step",
-        "total", "what",
+        "address", "asked", "attributes", "cells", "expected", "file", "first", "found", "hint", "identity", "left",
+        "limit", "missing", "option", "party", "phase", "population", "problems", "reason", "round", "run", "seconds",
+        "state", "step", "total", "what",
     }  # fmt: skip
     codes = [kind.value.code for kind in Catalogue]
     assert len(set(codes)) == len(codes)

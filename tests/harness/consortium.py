@@ -30,6 +30,7 @@ from deploy.audit.consortium import POPULATION, Consortium
 from deploy.audit.consortium import Member as Party
 from party.policy import Policy
 from party.releases import EntropySource
+from tests.harness.tls import TestTls
 
 KEY_BITS = 512
 
@@ -122,6 +123,7 @@ class TestConsortium(Consortium):
         simulation: bool = True,
     ) -> None:
         self.recorder = Recorder()
+        self.tls = TestTls.of(tables)
         self.told: list[tuple[str, Step]] = []
         self.tamper: Callable[[str, Step], Step] = lambda _party, step: step
         super().__init__(
@@ -132,6 +134,7 @@ class TestConsortium(Consortium):
             curator_member=curator_member,
             folder=folder,
             simulation=simulation,
+            certificates=self.tls.certificates,
         )
 
     def restart(self, name: str) -> Party:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Self
 
 import grpc.aio
 
-from common.crypto.certificates import Role, issue, make_authority
+from common.canonical import b64
+from common.files import write_whole
+from common.protocol.manifest import CURATOR, Manifest, sign_manifest
+from common.protocol.manifest_file import ManifestFile
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Enrol, Enrolled
 from common.protocol.sum_kind import Method
@@ -16,10 +20,25 @@ from curator.meter import Meter
 from curator.server import CuratorConfig, CuratorServer
 from curator.session import NetworkSession
 from party.agent import Agent
-from party.config import PartyConfig
+from party.config import Node, PartyConfig
+from party.engine import PartyEngine
 from tests.harness.consortium import TestConsortium
+from tests.harness.tls import HOST, Pair
 
-HOST = "localhost"
+
+class TestNode(Node):
+    """A node around an engine that is there already."""
+
+    __test__ = False
+
+    def __init__(self, config: PartyConfig, engine: PartyEngine) -> None:
+        self.config = config
+        self.manifests = ManifestFile(config.manifest, config.organiser_key)
+        self._engine = engine
+
+    def engine(self) -> PartyEngine:
+        self._engine.adopt(self.manifests.current())
+        return self._engine
 
 
 class NetworkConsortium:
@@ -36,41 +55,35 @@ class NetworkConsortium:
         self.folder = folder
         self.consortium = consortium
         self._interceptors = interceptors
-        self.authority = make_authority("test authority")
-        (folder / "authority.pem").write_bytes(self.authority.cert_pem)
-        certificate, key = self.certificate("curator", "curator", (HOST, "127.0.0.1"))
+        (folder / "authority.pem").write_bytes(consortium.tls.authority.cert_pem)
+        (folder / "organiser.pub").write_text(b64(consortium.tls.organiser.public().signing), encoding="ascii")
+        self.seal(consortium.manifest)
+        _, key = consortium.tls.files(folder, "curator", CURATOR)
         unused = folder / "unused"
-        config = CuratorConfig(
-            "127.0.0.1:0",
-            certificate,
-            key,
-            folder / "authority.pem",
-            unused,
-            unused,
-            unused,
-            folder / "curator",
-            patience,
-        )
-        self.server = CuratorServer(config, consortium.manifest, consortium.schema)
+        manifest, organiser_key = folder / "manifest.json", folder / "organiser.pub"
+        config = CuratorConfig("127.0.0.1:0", key, manifest, organiser_key, unused, folder / "curator", patience)
+        self.server = CuratorServer(config, ManifestFile(manifest, organiser_key), consortium.schema)
         self.port = 0
         self._agents: dict[str, asyncio.Task[None]] = {}
 
-    def certificate(self, member: str, role: Role, hosts: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        """Files of a certificate and its key, issued by the consortium's authority."""
-        certificate, key = issue(self.authority, member, role, hosts)
-        files = (self.folder / f"{role}-{member}.pem", self.folder / f"{role}-{member}.key")
-        for file, content in zip(files, (certificate, key), strict=True):
-            file.write_bytes(content)
-        return files
+    def seal(self, manifest: Manifest) -> None:
+        """What the organiser gives to the curator."""
+        write_whole(self.folder / "manifest.json", json.dumps(sign_manifest(manifest, self.consortium.tls.organiser)))
 
     async def __aenter__(self) -> Self:
         self.port = await self.server.start(self._interceptors)
-        for name in self.consortium.parties:
-            self.start_agent(name)
+        try:
+            for name in self.consortium.parties:
+                self.start_agent(name)
+        except BaseException:
+            # A server that is not stopped keeps the process from ending.
+            await self.__aexit__()
+            raise
         return self
 
-    def start_agent(self, name: str) -> asyncio.Task[None]:
-        certificate, key = self.certificate(name, "party")
+    def start_agent(self, name: str, pair: Pair | None = None) -> asyncio.Task[None]:
+        """Dial in as this party; with another pair than the one that the manifest lists, if it is given."""
+        certificate, key = self.consortium.tls.files(self.folder, "party", name, pair)
         unused = self.folder / "unused"
         config = PartyConfig(
             name=name,
@@ -79,15 +92,15 @@ class NetworkConsortium:
             data=unused,
             schema=unused,
             policy=unused,
-            manifest=unused,
-            organiser_key=unused,
+            manifest=self.folder / f"{name}-manifest.json",
+            organiser_key=self.folder / "organiser.pub",
             keys=unused,
             certificate=certificate,
             key=key,
             authority=self.folder / "authority.pem",
             state=unused,
         )
-        task = asyncio.create_task(Agent(config, self.consortium.parties[name].engine).serve())
+        task = asyncio.create_task(Agent(TestNode(config, self.consortium.parties[name].engine)).serve())
         self._agents[name] = task
         return task
 

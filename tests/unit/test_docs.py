@@ -20,6 +20,8 @@ from common.schema import load_schema, parse_schema
 from curator.runs import parse_request
 from curator.server import load_config as load_curator
 from deploy.cli import app
+from deploy.operator_commands import client_of
+from deploy.organiser import load_agreement
 from party.config import load_config as load_party
 from party.policy import load_policy
 from party.synthesizer import SYNTHESIZERS
@@ -33,6 +35,10 @@ FORMAT_OF_SECTION = {
     "policy.toml": "policy",
     "party.toml": "party",
     "curator.toml": "curator",
+    "operator.toml": "operator",
+    "consortium.toml": "consortium",
+    "Invites": "invite",
+    "Answers to invites": "join",
     "manifest.json": "manifest",
     "Run request": "run_request",
     "privacy.json": "privacy",
@@ -145,6 +151,10 @@ def load_example(name, content, folder):
             assert load_party(path).state == folder / "state"
         case "curator.toml":
             assert load_curator(path).schema == folder / "visits.schema.json"
+        case "operator.toml":
+            assert client_of(path).address == "curator.example.org:7443"
+        case "consortium.toml":
+            assert load_agreement(path).hosts == ("curator.example.org", "10.0.0.5")
         case "manifest.json":
             (key,) = fences(sections("formats.md")[name], "text")
             (folder / "organiser.pub").write_text(key, encoding="ascii")

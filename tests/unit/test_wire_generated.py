@@ -16,7 +16,7 @@ from common.wire.v1 import privity_pb2_grpc as rpc
 ROOT = Path(generate.__file__).parents[2]
 COMMITTED = ROOT / "common" / "wire" / "v1"
 METHODS = {
-    "PartyLink": ["NextStep", "SendReply", "Alive"],
+    "PartyLink": ["NextStep", "SendReply", "Alive", "GetManifest"],
     "Operator": ["Submit", "Watch", "Fetch", "Stop"],
 }
 

@@ -26,6 +26,16 @@ class Receipt(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class ManifestRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ManifestReply(_message.Message):
+    __slots__ = ("document",)
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    document: bytes
+    def __init__(self, document: _Optional[bytes] = ...) -> None: ...
+
 class Step(_message.Message):
     __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn")
     RUN_FIELD_NUMBER: _ClassVar[int]

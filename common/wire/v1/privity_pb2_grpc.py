@@ -50,6 +50,11 @@ class PartyLinkStub:
                 request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.AliveRequest.SerializeToString,
                 response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
                 _registered_method=True)
+        self.GetManifest = channel.unary_unary(
+                '/common.wire.v1.PartyLink/GetManifest',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.FromString,
+                _registered_method=True)
 
 
 class PartyLinkServicer:
@@ -78,6 +83,13 @@ class PartyLinkServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetManifest(self, request, context):
+        """The manifest that the organiser sealed last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PartyLinkServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -95,6 +107,11 @@ def add_PartyLinkServicer_to_server(servicer, server):
                     servicer.Alive,
                     request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.AliveRequest.FromString,
                     response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.SerializeToString,
+            ),
+            'GetManifest': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetManifest,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -179,6 +196,33 @@ class PartyLink:
             '/common.wire.v1.PartyLink/Alive',
             common_dot_wire_dot_v1_dot_privity__pb2.AliveRequest.SerializeToString,
             common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetManifest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/common.wire.v1.PartyLink/GetManifest',
+            common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.FromString,
             options,
             channel_credentials,
             insecure,

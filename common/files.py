@@ -1,0 +1,30 @@
+"""Files written whole, and files that only their owner may read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(file: Path, text: str) -> None:
+    """The whole text, synced, or what was there before: whoever reads meanwhile sees one of the two."""
+    handle, scratch = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(scratch).chmod(0o644)
+        Path(scratch).replace(file)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+
+
+def write_private(file: Path, content: bytes) -> None:
+    """Readable for its owner only, from the first byte."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as out:
+        os.fchmod(descriptor, 0o600)
+        out.write(content)

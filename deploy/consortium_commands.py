@@ -1,0 +1,61 @@
+"""``privity consortium``: what the organiser does, from an agreement to one signed manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from common.joining import fingerprint, read_join
+from deploy.organiser import Organiser
+
+consortium_app = typer.Typer(no_args_is_help=True, help="The organiser: agree, invite, seal.")
+
+Folder = Annotated[Path, typer.Option(help="the organiser's folder")]
+HERE = Path()
+
+
+@consortium_app.command("init")
+def init(
+    name: Annotated[str, typer.Option(help="of the consortium")],
+    curator: Annotated[str, typer.Option(help="host:port where parties will reach the curator")],
+    schema: Annotated[Path, typer.Option(help="descriptor of the joint table")],
+    party: Annotated[list[str], typer.Option(help="a data owner's name; once for each")],
+    folder: Folder = HERE,
+) -> None:
+    """Write a commented consortium.toml to be reviewed, and make the organiser's own keys."""
+    organiser = Organiser.init(folder, name, curator, schema, tuple(party))
+    organiser.agreement()
+    print(f"Written: {organiser.agreement_file}. Review it; then: privity consortium invite --folder {folder}")
+
+
+@consortium_app.command("invite")
+def invite(
+    members: Annotated[list[str] | None, typer.Argument(help="all declared ones if none is named")] = None,
+    folder: Folder = HERE,
+) -> None:
+    """Write an invite for each member: no secret, but compare its fingerprint by another way."""
+    organiser = Organiser(folder)
+    shown = Table("member", "role", "invite", "fingerprint")
+    for member in members or organiser.agreement().everybody():
+        file, made = organiser.invite(member)
+        shown.add_row(member, made.role, str(file), fingerprint(made.to_dict()))
+    Console().print(shown)
+    print(f"Send each its file. What they send back goes into {organiser.joins}; then: privity consortium seal")
+
+
+@consortium_app.command("seal")
+def seal(folder: Folder = HERE) -> None:
+    """Check every member's answer and sign one manifest of all."""
+    organiser = Organiser(folder)
+    manifest = organiser.seal()
+    shown = Table("answer", "member", "role", "fingerprint")
+    for path in sorted(organiser.joins.glob("*.json")):
+        join = read_join(path)
+        shown.add_row(path.name, join.name, join.role, fingerprint(join.to_dict()))
+    Console().print(shown)
+    print("Compare the fingerprints with what each member sees, by another way than the files came.")
+    print(f"Sealed: {organiser.manifest_file}, serial {manifest.serial}. Give it to the curator: parties get it there.")

@@ -1,0 +1,227 @@
+"""``privity doctor``: everything that a node needs, looked at one by one, with what to do about what is amiss.
+
+For the one who runs the node: it reads that node's own files and dials the curator; it charges nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
+from common.crypto.identity import Identity
+from common.errors import PrivityError
+from common.privacy.ledger import Ledger
+from common.protocol.manifest import CURATOR, Manifest
+from common.protocol.manifest_file import ManifestFile
+from common.schema import Schema, load_schema
+from common.table import read_table
+from common.tls_check import Stage, check_connection
+from curator import server
+from party import config as party_config
+from party.policy import load_policy
+
+FREE_BYTES = 1 << 30
+"""Disk that a node should have left: ledger and journal must be written, or nothing goes on."""
+
+PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+
+
+class Verdict(Enum):
+    """Of one check."""
+
+    GOOD = "ok"
+    WARNING = "warning"
+    BAD = "amiss"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    what: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+
+
+def good(what: str, found: str) -> Check:
+    return Check(what, Verdict.GOOD, found)
+
+
+def bad(what: str, found: str, remedy: str) -> Check:
+    return Check(what, Verdict.BAD, found, remedy)
+
+
+def _tried(what: str, look: Callable[[], Check]) -> Check:
+    """The check, or the error of the catalogue that it met."""
+    try:
+        return look()
+    except PrivityError as error:
+        return bad(what, error.message, error.remedy)
+    except OSError as error:
+        return bad(what, f"{error.filename}: {error.strerror}", "See whether the file is there and may be read.")
+
+
+def examine_party(file: Path) -> Iterator[Check]:
+    """Every check of a party's node, in the order in which things are needed."""
+    config = party_config.load_config(file)
+    yield good("settings", f"{file}: party {config.name}")
+    yield _tried("policy", lambda: _policy(config.policy))
+    yield _tried("private files", lambda: _private([*config.keys.glob("*.pem"), config.key]))
+    yield _tried("manifest", lambda: _party_in_manifest(config))
+    yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
+    yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
+    yield _tried("data", lambda: _data(config.data, config.schema))
+    yield _tried("budget", lambda: _budget(config))
+    yield _tried("disk", lambda: _disk(config.state))
+    yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
+    yield _proxies()
+    yield _tried("connection", lambda: _connection(config))
+
+
+def examine_curator(file: Path) -> Iterator[Check]:
+    """Every check of a curator's node."""
+    config = server.load_config(file)
+    yield good("settings", f"{file}: listens at {config.listen}")
+    yield _tried("private files", lambda: _private([config.key]))
+    manifests = ManifestFile(config.manifest, config.organiser_key)
+    yield _tried("manifest", lambda: _curator_in_manifest(manifests.current(), config.key))
+    if manifests.exists():
+        manifest = manifests.current()
+        for holder, certificate in manifest.certificates.items():
+            yield _tried(f"certificate of {holder}", lambda h=holder, c=certificate: _lasting(h, c.encode()))  # type: ignore[misc]
+        yield _tried("schema", lambda: _schema(config.schema, manifest))
+    yield _tried("disk", lambda: _disk(config.state))
+    yield _listening(config.listen)
+
+
+def _policy(file: Path) -> Check:
+    policy = load_policy(file)
+    return good("policy", f"epsilon {policy.epsilon_per_run} a run, {policy.total_epsilon} in all")
+
+
+def _private(files: list[Path]) -> Check:
+    open_ones = [file for file in files if stat.S_IMODE(file.stat().st_mode) & 0o077]
+    if open_ones:
+        named = ", ".join(map(str, open_ones))
+        return bad("private files", f"others may read {named}", f"chmod 600 {' '.join(map(str, open_ones))}")
+    return good("private files", f"{len(files)}, readable for their owner only")
+
+
+def _known_manifest(config: party_config.PartyConfig) -> Manifest | None:
+    manifests = ManifestFile(config.manifest, config.organiser_key)
+    return manifests.current() if manifests.exists() else None
+
+
+def _party_in_manifest(config: party_config.PartyConfig) -> Check:
+    what, ask = "manifest", "Send this party's answer to the organiser again, to be sealed."
+    manifest = _known_manifest(config)
+    if manifest is None:
+        return Check(what, Verdict.WARNING, "none yet", "It comes from the curator when the party first serves.")
+    if manifest.members.get(config.name) != Identity.load(config.keys).public():
+        return bad(what, f"it lists other keys for {config.name}, or none", ask)
+    listed = manifest.certificate_of("party", config.name) or ""
+    if not same_certificate(listed.encode(), config.certificate.read_bytes()):
+        return bad(what, f"it lists another certificate for {config.name}", ask)
+    return good(what, f"{manifest.consortium}, serial {manifest.serial}, {len(manifest.members)} parties")
+
+
+def _curator_in_manifest(manifest: Manifest, key: Path) -> Check:
+    listed = manifest.certificate_of("curator", CURATOR)
+    private = serialization.load_pem_private_key(key.read_bytes(), password=None)
+    if listed is None or x509.load_pem_x509_certificate(listed.encode()).public_key() != private.public_key():
+        remedy = "Send the curator's answer to the organiser again, to be sealed."
+        return bad("manifest", f"the certificate in it is not that of {key}", remedy)
+    return good("manifest", f"{manifest.consortium}, serial {manifest.serial}, {len(manifest.members)} parties")
+
+
+def _lasting(whose: str, certificate: bytes) -> Check:
+    what = whose if whose == "certificate" else f"certificate of {whose}"
+    left = days_left(x509.load_pem_x509_certificate(certificate))
+    remedy = "Make a new one, and have the organiser seal it."
+    if left < 0:
+        return bad(what, "it has expired", remedy)
+    verdict = Verdict.GOOD if left > RENEW_DAYS else Verdict.WARNING
+    return Check(what, verdict, f"{left} days left", "" if verdict is Verdict.GOOD else remedy)
+
+
+def _schema(file: Path, manifest: Manifest | None) -> Check:
+    schema: Schema = load_schema(file)
+    if manifest is None:
+        return good("schema", f"{len(schema.attributes)} attributes")
+    if schema.digest != manifest.schema_digest:
+        return bad("schema", f"{file} is not the one that the manifest names", "Take the one of the invite.")
+    return good("schema", f"{len(schema.attributes)} attributes, as in the manifest")
+
+
+def _data(file: Path, schema: Path) -> Check:
+    table = read_table(file, load_schema(schema))
+    return good("data", f"{table.rows} rows, all within the schema")
+
+
+def _budget(config: party_config.PartyConfig) -> Check:
+    policy = load_policy(config.policy)
+    path = config.state / party_config.LEDGER_FILE
+    if not path.exists():
+        return good("budget", f"epsilon {policy.total_epsilon} left: nothing was spent yet")
+    left = policy.total_epsilon - Ledger(path, policy.population).spent()
+    if left <= 0:
+        return bad("budget", "nothing is left", "Decide on a larger total in the policy, or end here.")
+    verdict = Verdict.GOOD if left >= policy.epsilon_per_run else Verdict.WARNING
+    return Check("budget", verdict, f"epsilon {left} of {policy.total_epsilon} left")
+
+
+def _disk(state: Path) -> Check:
+    place = state if state.exists() else state.parent
+    if not os.access(place, os.W_OK):
+        return bad("disk", f"{place} cannot be written", "Give the node's user the right to write there.")
+    free = shutil.disk_usage(place).free
+    if free < FREE_BYTES:
+        return Check("disk", Verdict.WARNING, f"{free // 1_000_000} MB left", "Make room: nothing goes on without.")
+    return good("disk", f"{free // 1_000_000_000} GB left")
+
+
+def _clock(certificate: bytes) -> Check:
+    now = datetime.now(UTC)
+    if now < x509.load_pem_x509_certificate(certificate).not_valid_before_utc:
+        return bad("clock", f"{now:%Y-%m-%d %H:%M} UTC is before this party's certificate was made", "Set the clock.")
+    return good("clock", f"{now:%Y-%m-%d %H:%M} UTC")
+
+
+def _proxies() -> Check:
+    found = [name for proxy in PROXIES for name in (proxy, proxy.upper()) if os.environ.get(name)]
+    if found:
+        return Check("proxy", Verdict.WARNING, f"{', '.join(found)}: connections go through it", "")
+    return good("proxy", "none is set")
+
+
+def _connection(config: party_config.PartyConfig) -> Check:
+    found = check_connection(config.curator, config.curator_name, config.authority, config.certificate, config.key)
+    if found.stage is Stage.THROUGH:
+        return good("connection", f"{config.curator} answers and accepts this party")
+    return bad("connection", f"{found.stage.value}: {found.reason}", found.remedy)
+
+
+def _listening(listen: str) -> Check:
+    host, _, port = listen.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host.strip("[]"), int(port)))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not an address"
+        remedy = "If it is not this curator at work, choose another address, or end what listens there."
+        return Check("address", Verdict.WARNING, f"{listen}: {reason}", remedy)
+    return good("address", f"{listen} is free")

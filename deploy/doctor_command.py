@@ -1,0 +1,44 @@
+"""The command line of ``privity doctor``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from common.errors import Catalogue, PrivityError
+from deploy.doctor import Check, Verdict, examine_curator, examine_party
+
+NODES: dict[str, Callable[[Path], Iterator[Check]]] = {"party.toml": examine_party, "curator.toml": examine_curator}
+
+
+def doctor_command(
+    config: Annotated[Path | None, typer.Option(help="party.toml or curator.toml; the one here if left out")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a check")] = False,
+) -> None:
+    """Look at everything that a node needs; exit code 1 if anything is amiss."""
+    file = config or next((Path(name) for name in NODES if Path(name).exists()), None)
+    if file is None or file.name not in NODES:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="config", reason="no party.toml or curator.toml is here or was named",
+            hint="Go to the node's folder, or name its file with --config.",
+        )  # fmt: skip
+    shown = Table("check", "", "found", "what to do")
+    worst = Verdict.GOOD
+    for check in NODES[file.name](file):
+        if check.verdict is Verdict.BAD:
+            worst = Verdict.BAD
+        if as_json:
+            fields = {"check": check.what, "verdict": check.verdict.value, "found": check.found}
+            print(json.dumps(fields | {"remedy": check.remedy}))
+        else:
+            shown.add_row(check.what, check.verdict.value, check.found, check.remedy)
+    if not as_json:
+        Console().print(shown)
+    if worst is Verdict.BAD:
+        raise typer.Exit(1)

@@ -1,0 +1,74 @@
+"""How a data owner joins: keys of its own, made here, and files to be reviewed before anything runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from common.crypto.identity import Identity
+from common.joining import Invite
+from common.member_folder import make_folder, make_join
+
+SETTINGS = "party.toml"
+
+PARTY_TOML = """\
+# This party's node (docs/formats.md). Paths are relative to this file.
+format_version = 1
+name = {name}
+curator = {curator}
+data = {data}
+schema = "schema.json"
+policy = "policy.toml"
+# Comes from the curator, signed by the organiser; checked against organiser.pub.
+manifest = "manifest.json"
+organiser_key = "organiser.pub"
+keys = "keys"
+certificate = "tls.pem"
+key = "tls.key"
+authority = "authority.pem"
+# Ledger and journal: keep it, and back it up.
+state = "state"
+"""
+
+POLICY_TOML = """\
+# What this party allows (docs/formats.md). Nothing runs that it does not allow: review every line.
+format_version = 1
+
+# The people whose rows these are. The ledger is kept under this name, whatever file the rows come in.
+population = {population}
+
+# What all runs together may cost these people, ever, and what one run may.
+total_epsilon = "1"
+epsilon_per_run = "1"
+
+algorithms = ["dp-subn"]
+minimum_parties = {minimum_parties}
+minimum_tolerate = {minimum_tolerate}
+minimum_key_bits = 3072
+"""
+
+
+def join(folder: Path, invite: Invite, data: Path, population: str) -> tuple[Path, dict[str, Any]]:
+    """Make the party's folder and its answer to the invite: the file to send, and its content.
+
+    Raises:
+        PrivityError: the folder holds a party already.
+    """
+    make_folder(folder, invite, SETTINGS)
+    identity = Identity.generate()
+    identity.save(folder / "keys")
+    file, content = make_join(folder, invite, identity)
+    relative = os.path.relpath(data.absolute(), folder.absolute())
+    settings = PARTY_TOML.format(
+        name=json.dumps(invite.name), curator=json.dumps(invite.curator), data=json.dumps(relative)
+    )
+    (folder / SETTINGS).write_text(settings, encoding="utf-8")
+    policy = POLICY_TOML.format(
+        population=json.dumps(population),
+        minimum_parties=invite.minimum_parties,
+        minimum_tolerate=invite.minimum_tolerate,
+    )
+    (folder / "policy.toml").write_text(policy, encoding="utf-8")
+    return file, content

@@ -1,0 +1,118 @@
+"""``privity doctor`` on folders that were made as an organiser, a curator and a party make them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.harness.command import privity
+from tests.harness.tables import write_people
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A consortium of two that was sealed; nobody serves."""
+    place = tmp_path_factory.mktemp("consortium")
+    table, schema = write_people(place, 60)
+    organiser, joins = place / "organiser", place / "organiser" / "joins"
+    steps = [
+        ["consortium", "init", "--folder", organiser, "--name", "clinics", "--curator", "localhost:1",
+         "--schema", schema, "--party", "north", "--party", "south"],
+        ["consortium", "invite", "--folder", organiser],
+        ["curator", "init", "--invite", organiser / "invites" / "curator.json", "--folder", place / "curator",
+         "--listen", "127.0.0.1:0", "--answer", joins / "curator.json"],
+        *(
+            ["party", "init", "--invite", organiser / "invites" / f"{name}.json", "--folder", place / name,
+             "--data", table, "--population", "people", "--answer", joins / f"{name}.json"]
+            for name in ("north", "south")
+        ),
+        ["operator", "init", "--invite", organiser / "invites" / "operator.json", "--folder", place / "operator",
+         "--answer", joins / "operator.json"],
+        ["consortium", "seal", "--folder", organiser],
+        ["curator", "accept", organiser / "manifest.json", "--config", place / "curator" / "curator.toml"],
+    ]  # fmt: skip
+    for step in steps:
+        done = privity(*(str(part) for part in step))
+        assert done.returncode == 0, done.stderr
+    return place
+
+
+def verdicts(file: Path) -> tuple[int, dict[str, tuple[str, str, str]]]:
+    done = privity("doctor", "--config", str(file), "--json")
+    checks = [json.loads(line) for line in done.stdout.splitlines()]
+    return done.returncode, {c["check"]: (c["verdict"], c["found"], c["remedy"]) for c in checks}
+
+
+def test_a_party_with_everything_but_a_curator(made: Path) -> None:
+    code, found = verdicts(made / "north" / "party.toml")
+    assert code == 1
+    amiss = {what for what, (verdict, _, _) in found.items() if verdict == "amiss"}
+    assert amiss == {"connection"}
+    assert "nobody answers there" in found["connection"][1]
+    assert found["manifest"][0] == "warning", "it comes with the first connection"
+    assert found["data"][1].startswith("60 rows")
+    assert found["budget"][1] == "epsilon 1 left: nothing was spent yet"
+    assert found["certificate"][1] == "364 days left"
+
+
+def test_a_curator_that_could_serve(made: Path) -> None:
+    code, found = verdicts(made / "curator" / "curator.toml")
+    assert code == 0
+    assert {verdict for verdict, _, _ in found.values()} == {"ok"}
+    assert {"certificate of party/north", "certificate of operator/operator", "schema", "address"} <= set(found)
+    shown = privity("doctor", "--config", str(made / "curator" / "curator.toml"))
+    assert shown.returncode == 0
+    assert re.search(r"manifest .*ok", shown.stdout)
+
+
+def changed(made: Path, file: str, old: str, new: str):
+    """Puts the file back afterwards."""
+    path = made / file
+    before = path.read_bytes()
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    return path, before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "check", "said"),
+    [
+        ("north/policy.toml", 'total_epsilon = "1"', 'total_epsilon = "none"', "policy", "not a positive number"),
+        ("north/party.toml", "people.csv", "missing.csv", "data", "no such file"),
+        ("north/schema.json", '"name"', '"nam"', "data", "unknown key"),
+    ],
+)
+def test_what_is_amiss_is_named_with_a_remedy(made: Path, file: str, old: str, new: str, check: str, said: str) -> None:
+    path, before = changed(made, file, old, new)
+    try:
+        code, found = verdicts(made / "north" / "party.toml")
+    finally:
+        path.write_bytes(before)
+    assert code == 1
+    verdict, text, remedy = found[check]
+    assert verdict == "amiss"
+    assert said in text
+    assert remedy
+
+
+def test_keys_that_others_may_read_and_a_manifest_that_lists_others(made: Path) -> None:
+    key = made / "south" / "keys" / "signing.pem"
+    key.chmod(0o644)
+    (made / "south" / "manifest.json").write_bytes((made / "organiser" / "manifest.json").read_bytes())
+    other = (made / "north" / "tls.pem").read_bytes()
+    (made / "south" / "tls.pem").write_bytes(other)
+    code, found = verdicts(made / "south" / "party.toml")
+    assert code == 1
+    assert found["private files"][0] == "amiss"
+    assert "chmod 600" in found["private files"][2]
+    assert "another certificate for south" in found["manifest"][1]
+
+
+def test_where_there_is_no_node_it_says_so(tmp_path: Path) -> None:
+    done = privity("doctor", "--config", str(tmp_path / "operator.toml"))
+    assert done.returncode == 1
+    assert "[bad-option]" in done.stderr

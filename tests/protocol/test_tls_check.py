@@ -1,0 +1,86 @@
+"""Why a connection does not come about, in plain words: against a real curator, and against what is none."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from common.crypto.certificates import make_authority, self_signed
+from common.tls_check import Finding, Stage, check_connection
+from tests.harness.consortium import make_consortium
+from tests.harness.network import NetworkConsortium
+from tests.harness.tls import HOST, Pair
+
+
+def found(folder: Path, pair: Pair | None = None, **changes) -> Finding:
+    """What a party finds that dials a curator of its own; ``changes`` of the address, the name or the authority."""
+
+    async def scenario() -> Finding:
+        consortium = make_consortium(2)
+        async with NetworkConsortium(folder, consortium) as network:
+            certificate, key = consortium.tls.files(folder, "party", "party-1", pair)
+            authority = folder / "trusted.pem"
+            authority.write_bytes(changes.get("authority", consortium.tls.authority.cert_pem))
+            address = changes.get("address", f"{HOST}:{{port}}").format(port=network.port)
+            return await asyncio.to_thread(check_connection, address, changes.get("name"), authority, certificate, key)
+
+    return asyncio.run(scenario())
+
+
+def test_a_member_comes_through(tmp_path: Path) -> None:
+    finding = found(tmp_path)
+    assert finding.stage is Stage.THROUGH
+    assert not finding.of_identity
+
+
+def test_a_certificate_that_is_not_listed_is_named_with_whom_to_ask(tmp_path: Path) -> None:
+    finding = found(tmp_path, self_signed("party-1", "party"))
+    assert finding.stage is Stage.OWN
+    assert "is for party-1, valid until" in finding.reason
+    assert "organiser" in finding.remedy
+    assert finding.of_identity
+
+
+def test_a_curator_of_another_authority_is_described(tmp_path: Path) -> None:
+    finding = found(tmp_path, authority=make_authority("somebody else").cert_pem)
+    assert finding.stage is Stage.CURATOR
+    assert "the certificate is for localhost, 127.0.0.1, you dialled localhost" in finding.reason
+    assert "issued by test authority" in finding.reason
+    assert finding.of_identity
+
+
+def test_another_name_than_the_one_dialled_is_described(tmp_path: Path) -> None:
+    finding = found(tmp_path, name="curator.example.org")
+    assert finding.stage is Stage.CURATOR
+    assert "is for localhost, 127.0.0.1, you dialled curator.example.org" in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("address", "stage"),
+    [("nowhere.invalid:7443", Stage.NAME), ("localhost:1", Stage.NETWORK), ("localhost:no", Stage.NAME)],
+)
+def test_what_waiting_may_mend_is_no_fault_of_identity(tmp_path: Path, address: str, stage: Stage) -> None:
+    finding = found(tmp_path, address=address)
+    assert finding.stage is stage
+    assert not finding.of_identity
+
+
+def test_a_server_that_speaks_no_tls(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+
+        def answer() -> None:
+            with server.accept()[0] as link:
+                link.recv(100)
+                link.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        finding = found(tmp_path, address=f"127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
+    assert finding.stage is Stage.NETWORK
+    assert "does not speak TLS" in finding.reason
