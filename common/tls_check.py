@@ -16,7 +16,6 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 SECONDS = 5.0
-_REFUSED = ("unknown ca", "certificate unknown", "bad certificate", "certificate expired", "certificate required")
 
 
 class Stage(Enum):
@@ -62,30 +61,36 @@ def check_connection(address: str, name: str | None, authority: Path, certificat
         reason = "no answer in time" if isinstance(error, TimeoutError) else error.strerror or type(error).__name__
         remedy = "Check that the curator runs, and that firewalls and proxies let this machine dial out to it."
         return Finding(Stage.NETWORK, f"{address}: {reason}", remedy)
-    with raw:
-        context = ssl.create_default_context(cafile=str(authority))
-        context.set_alpn_protocols(["h2"])
-        context.load_cert_chain(certificate, key)
-        try:
-            with context.wrap_socket(raw, server_hostname=name or host) as link:
-                link.settimeout(SECONDS)
-                # Under TLS 1.3 the curator judges our certificate after our side of the handshake is done; gRPC then
-                # speaks first, or hangs up.
-                if not link.recv(1):
-                    raise ConnectionResetError
-        except ssl.SSLCertVerificationError as error:
-            reason = _of_curator(host, int(port), name or host, error)
-            return Finding(Stage.CURATOR, reason, "Check the address, and that the invite is of this consortium.")
-        except (ssl.SSLError, ConnectionError) as error:
-            said = str(error).lower().replace("_", " ")
-            if isinstance(error, ssl.SSLError) and not any(word in said for word in _REFUSED):
-                reason = f"{address} does not speak TLS as a curator does"
-                return Finding(Stage.NETWORK, reason, "Check the port, and proxies that open TLS.")
-            remedy = "Ask the organiser whether the manifest that the curator has lists this certificate."
-            return Finding(Stage.OWN, _of_own(certificate), remedy)
-        except OSError:
-            pass  # silence: it did not hang up
+    context = ssl.create_default_context(cafile=str(authority))
+    context.set_alpn_protocols(["h2"])
+    context.load_cert_chain(certificate, key)
+    try:
+        with raw, context.wrap_socket(raw, server_hostname=name or host) as link:
+            accepted = _accepts(link)
+    except ssl.SSLCertVerificationError as error:
+        reason = _of_curator(host, int(port), name or host, error)
+        return Finding(Stage.CURATOR, reason, "Check the address, and that the invite is of this consortium.")
+    except OSError:
+        reason = f"{address} does not speak TLS as a curator does"
+        return Finding(Stage.NETWORK, reason, "Check the port, and proxies that open TLS or have nobody behind them.")
+    if not accepted:
+        remedy = "Ask the organiser whether the manifest that the curator has lists this certificate."
+        return Finding(Stage.OWN, _of_own(certificate), remedy)
     return Finding(Stage.THROUGH, address, "")
+
+
+def _accepts(link: ssl.SSLSocket) -> bool:
+    """Whether the curator takes our certificate: under TLS 1.3 it judges after our side of the handshake is done.
+
+    gRPC then speaks first, or hangs up; silence is no refusal.
+    """
+    link.settimeout(SECONDS)
+    try:
+        return bool(link.recv(1))
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
 
 
 def _of_own(certificate: Path) -> str:

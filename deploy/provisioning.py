@@ -25,6 +25,8 @@ from common.protocol.manifest import CURATOR, Manifest, sign_manifest
 from common.protocol.sum_kind import SumKind
 from common.schema import Schema
 from common.table import write_csv
+from curator import joining as curator_joining
+from party import joining as party_joining
 
 HOST = "localhost"
 
@@ -100,7 +102,9 @@ def provision(
 
     common_files(consortium.curator)
     write_private(consortium.curator / "tls.key", server[1])
-    (consortium.curator / "curator.toml").write_text(_CURATOR_TOML.format(patience=patience), encoding="utf-8")
+    (consortium.curator / "curator.toml").write_text(
+        curator_joining.settings_text("127.0.0.1:0", patience), encoding="utf-8"
+    )
     consortium.operator.mkdir(mode=0o700)
     _write_caller(consortium.operator, authority, callers["operator/operator"])
     for name, frame in frames.items():
@@ -125,7 +129,7 @@ def provision(
 def point_to(consortium: Consortium, port: int) -> None:
     """Write each party's party.toml with the curator's address."""
     for name in consortium.members:
-        text = _PARTY_TOML.format(name=name, curator=f"{HOST}:{port}")
+        text = party_joining.settings_text(name, f"{HOST}:{port}", "data.csv")
         (consortium.party(name) / "party.toml").write_text(text, encoding="utf-8")
 
 
@@ -135,33 +139,6 @@ def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) 
     (place / "tls.pem").write_bytes(pair[0])
     write_private(place / "tls.key", pair[1])
 
-
-_CURATOR_TOML = """\
-format_version = 1
-listen = "127.0.0.1:0"
-key = "tls.key"
-manifest = "manifest.json"
-organiser_key = "organiser.pub"
-schema = "schema.json"
-state = "state"
-patience = {patience}
-"""
-
-_PARTY_TOML = """\
-format_version = 1
-name = "{name}"
-curator = "{curator}"
-data = "data.csv"
-schema = "schema.json"
-policy = "policy.toml"
-manifest = "manifest.json"
-organiser_key = "organiser.pub"
-keys = "keys"
-certificate = "tls.pem"
-key = "tls.key"
-authority = "authority.pem"
-state = "state"
-"""
 
 _POLICY_TOML = """\
 format_version = 1

@@ -16,7 +16,7 @@ import grpc.aio
 
 from common.errors import Catalogue, PrivityError
 from common.protocol.steps import Enrol
-from common.tls_check import check_connection
+from common.tls_check import Finding, check_connection
 from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
@@ -26,6 +26,7 @@ from party.idle import IdleTime
 
 WAIT_SECONDS = 20
 ALIVE_SECONDS = 5.0
+SECOND_LOOK_SECONDS = 2.0
 RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 # Codes that another try will not change: this party is not known, or speaks another protocol.
 FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED)
@@ -73,7 +74,7 @@ class Agent:
         """
         reply = await link.GetManifest(pb.ManifestRequest())
         manifests = self._node.manifests
-        if manifests.offer(reply.document):
+        if manifests.offer(reply.document, "the curator's manifest"):
             _log.info("a newer manifest of the consortium: serial %d", manifests.current().serial)
         if self._engine is None:
             self._engine = self._node.engine()
@@ -103,7 +104,15 @@ class Agent:
             PrivityError: connection-failed.
         """
         c = self._config
-        found = await asyncio.to_thread(check_connection, c.curator, c.curator_name, c.authority, c.certificate, c.key)
+
+        def look() -> Finding:
+            return check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key)
+
+        found = await asyncio.to_thread(look)
+        if found.of_identity:
+            # A curator that was just then ending hangs up, too: it must be so a second time.
+            await asyncio.sleep(SECOND_LOOK_SECONDS)
+            found = await asyncio.to_thread(look)
         if found.of_identity:
             raise PrivityError(Catalogue.CONNECTION_FAILED, address=c.curator, reason=found.reason, hint=found.remedy)
         _log.warning("no connection to the curator: %s, %s", error.code().name, found.stage.value)

@@ -50,6 +50,11 @@ minimum_key_bits = 3072
 """
 
 
+def settings_text(name: str, curator: str, data: str) -> str:
+    """party.toml."""
+    return PARTY_TOML.format(name=json.dumps(name), curator=json.dumps(curator), data=json.dumps(data))
+
+
 def join(folder: Path, invite: Invite, data: Path, population: str) -> tuple[Path, dict[str, Any]]:
     """Make the party's folder and its answer to the invite: the file to send, and its content.
 
@@ -61,10 +66,7 @@ def join(folder: Path, invite: Invite, data: Path, population: str) -> tuple[Pat
     identity.save(folder / "keys")
     file, content = make_join(folder, invite, identity)
     relative = os.path.relpath(data.absolute(), folder.absolute())
-    settings = PARTY_TOML.format(
-        name=json.dumps(invite.name), curator=json.dumps(invite.curator), data=json.dumps(relative)
-    )
-    (folder / SETTINGS).write_text(settings, encoding="utf-8")
+    (folder / SETTINGS).write_text(settings_text(invite.name, invite.curator, relative), encoding="utf-8")
     policy = POLICY_TOML.format(
         population=json.dumps(population),
         minimum_parties=invite.minimum_parties,

@@ -42,7 +42,7 @@ def make_authority(name: str, days: int = 3650) -> Authority:
     if not 1 <= len(name) <= 64:
         raise ValueError("the name of an authority must have 1 to 64 characters")
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    subject = _named(name)
     builder = (
         _builder(subject, subject, key.public_key(), days)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -66,14 +66,24 @@ def issue(
     _check_member(member, role)
     if (role == "curator") != bool(hosts):
         raise ValueError("the curator's certificate, and no other, names the hosts under which it is reached")
-    issuer, issuer_key = _loaded(authority)
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
-    builder = _member_extensions(_builder(subject, issuer.subject, key.public_key(), days), member, role, hosts)
+    return _issued(authority, key.public_key(), member, role, hosts, days), _key_pem(key)
+
+
+def _issued(
+    authority: Authority, public: ec.EllipticCurvePublicKey, member: str, role: Role, hosts: Sequence[str], days: int
+) -> bytes:
+    """A certificate of the authority for this public key."""
+    issuer, issuer_key = _loaded(authority)
+    builder = _member_extensions(_builder(_named(member), issuer.subject, public, days), member, role, hosts)
     builder = builder.add_extension(
         x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
     )
-    return _pem(builder.sign(issuer_key, hashes.SHA256())), _key_pem(key)
+    return _pem(builder.sign(issuer_key, hashes.SHA256()))
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def _check_member(member: str, role: str) -> None:
@@ -121,7 +131,7 @@ def self_signed(member: str, role: Role, days: int = 365) -> tuple[bytes, bytes]
     if role == "curator":
         raise ValueError("the curator's certificate is a server's and comes from the authority")
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
+    subject = _named(member)
     builder = _member_extensions(_builder(subject, subject, key.public_key(), days), member, role, ())
     return _pem(builder.sign(key, hashes.SHA256())), _key_pem(key)
 
@@ -129,8 +139,7 @@ def self_signed(member: str, role: Role, days: int = 365) -> tuple[bytes, bytes]
 def certificate_request(member: str) -> tuple[bytes, bytes]:
     """The curator's request for a server certificate: (request PEM, private key PEM)."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
-    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    request = x509.CertificateSigningRequestBuilder().subject_name(_named(member)).sign(key, hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM), _key_pem(key)
 
 
@@ -152,13 +161,7 @@ def issue_for_request(
     public = check_request(request, member)
     if known is not None and _serves(x509.load_pem_x509_certificate(known), public, hosts):
         return known
-    issuer, issuer_key = _loaded(authority)
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, member)])
-    builder = _member_extensions(_builder(subject, issuer.subject, public, days), member, "curator", hosts)
-    builder = builder.add_extension(
-        x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
-    )
-    return _pem(builder.sign(issuer_key, hashes.SHA256()))
+    return _issued(authority, public, member, "curator", hosts, days)
 
 
 def _serves(known: x509.Certificate, public: ec.EllipticCurvePublicKey, hosts: Sequence[str]) -> bool:

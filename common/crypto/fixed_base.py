@@ -6,12 +6,13 @@ tabulated: an exponent of L bits in windows of w takes L/w multiplications, and 
 
 from __future__ import annotations
 
-import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import gmpy2
+
+from common.crypto.powers import spread
 
 NARROW, WIDE = 4, 8
 """Bits of a window. Of 1536-bit exponents modulo 6144 bits a narrow table has 5,800 numbers (5 MB), a wide one 49,000
@@ -22,8 +23,6 @@ MANY = 256
 
 EACH = 32
 """Powers for which a thread is worth its while."""
-
-MOST_WORKERS = 8
 
 
 class _Table(NamedTuple):
@@ -55,20 +54,13 @@ class FixedBase:
         if any(exponent < 0 or exponent.bit_length() > self._bits for exponent in exponents):
             raise ValueError(f"an exponent must have at most {self._bits} bits and no sign")
         table = self._table_for(0 if ahead else len(exponents))
-        workers = max(1, min(os.cpu_count() or 1, MOST_WORKERS, len(exponents) // EACH))
 
-        def some(start: int) -> list[gmpy2.mpz]:
+        def raised(part: Sequence[int]) -> list[gmpy2.mpz]:
             # GMP lets go of the interpreter for each product: they are long enough for that.
             with gmpy2.context(gmpy2.get_context(), allow_release_gil=True):
-                return [self._power(table, exponent) for exponent in exponents[start::workers]]
+                return [self._power(table, exponent) for exponent in part]
 
-        if workers == 1:
-            return some(0)
-        found: list[gmpy2.mpz] = [gmpy2.mpz(0)] * len(exponents)
-        with ThreadPoolExecutor(workers) as pool:
-            for start, part in enumerate(pool.map(some, range(workers))):
-                found[start::workers] = part
-        return found
+        return spread(raised, exponents, EACH)
 
     def _power(self, table: _Table, exponent: int) -> gmpy2.mpz:
         mask, found = 2**table.window - 1, gmpy2.mpz(1)

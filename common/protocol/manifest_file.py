@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from common.errors import Catalogue, PrivityError
 from common.files import write_whole
-from common.formats import parse_json, read_json
+from common.formats import parse_json
 from common.protocol.manifest import Manifest, open_manifest, read_organiser_key
 
 _log = logging.getLogger("privity.manifest")
@@ -27,7 +27,8 @@ class ManifestFile:
         self.path = path
         self._organiser: Ed25519PublicKey = read_organiser_key(organiser_key)
         self._lock = threading.Lock()
-        self._kept: tuple[int, Manifest] | None = None
+        self._stamp: tuple[int, ...] = ()
+        self._kept: tuple[Manifest, bytes] | None = None
 
     def exists(self) -> bool:
         return self.path.exists()
@@ -38,54 +39,62 @@ class ManifestFile:
         Raises:
             PrivityError: there never was a valid one.
         """
+        return self._current()[0]
+
+    def document(self) -> bytes:
+        """The signed document of the current manifest, to be handed on."""
+        return self._current()[1]
+
+    def opened(self, document: bytes, name: str) -> Manifest:
+        """A document that came as ``name``, checked.
+
+        Raises:
+            PrivityError: it is not signed by the organiser, or of another consortium than the one that is here.
+        """
+        manifest = open_manifest(parse_json(document, name), self._organiser, name)
+        if self._kept is not None and manifest.consortium != self._kept[0].consortium:
+            raise PrivityError(Catalogue.TAMPERED, what=name, reason="it is of another consortium")
+        return manifest
+
+    def offer(self, document: bytes, name: str) -> bool:
+        """Take a document that came from elsewhere, if it is newer; whether it was.
+
+        Raises:
+            PrivityError: as ``opened``.
+        """
+        if self.exists():
+            before = self.current()
+            if self.opened(document, name).serial <= before.serial:
+                return False
+        else:
+            self.opened(document, name)
+        write_whole(self.path, document.decode())
+        return True
+
+    def _current(self) -> tuple[Manifest, bytes]:
         with self._lock:
             try:
-                stamp = self.path.stat().st_mtime_ns
-                if self._kept is None or self._kept[0] != stamp:
-                    self._kept = (stamp, self._newer(open_manifest(read_json(self.path), self._organiser, self._name)))
+                found = self.path.stat()
+                # Two writes may fall into one tick of the clock; a file that was put in its place is another one.
+                stamp = (found.st_mtime_ns, found.st_ino, found.st_size)
+                if stamp != self._stamp:
+                    # A file at fault is looked at once, not at every call.
+                    self._stamp = stamp
+                    self._kept = self._newer(self.path.read_bytes())
             except (PrivityError, OSError) as error:
                 if self._kept is None:
+                    self._stamp = ()
                     if isinstance(error, PrivityError):
                         raise
                     raise PrivityError(
                         Catalogue.OUT_OF_ORDER, missing=self.path, first="privity consortium seal"
                     ) from None
                 _log.error("the manifest cannot be read again: %s", type(error).__name__)
-            return self._kept[1]
+            assert self._kept is not None
+            return self._kept
 
-    @property
-    def _name(self) -> str:
-        return str(self.path)
-
-    def _newer(self, manifest: Manifest) -> Manifest:
-        if self._kept is None:
-            return manifest
-        before = self._kept[1]
-        if manifest.consortium != before.consortium or manifest.serial < before.serial:
+    def _newer(self, document: bytes) -> tuple[Manifest, bytes]:
+        manifest = self.opened(document, str(self.path))
+        if self._kept is not None and manifest.serial < self._kept[0].serial:
             raise PrivityError(Catalogue.TAMPERED, what=self.path, reason="it is older than the one before")
-        return manifest
-
-    def document(self) -> bytes:
-        """The signed document, to be handed on."""
-        self.current()
-        return self.path.read_bytes()
-
-    def offer(self, document: bytes) -> bool:
-        """Take a document that came from elsewhere, if it is newer; whether it was.
-
-        Raises:
-            PrivityError: it is not signed by the organiser, or of another consortium.
-        """
-        offered = open_manifest(
-            parse_json(document, "the curator's manifest"), self._organiser, "the curator's manifest"
-        )
-        if self.exists():
-            before = self.current()
-            if offered.consortium != before.consortium:
-                raise PrivityError(
-                    Catalogue.TAMPERED, what="the curator's manifest", reason="it is of another consortium"
-                )
-            if offered.serial <= before.serial:
-                return False
-        write_whole(self.path, document.decode())
-        return True
+        return manifest, document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -109,7 +110,7 @@ class RoundContext:
             }
         )
 
-    def masks(self, attempt: Attempt, block: int, keys: dict[str, bytes], party: str) -> masks.PairwiseMasks:
+    def masks(self, attempt: Attempt, block: int, keys: Mapping[str, bytes], party: str) -> masks.PairwiseMasks:
         """The party's masks of one block of one attempt, from its keys with the other members."""
         names = {"plan": self.plan.digest, "round": self.round.digest, "attempt": attempt.number, "block": block}
         return masks.PairwiseMasks(keys, party, hashlib.sha256(canonical_bytes(names)).digest())

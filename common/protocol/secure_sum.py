@@ -45,7 +45,7 @@ def seal_block(
         noisy: int64, the block's cells: counts plus this party's noise share.
         keys: this party's pairwise keys, see `round_context.mask_keys`.
     """
-    masks = context.masks(attempt, block, dict(keys), party)
+    masks = context.masks(attempt, block, keys, party)
     payload = context.sum.conceal(noisy, block, masks)
     return sealed(payload, context, attempt, block, context.plan.spec.members.index(party), identity)
 

@@ -112,6 +112,17 @@ def test_keys_that_others_may_read_and_a_manifest_that_lists_others(made: Path) 
     assert "another certificate for south" in found["manifest"][1]
 
 
+def test_a_curator_takes_no_manifest_over_another_schema(made: Path) -> None:
+    path, before = changed(made, "curator/schema.json", '"name": "age"', '"name": "years"')
+    try:
+        accepted = ("curator", "accept", str(made / "organiser" / "manifest.json"))
+        done = privity(*accepted, "--config", str(made / "curator" / "curator.toml"))
+    finally:
+        path.write_bytes(before)
+    assert done.returncode == 1
+    assert "over another schema" in done.stderr
+
+
 def test_where_there_is_no_node_it_says_so(tmp_path: Path) -> None:
     done = privity("doctor", "--config", str(tmp_path / "operator.toml"))
     assert done.returncode == 1

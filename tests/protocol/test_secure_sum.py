@@ -16,7 +16,6 @@ from common.crypto.identity import Identity
 from common.crypto.packing import Layout, unpack
 from common.errors import PrivityError
 from common.protocol.attempt import Attempt
-from common.protocol.block_sums import PaillierSum
 from common.protocol.plan import Enrolment, RunPlan
 from common.protocol.round import Round
 from common.protocol.round_context import mask_keys
@@ -356,7 +355,6 @@ def test_combiner_and_curator_together_learn_only_the_sum() -> None:
     np.testing.assert_array_equal(unpack(bare, plan.modulus, layout), vector)
     # Without them, what is decrypted is another residue altogether.
     assert all(p != b for p, b in zip(pooled, bare, strict=True))
-    assert isinstance(context.sum, PaillierSum)
 
 
 def test_under_masks_alone_the_combiner_learns_only_the_sum() -> None:
@@ -384,11 +382,9 @@ def test_under_masks_alone_the_combiner_learns_only_the_sum() -> None:
 
 def test_a_sum_that_lacks_a_partys_masks_is_an_error_and_no_table() -> None:
     relay = HostileRelay(MASKS)
-    zeros, block, _ = vector_and_masks(relay)
     partial = relay.context.sum.conceal(*vector_and_masks(relay))
     with pytest.raises(ValueError, match="not all masks are in"):
-        relay.context.sum.open(relay.context.sum.add([partial, partial], block), block, None)
-    assert not zeros.any()
+        relay.context.sum.open(relay.context.sum.add([partial, partial], 0), 0, None)
 
 
 @KINDS

@@ -69,18 +69,21 @@ def test_what_waiting_may_mend_is_no_fault_of_identity(tmp_path: Path, address: 
     assert not finding.of_identity
 
 
-def test_a_server_that_speaks_no_tls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b""], ids=["no TLS", "hangs up"])
+def test_a_server_that_is_no_curator_is_no_fault_of_identity(tmp_path: Path, answer: bytes) -> None:
+    """Such as a proxy that has nobody behind it: trying again may help."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(20)
 
-        def answer() -> None:
+        def serve() -> None:
             with server.accept()[0] as link:
                 link.recv(100)
-                link.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                link.sendall(answer)
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=serve)
         thread.start()
         finding = found(tmp_path, address=f"127.0.0.1:{server.getsockname()[1]}")
         thread.join()
     assert finding.stage is Stage.NETWORK
     assert "does not speak TLS" in finding.reason
+    assert not finding.of_identity

@@ -172,7 +172,7 @@ def test_each_fault_of_the_agreement_is_found(organiser: Organiser, old: str, ne
 
 
 def test_invites_and_joins_that_were_tampered_with_are_refused(organiser: Organiser) -> None:
-    file, invite = organiser.invite("north")
+    file, _ = organiser.invite("north")
     changed = json.loads(file.read_text())
     changed["invite"]["curator"] = "evil.example.org:7443"
     file.write_text(json.dumps(changed))
@@ -186,7 +186,6 @@ def test_invites_and_joins_that_were_tampered_with_are_refused(organiser: Organi
     with pytest.raises(PrivityError) as caught:
         read_join(sent)
     assert caught.value.code == "tampered"
-    assert invite.name == "north"
 
 
 def test_an_invite_is_for_its_role(organiser: Organiser) -> None:

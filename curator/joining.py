@@ -1,0 +1,67 @@
+"""The curator's folder: made from an invite, and the manifests that it takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from common.errors import Catalogue, PrivityError
+from common.joining import Invite
+from common.member_folder import make_folder, make_join
+from common.protocol.manifest_file import ManifestFile
+from common.schema import load_schema
+from curator.server import CuratorConfig
+
+SETTINGS = "curator.toml"
+PATIENCE = 60.0
+
+CURATOR_TOML = """\
+# The curator's server (docs/formats.md). Paths are relative to this file.
+format_version = 1
+listen = {listen}
+key = "tls.key"
+# From the organiser: privity curator accept FILE
+manifest = "manifest.json"
+organiser_key = "organiser.pub"
+schema = "schema.json"
+# Runs and releases: keep it.
+state = "state"
+# Seconds without a sign of life from a party that was asked something, after which a run fails.
+patience = {patience}
+"""
+
+
+def settings_text(listen: str, patience: float = PATIENCE) -> str:
+    """curator.toml."""
+    return CURATOR_TOML.format(listen=json.dumps(listen), patience=patience)
+
+
+def join(folder: Path, invite: Invite, listen: str) -> tuple[Path, dict[str, Any]]:
+    """Make the curator's folder and its answer to the invite: the file to send, and its content.
+
+    Raises:
+        PrivityError: the folder holds a curator already.
+    """
+    make_folder(folder, invite, SETTINGS)
+    answer = make_join(folder, invite)
+    (folder / SETTINGS).write_text(settings_text(listen), encoding="utf-8")
+    return answer
+
+
+def accept(config: CuratorConfig, file: Path) -> tuple[int, bool]:
+    """Take a manifest that the organiser sealed: the serial that is here now, and whether it was newer.
+
+    Raises:
+        PrivityError: it is not the organiser's, of another consortium, or over another schema.
+    """
+    manifests = ManifestFile(config.manifest, config.organiser_key)
+    try:
+        document = file.read_bytes()
+    except OSError:
+        raise PrivityError(Catalogue.FILE_MISSING, file=file) from None
+    if manifests.opened(document, str(file)).schema_digest != load_schema(config.schema).digest:
+        reason = f"it is over another schema than {config.schema}"
+        raise PrivityError(Catalogue.TAMPERED, what=file, reason=reason)
+    newer = manifests.offer(document, str(file))
+    return manifests.current().serial, newer
