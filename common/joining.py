@@ -38,7 +38,7 @@ class Invite:
         authority: certificate (PEM) under which the curator's own is valid.
         organiser_key: 32 bytes in base64; everything that the organiser signs is checked against it.
         schema: the descriptor of the joint table.
-        minimum_parties, minimum_tolerate: what the members agreed on for every run.
+        minimum_parties, minimum_tolerate, parties_per_person: what the members agreed on for every run.
     """
 
     consortium: str
@@ -50,6 +50,7 @@ class Invite:
     schema: dict[str, Any]
     minimum_parties: int
     minimum_tolerate: int
+    parties_per_person: int
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -62,6 +63,7 @@ class Invite:
             "schema": self.schema,
             "minimum_parties": self.minimum_parties,
             "minimum_tolerate": self.minimum_tolerate,
+            "parties_per_person": self.parties_per_person,
         }
 
     def signed(self, organiser: Identity) -> dict[str, Any]:

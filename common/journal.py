@@ -70,6 +70,12 @@ class Journal:
             raise PrivityError(Catalogue.STEP_CHANGED, step=key)
         return bytes(row[1])
 
+    def content(self, key: str) -> bytes | None:
+        """The stored payload under whatever digest, None if there is none."""
+        with self._lock:
+            row = self._db.execute("SELECT payload FROM entries WHERE key = ?", (key,)).fetchone()
+        return None if row is None else bytes(row[0])
+
     def recall_part(self, key: str, digest: str, part: slice) -> bytes | None:
         """These bytes of the stored payload, without reading all of it; None and refusal as in ``recall``."""
         with self._lock:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -44,6 +45,18 @@ class Schema:
     def __post_init__(self) -> None:
         index = {attribute.name: place for place, attribute in enumerate(self.attributes)}
         object.__setattr__(self, "_index", index)
+
+    def over(self, names: Collection[str] | None) -> Schema:
+        """The schema of some of the attributes, in this schema's order; None stands for all.
+
+        Raises:
+            KeyError: a name that it does not have.
+        """
+        if names is None:
+            return self
+        for name in names:
+            self.index(name)
+        return Schema(self.name, tuple(a for a in self.attributes if a.name in set(names)), self.carried)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +77,13 @@ class CodedTable:
             codes = derived.derive(index, self.columns[derived.base[index]])
             self._derived[index] = codes.astype(code_type(derived.domain[index]))
         return self._derived[index]
+
+    def over(self, names: Collection[str] | None) -> CodedTable:
+        """The table of some of the attributes, in the schema's order; None stands for all."""
+        if names is None:
+            return self
+        schema = self.schema.over(names)
+        return CodedTable(schema, tuple(self.columns[self.schema.index(name)] for name in schema.names))
 
     def take(self, indices: npt.ArrayLike) -> CodedTable:
         """Return the table of the rows at ``indices`` (positions, or a mask), in that order."""

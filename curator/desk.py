@@ -7,21 +7,45 @@ that lost its connection or was restarted is simply given it again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from common.errors import Catalogue, PrivityError
-from common.protocol.steps import Refusal, Reply, Step
+from common.protocol.steps import Pending, Refusal, Reply, Step
 from common.wire.codec import MalformedMessageError, decode_reply, encode_step
 
 CHECK_EVERY_SECONDS = 1.0
+PENDING_SECONDS = 1.0
+"""How long a step lies that waits for a person at the party, before it is given to the party again."""
 
 
 @dataclass
 class _Waiting:
     message: bytes
+    phase: str
     reply: asyncio.Future[Reply]
+    since: float = field(default_factory=time.monotonic)
+    not_before: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """A step that lies at the curator until its reply is in.
+
+    Attributes:
+        seconds: since it was laid down; silent_seconds: since the party was last heard of.
+        note: what the party said that it waits for itself.
+    """
+
+    party: str
+    step: str
+    phase: str
+    seconds: int
+    silent_seconds: int
+    note: str
 
 
 @dataclass
@@ -47,12 +71,19 @@ class Desk:
     Args:
         patience: seconds without any sign of life from a party before its step is given up.
         traffic: told (party, bytes) for every message that passes.
+        noted: told when a party says what a step waits for there.
     """
 
-    def __init__(self, patience: float, traffic: Callable[[str, int], None] = lambda _party, _bytes: None) -> None:
+    def __init__(
+        self,
+        patience: float,
+        traffic: Callable[[str, int], None] = lambda _party, _bytes: None,
+        noted: Callable[[], None] = lambda: None,
+    ) -> None:
         self._patience = patience
         self._parties: dict[str, _Party] = {}
         self.traffic = traffic
+        self.noted = noted
 
     def _party(self, name: str) -> _Party:
         return self._parties.setdefault(name, _Party())
@@ -64,7 +95,7 @@ class Desk:
             PrivityError: what the party refused with, or no-progress.
         """
         desk = self._party(party)
-        waiting = _Waiting(encode_step(step), asyncio.get_running_loop().create_future())
+        waiting = _Waiting(encode_step(step), phase, asyncio.get_running_loop().create_future())
         desk.waiting[step.run, step.key] = waiting
         desk.last_seen = time.monotonic()
         desk.news.set()
@@ -86,17 +117,30 @@ class Desk:
         """The party's oldest open step; None if none comes within ``wait_seconds``."""
         desk = self._party(party)
         desk.last_seen = time.monotonic()
-        if not desk.waiting:
-            desk.news.clear()
-            try:
-                await asyncio.wait_for(desk.news.wait(), wait_seconds)
-            except TimeoutError:
-                desk.last_seen = time.monotonic()
+        deadline = time.monotonic() + wait_seconds
+        while True:
+            now = time.monotonic()
+            for waiting in desk.waiting.values():
+                if waiting.not_before <= now:
+                    self.traffic(party, len(waiting.message))
+                    return waiting.message
+            until = min([deadline, *(waiting.not_before for waiting in desk.waiting.values())])
+            if now >= deadline:
                 return None
-        for waiting in desk.waiting.values():
-            self.traffic(party, len(waiting.message))
-            return waiting.message
-        return None
+            desk.news.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(desk.news.wait(), max(until - now, 0))
+            desk.last_seen = time.monotonic()
+
+    def awaited(self, run: str) -> list[Awaited]:
+        """Every step of the run that lies here."""
+        now = time.monotonic()
+        return [
+            Awaited(name, key, w.phase, int(now - w.since), int(now - party.last_seen), w.note)
+            for name, party in self._parties.items()
+            for (of_run, key), w in party.waiting.items()
+            if of_run == run
+        ]
 
     def alive(self, party: str) -> None:
         """Note a sign of life."""
@@ -112,8 +156,15 @@ class Desk:
         run, key, reply = decode_reply(message)
         self.traffic(party, len(message))
         waiting = desk.waiting.get((run, key))
-        if waiting is not None and not waiting.reply.done():
+        if waiting is None or waiting.reply.done():
+            return
+        if isinstance(reply, Pending):
+            waiting.not_before = time.monotonic() + PENDING_SECONDS
+            new, waiting.note = waiting.note != reply.reason, reply.reason
+            if new:
+                self.noted()
+        else:
             waiting.reply.set_result(reply)
 
 
-__all__ = ["Desk", "MalformedMessageError", "PartyRefusedError"]
+__all__ = ["Awaited", "Desk", "MalformedMessageError", "PartyRefusedError"]

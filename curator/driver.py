@@ -58,6 +58,7 @@ class RunRequest:
     rows: int | None
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
+    attributes: tuple[str, ...] | None = None
 
     def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
         return RunSpec(
@@ -70,6 +71,7 @@ class RunRequest:
             manifest_digest=manifest.digest,
             delta=self.delta,
             secure_sum=self.secure_sum,
+            attributes=self.attributes,
         )
 
     def check(self, manifest: Manifest, schema: Schema) -> None:
@@ -92,7 +94,12 @@ class RunRequest:
         for holds, option, reason, possible in rules:
             if not holds:
                 raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
-        ALGORITHMS[self.algorithm].check_request(self.settings, schema, self.delta)
+        unknown = [name for name in self.attributes or () if name not in schema.names]
+        if unknown:
+            reason = f"the schema has no {', '.join(map(repr, unknown))}"
+            hint = f"Possible: {', '.join(schema.names)}."
+            raise PrivityError(Catalogue.BAD_OPTION, option="attributes", reason=reason, hint=hint)
+        ALGORITHMS[self.algorithm].check_request(self.settings, schema.over(self.attributes), self.delta)
 
 
 class RunDriver:
@@ -114,7 +121,7 @@ class RunDriver:
         self.meter = meter
         self._request = request
         self._manifest = manifest
-        self._schema = schema
+        self._joint = schema
         self._journal = journal
         self._ask = ask
         self._small_keys = small_keys
@@ -128,7 +135,7 @@ class RunDriver:
         kept = self._remember("manifest", canonical_bytes(self._manifest.to_dict()))
         self._manifest = manifest_from(parse(kept))
         members = tuple(self._manifest.members)
-        self._request.check(self._manifest, self._schema)
+        self._request.check(self._manifest, self._joint)
         spec = self._request.spec(self.run, members, self._manifest)
         secret = await self._paillier_key()
         self.meter.enter("enrolment")
@@ -144,6 +151,8 @@ class RunDriver:
             protection=plan.protection,
             record=session.record,
             simulation=self._manifest.simulation,
+            rows_per_person={e.party: e.rows_per_person for e in plan.enrolments},
+            parties_per_person=self._manifest.parties_per_person,
         )
         seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
         synthetic = await asyncio.to_thread(synthesise, model, rows, seed)
@@ -156,6 +165,11 @@ class RunDriver:
             privacy=privacy,
             run=self._run_document(spec, plan, rows),
         )
+
+    @property
+    def _schema(self) -> Schema:
+        """Of the attributes that the run is about."""
+        return self._joint.over(self._request.attributes)
 
     def _remember(self, name: str, fresh: bytes) -> bytes:
         """What the journal holds under this name for the run; ``fresh`` if nothing was there yet."""
@@ -210,6 +224,7 @@ class RunDriver:
             "key_bits": plan.key_bits,
             "secure_sum": spec.secure_sum.content(),
             "rows": rows,
+            "attributes": list(self._schema.names),
             "schema_digest": self._schema.digest,
             "plan_digest": plan.digest,
             "bytes": self.meter.bytes,

@@ -68,6 +68,7 @@ def parse_request(data: bytes) -> RunRequest:
         rows=document.get("rows"),
         delta=parse_delta(document.get("delta", "0")),
         secure_sum=sum_kind(document.get("secure_sum", Method.PAILLIER.value), document.get("exponents")),
+        attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
     )
 
 

@@ -49,6 +49,9 @@ operators = ["operator"]
 # No run over fewer parties, and none that withstands fewer of them pooling what they know.
 minimum_parties = {minimum_parties}
 minimum_tolerate = 1
+
+# At how many of the parties one person may have rows. What a run costs a person adds up over them.
+parties_per_person = 1
 """
 
 
@@ -70,6 +73,7 @@ class Agreement:
     curator_member: str | None
     minimum_parties: int
     minimum_tolerate: int
+    parties_per_person: int
 
     def role_of(self, member: str) -> Role | None:
         """The role under which a name is declared, None if it is not."""
@@ -104,6 +108,10 @@ def load_agreement(path: Path) -> Agreement:
             message = "a run of so many parties could not withstand so many of them."
             remedy = "Use a number below minimum_parties."
             problems.append(Problem(str(path), "minimum_tolerate", "reachable", message, remedy))
+        everywhere = document.get("parties_per_person")
+        if isinstance(everywhere, int) and everywhere > len(parties):
+            message = f"there are {len(parties)} parties."
+            problems.append(Problem(str(path), "parties_per_person", "reachable", message, "Write no more than that."))
         return problems
 
     document = read_toml(path, "consortium", also)
@@ -117,6 +125,7 @@ def load_agreement(path: Path) -> Agreement:
         curator_member=document.get("curator_member"),
         minimum_parties=document["minimum_parties"],
         minimum_tolerate=document["minimum_tolerate"],
+        parties_per_person=document.get("parties_per_person", 1),
     )
 
 
@@ -204,6 +213,7 @@ class Organiser:
             schema=read_json(agreement.schema),
             minimum_parties=agreement.minimum_parties,
             minimum_tolerate=agreement.minimum_tolerate,
+            parties_per_person=agreement.parties_per_person,
         )
         file = self.folder / "invites" / f"{member}.json"
         file.parent.mkdir(exist_ok=True)
@@ -240,6 +250,7 @@ class Organiser:
             },
             minimum_parties=agreement.minimum_parties,
             minimum_tolerate=agreement.minimum_tolerate,
+            parties_per_person=agreement.parties_per_person,
         )
         write_whole(self.manifest_file, json.dumps(sign_manifest(manifest, organiser), indent=2) + "\n")
         return manifest

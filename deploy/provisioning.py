@@ -143,6 +143,7 @@ def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) 
 _POLICY_TOML = """\
 format_version = 1
 population = "simulation"
+approval = "auto"
 total_epsilon = "{epsilon}"
 epsilon_per_run = "{epsilon}"
 total_delta = "{delta}"

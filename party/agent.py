@@ -42,6 +42,7 @@ class Agent:
         self._config = node.config
         # A party that has just joined has no manifest yet: the first one comes from the curator.
         self._engine = node.engine() if node.manifests.exists() else None
+        self._told: set[str] = set()
 
     def _channel(self) -> grpc.aio.Channel:
         config = self._config
@@ -153,6 +154,9 @@ class Agent:
             engine = await self._newest_engine(link)
         async with _signs_of_life(link):
             reply = await asyncio.to_thread(engine.handle, step)
+        if isinstance(step, Enrol) and engine.awaits(step.run) and step.run not in self._told:
+            self._told.add(step.run)
+            _log.warning("run %s waits for approval: privity party show %s", step.run, step.run)
         await link.SendReply(_stream(reply))
 
 

@@ -19,13 +19,16 @@ from common.joining import read_invite
 from common.member_folder import hand_over
 from common.privacy.ledger import Entry, Ledger
 from common.process import stop_when_stdin_closes
-from party import joining
+from party import approval_commands, joining
 from party.agent import Agent
 from party.config import LEDGER_FILE, Node, load_config
-from party.policy import load_policy
+from party.policy import Approval, load_policy
 from party.synthesizer import default_ledger
 
 party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's node.")
+party_app.command()(approval_commands.show)
+party_app.command()(approval_commands.approve)
+party_app.command()(approval_commands.refuse)
 
 
 @party_app.callback()
@@ -38,13 +41,14 @@ def init(
     invite: Annotated[Path, typer.Option(help="what the organiser sent")],
     data: Annotated[Path, typer.Option(help="this party's rows: CSV, or CSV in gzip")],
     population: Annotated[str, typer.Option(help="the people whose rows these are: the ledger's name")],
+    approval: Annotated[Approval, typer.Option(help="who says yes to each run")] = Approval.MANUAL,
     folder: Annotated[Path | None, typer.Option(help="folder to make; the party's name if left out")] = None,
     answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
 ) -> None:
     """Make a party's folder from an invite: its keys are made here and never leave. Review its policy.toml."""
     read = read_invite(invite, "party")
     place = folder or Path(read.name)
-    file, content = joining.join(place, read, data, population)
+    file, content = joining.join(place, read, data, population, approval)
     print(hand_over(file, answer, content, read))
     print(f"Review {place / 'policy.toml'}: nothing runs that it does not allow.")
 

@@ -17,6 +17,7 @@ from party.policy import load_policy
 from party.releases import ChargedReleases
 
 LEDGER_FILE = "ledger.sqlite"
+JOURNAL_FILE = "journal.sqlite"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Node:
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
         table = read_table(config.data, load_schema(config.schema))
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        journal = Journal(config.state / "journal.sqlite")
+        journal = Journal(config.state / JOURNAL_FILE)
         ledger = Ledger(config.state / LEDGER_FILE, self._policy.population)
         self._releases = ChargedReleases(config.name, table, journal, ledger)
 

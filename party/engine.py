@@ -17,7 +17,7 @@ from common.canonical import canonical_bytes, parse
 from common.crypto.identity import Identity
 from common.errors import Catalogue, PrivityError
 from common.protocol.manifest import Manifest, manifest_from
-from common.protocol.plan import Enrolment, RunPlan
+from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import (
     Begin,
     Choice,
@@ -29,6 +29,7 @@ from common.protocol.steps import (
     Enrolled,
     Learn,
     Learned,
+    Pending,
     Refusal,
     Reply,
     SealBlock,
@@ -37,8 +38,9 @@ from common.protocol.steps import (
     step_digest,
 )
 from common.wire.codec import encode_reply
+from party.approvals import Approvals, AwaitingApproval, closed_key
 from party.local import LocalSession, complete
-from party.policy import Policy
+from party.policy import Approval, Policy
 from party.releases import ChargedReleases
 from party.rounds import Begun, Rounds
 
@@ -47,11 +49,6 @@ PURE = Fraction(0)
 IN_SUMS, ALONE = b"sums", b"alone"
 
 _log = logging.getLogger("privity.party")
-
-
-def _closed(run: str) -> str:
-    """Key of the mark of a closed run; no run's name can begin with this sign."""
-    return f"#closed/{run}"
 
 
 class PartyEngine:
@@ -69,7 +66,8 @@ class PartyEngine:
         self._journal = releases.journal
         self._policy = policy
         self._identity = identity
-        self._rounds = Rounds(releases, identity)
+        self._rounds = Rounds(releases.party, identity)
+        self._approvals = Approvals(releases.journal)
         self.adopt(manifest)
 
     def adopt(self, manifest: Manifest) -> None:
@@ -85,20 +83,27 @@ class PartyEngine:
         if manifest.keys_of(self.party) != self._identity.public():
             reason = f"they are not the keys that the manifest lists for {self.party}"
             raise PrivityError(Catalogue.TAMPERED, what="the keys of this party", reason=reason)
+        self._policy.check_manifest(manifest.parties_per_person, self.party)
         self._manifest, self._manifest_kept = manifest, ("", manifest)
 
     def knows(self, manifest_digest: str) -> bool:
         """Whether it is the manifest of now."""
         return self._manifest.digest == manifest_digest
 
+    def awaits(self, run: str) -> bool:
+        """Whether the run waits for a yes or no."""
+        return self._approvals.knows(run) and self._approvals.of(run).waits
+
     def prepare(self) -> bool:
         """Use idle time; False if there is nothing to prepare."""
         return self._rounds.prepare()
 
     def handle(self, step: Step) -> bytes:
-        """The encoded reply to a step; a refusal is a reply too, but is not stored."""
+        """The encoded reply to a step; a refusal is a reply too, but is not stored, and neither is a delay."""
         try:
             return self._handle(step)
+        except AwaitingApproval:
+            return encode_reply(step.run, step.key, Pending("the approval of its owner"))
         except PrivityError as error:
             refusal = Refusal(error.code, error.message, error.remedy)
         except Exception as error:
@@ -113,8 +118,9 @@ class PartyEngine:
         if isinstance(step, Close):
             self._close(step.run)
             return encode_reply(step.run, step.key, Done())
-        if self._journal.recall(_closed(step.run), "closed") is not None:
+        if self._journal.recall(closed_key(step.run), "closed") is not None:
             raise self._refusal(step, "the run is closed")
+        self._approvals.demand_no_no(step.run, self.party)
         key, content = f"{step.run}/reply/{step.key}", step_digest(step)
         stored = self._journal.recall(key, content)
         if stored is None:
@@ -122,9 +128,9 @@ class PartyEngine:
         return stored
 
     def _close(self, run: str) -> None:
-        if self._journal.keys(f"{run}/"):
+        if self._journal.keys(f"{run}/") or self._approvals.knows(run):
             # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
-            self._journal.record(_closed(run), "closed", b"")
+            self._journal.record(closed_key(run), "closed", b"")
             self._releases.forget(run)
             self._rounds.forget()
 
@@ -153,15 +159,32 @@ class PartyEngine:
         if step.spec.manifest_digest != manifest.digest:
             raise self._refusal(step, "the run belongs to another manifest")
         self._check_agreed(step, manifest)
-        self._policy.check_run(step.spec, self.party)
+        # How many rows a person has at the others shows only in the plan; it is one at least.
+        elsewhere = manifest.parties_per_person - 1
+        self._policy.check_run(step.spec, self.party, elsewhere)
         algorithm = ALGORITHMS.get(step.spec.algorithm)
         if algorithm is None:
             raise self._refusal(step, "the algorithm is none that this party knows")
-        algorithm.check_request(step.spec.settings, self._releases.schema, step.spec.delta)
-        self._releases.check_affordable(step.spec.epsilon, step.spec.delta, self._policy.allowance(step.spec))
+        algorithm.check_request(step.spec.settings, self._run_releases(step, step.spec).schema, step.spec.delta)
+        self._check_affordable(step.spec, elsewhere)
+        self._approvals.file(step.spec)
+        if self._policy.approval is Approval.MANUAL:
+            self._approvals.demand_yes(step.spec)
         self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
-        enrolment = Enrolment.signed(self.party, step.spec, self._releases.rows, self._identity)
+        rows, of_person = self._releases.rows, self._policy.rows_per_person
+        enrolment = Enrolment.signed(self.party, step.spec, rows, self._identity, of_person)
         return Enrolled(enrolment.to_dict())
+
+    def _check_affordable(self, spec: RunSpec, rows_elsewhere: int) -> None:
+        person = self._policy.epsilon_of_a_person(spec, rows_elsewhere)
+        self._releases.check_affordable(person, spec.delta, self._policy.allowance(spec, rows_elsewhere))
+
+    def _run_releases(self, step: Step, spec: RunSpec) -> ChargedReleases:
+        """The rows, as far as the run sees them."""
+        try:
+            return self._releases.over(spec.attributes)
+        except KeyError:
+            raise self._refusal(step, "it names attributes that the schema does not have") from None
 
     def _check_agreed(self, step: Enrol, manifest: Manifest) -> None:
         """Refuse what the members agreed never to run, whatever this party's own policy says."""
@@ -176,14 +199,21 @@ class PartyEngine:
         plan = step.plan
         if self._journal.recall(f"{step.run}/reply/enrol", step_digest(Enrol(plan.spec))) is None:
             raise self._refusal(step, "the party did not enrol in this run")
-        begun = Begun(plan, self._manifest_of(step))
+        begun = self._as_begun(step, plan)
         plan.check(begun.manifest)
-        if plan.rows_of(self.party) != self._releases.rows:
-            raise self._refusal(step, "the plan states another row count for this party")
+        own = next(e for e in plan.enrolments if e.party == self.party)
+        if (own.rows, own.rows_per_person) != (self._releases.rows, self._policy.rows_per_person):
+            raise self._refusal(step, "the plan states other row counts for this party")
+        elsewhere = plan.rows_elsewhere(self.party, begun.manifest.parties_per_person)
+        self._policy.check_run(plan.spec, self.party, elsewhere)
+        if self._journal.recall(f"{step.run}/plan", "plan") is None:
+            self._check_affordable(plan.spec, elsewhere)
         self._check_key(step)
         kept = canonical_bytes({"plan": plan.to_dict(), "table": self._releases.table_digest})
         if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
             raise self._refusal(step, "the run has begun with another plan or other rows")
+        if elsewhere:
+            self._releases.charge_elsewhere(step.run, plan.spec.epsilon * elsewhere, begun.allowance)
         self._rounds.expect(begun)
         return Done()
 
@@ -213,9 +243,16 @@ class PartyEngine:
         kept = parse(stored)
         if kept["table"] != self._releases.table_digest:
             raise self._refusal(step, "the rows of this party have changed since the run began")
-        plan = RunPlan.from_dict(kept["plan"])
-        self._policy.check_run(plan.spec, self.party)
-        return Begun(plan, self._manifest_of(step))
+        begun = self._as_begun(step, RunPlan.from_dict(kept["plan"]))
+        elsewhere = begun.plan.rows_elsewhere(self.party, begun.manifest.parties_per_person)
+        self._policy.check_run(begun.plan.spec, self.party, elsewhere)
+        return begun
+
+    def _as_begun(self, step: Step, plan: RunPlan) -> Begun:
+        manifest = self._manifest_of(step)
+        elsewhere = plan.rows_elsewhere(self.party, manifest.parties_per_person)
+        allowance = self._policy.allowance(plan.spec, elsewhere)
+        return Begun(plan, manifest, self._run_releases(step, plan.spec), allowance)
 
     def _claim(self, step: Contribute | Learn, way: bytes) -> None:
         """Refuse a run that would show the curator this party's rows both in a sum and by themselves."""
@@ -229,24 +266,25 @@ class PartyEngine:
             raise self._refusal(step, "it asks for more epsilon or delta than the run's")
         self._rounds.check(step, begun)
         self._claim(step, IN_SUMS)
-        return self._rounds.contribute(step, begun, self._policy.allowance(plan.spec))
+        return self._rounds.contribute(step, begun)
 
     def _select(self, step: Select) -> Reply:
-        plan = self._begun(step).plan
-        return Choice(self._releases.select(step, self._policy.allowance(plan.spec)))
+        begun = self._begun(step)
+        return Choice(begun.releases.select(step, begun.allowance))
 
     def _learn(self, step: Learn) -> Reply:
-        plan = self._begun(step).plan
+        begun = self._begun(step)
+        plan = begun.plan
         algorithm = ALGORITHMS.get(step.algorithm)
         if algorithm is None or algorithm.apart:
             raise self._refusal(step, f"{step.algorithm!r} is nothing that one party can learn alone")
-        schema = self._releases.schema
+        schema = begun.releases.schema
         # A model of one party is learnt for pure epsilon, whatever the run may spend.
         algorithm.check_request(step.settings, schema, PURE)
         if step.epsilon > plan.spec.epsilon:
             # Its first releases would be within the run's epsilon, and spent for nothing.
             raise self._refusal(step, f"epsilon {step.epsilon} is asked for, more than the run's")
         self._claim(step, ALONE)
-        allowance = replace(self._policy.allowance(plan.spec), per_run_delta=PURE)
-        session = LocalSession(step.run, schema, self._releases, allowance, prefix=f"{step.name}/")
+        allowance = replace(begun.allowance, per_run_delta=PURE)
+        session = LocalSession(step.run, schema, begun.releases, allowance, prefix=f"{step.name}/")
         return Learned(complete(algorithm.learn(session, step.epsilon, step.settings)).to_dict())

@@ -10,6 +10,7 @@ from typing import Any
 from common.crypto.identity import Identity
 from common.joining import Invite
 from common.member_folder import make_folder, make_join
+from party.policy import Approval
 
 SETTINGS = "party.toml"
 
@@ -43,6 +44,17 @@ population = {population}
 total_epsilon = "1"
 epsilon_per_run = "1"
 
+# A run that this policy allows: "manual" waits for `privity party approve RUN`, "auto" goes on by itself.
+approval = {approval}
+
+# At most so many rows of one person in the data, and parties of the consortium at which one person has rows. What a
+# run costs a person is counted with both.
+rows_per_person = 1
+parties_per_person = {parties_per_person}
+
+# If a run may not be about every attribute, name those that it may be about.
+# attributes = ["age"]
+
 algorithms = ["dp-subn"]
 minimum_parties = {minimum_parties}
 minimum_tolerate = {minimum_tolerate}
@@ -55,7 +67,7 @@ def settings_text(name: str, curator: str, data: str) -> str:
     return PARTY_TOML.format(name=json.dumps(name), curator=json.dumps(curator), data=json.dumps(data))
 
 
-def join(folder: Path, invite: Invite, data: Path, population: str) -> tuple[Path, dict[str, Any]]:
+def join(folder: Path, invite: Invite, data: Path, population: str, approval: Approval) -> tuple[Path, dict[str, Any]]:
     """Make the party's folder and its answer to the invite: the file to send, and its content.
 
     Raises:
@@ -69,6 +81,8 @@ def join(folder: Path, invite: Invite, data: Path, population: str) -> tuple[Pat
     (folder / SETTINGS).write_text(settings_text(invite.name, invite.curator, relative), encoding="utf-8")
     policy = POLICY_TOML.format(
         population=json.dumps(population),
+        approval=json.dumps(approval.value),
+        parties_per_person=invite.parties_per_person,
         minimum_parties=invite.minimum_parties,
         minimum_tolerate=invite.minimum_tolerate,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,13 @@ from common.protocol.sum_kind import Method, SumKind
 from common.toml_file import read_toml
 
 FORMAT_VERSION = 1
+
+
+class Approval(Enum):
+    """Who says yes to a run that the policy allows."""
+
+    MANUAL = "manual"
+    AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,10 @@ class Policy:
         minimum_key_bits: a run under a shorter Paillier modulus is refused.
         secure_sums: methods of secure sums that may be used; Paillier alone unless the file says so.
         exponents: kinds of exponents of Paillier's randomness; short ones only if the file says so.
+        approval: whether a person approves each run.
+        rows_per_person: most rows that one of these people has here.
+        parties_per_person: most parties of the consortium at which one of these people has rows.
+        attributes: names of those that a run may be about; None stands for all.
     """
 
     population: str
@@ -47,12 +59,35 @@ class Policy:
     minimum_key_bits: int
     secure_sums: tuple[str, ...] = (Method.PAILLIER.value,)
     exponents: tuple[str, ...] = (Exponents.HALF.value, Exponents.FULL.value)
+    approval: Approval = Approval.MANUAL
+    rows_per_person: int = 1
+    parties_per_person: int = 1
+    attributes: tuple[str, ...] | None = None
 
-    def check_run(self, spec: RunSpec, party: str) -> None:
-        """Refuse a run that this policy does not allow, naming the first rule that it breaks."""
+    def check_manifest(self, parties_per_person: int, party: str) -> None:
+        """Refuse a manifest under which a person is at fewer parties than these people are."""
+        if parties_per_person < self.parties_per_person:
+            reason = (
+                f"the manifest says that a person is at {parties_per_person} parties, not {self.parties_per_person}"
+            )
+            raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
+
+    def check_run(self, spec: RunSpec, party: str, rows_elsewhere: int = 0) -> None:
+        """Refuse a run that this policy does not allow, naming the first rule that it breaks.
+
+        Args:
+            rows_elsewhere: rows that one person may have at other parties, as far as it is known.
+        """
+        person = self.epsilon_of_a_person(spec, rows_elsewhere)
+        for_a_person = "" if person == spec.epsilon else f", {person} for a person with several rows,"
         rules = [
             (spec.algorithm in self.algorithms, f"algorithm {spec.algorithm!r} is not among those allowed"),
-            (spec.epsilon <= self.epsilon_per_run, f"epsilon {spec.epsilon} is above {self.epsilon_per_run} a run"),
+            (
+                person <= self.epsilon_per_run,
+                f"epsilon {spec.epsilon}{for_a_person} is above {self.epsilon_per_run} a run",
+            ),
+            (not spec.delta or person == spec.epsilon, "a run with a delta needs people with one row each"),
+            *self._attribute_rules(spec.attributes),
             (
                 spec.delta <= self.delta_per_run,
                 f"delta {spec.delta} is above {self.delta_per_run} a run",
@@ -66,6 +101,17 @@ class Policy:
         for holds, reason in rules:
             if not holds:
                 raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
+
+    def epsilon_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> Fraction:
+        """What the run may cost one of these people, all of whose rows may be in it."""
+        return spec.epsilon * (self.rows_per_person + rows_elsewhere)
+
+    def _attribute_rules(self, asked: tuple[str, ...] | None) -> list[tuple[bool, str]]:
+        if self.attributes is None:
+            return []
+        if asked is None:
+            return [(False, f"it is about every attribute, and only {', '.join(self.attributes)} are allowed")]
+        return [(name in self.attributes, f"the attribute {name!r} is not among those allowed") for name in asked]
 
     def _sum_rules(self, kind: SumKind) -> list[tuple[bool, str]]:
         method, exponents = kind.method.value, kind.exponents
@@ -83,9 +129,10 @@ class Policy:
             reason = f"a {bits}-bit Paillier modulus is shorter than {self.minimum_key_bits} bits"
             raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
 
-    def allowance(self, spec: RunSpec) -> Allowance:
+    def allowance(self, spec: RunSpec, rows_elsewhere: int = 0) -> Allowance:
         """What the ledger may be charged for this run: what it declared, within what is allowed."""
-        return Allowance(self.total_epsilon, min(spec.epsilon, self.epsilon_per_run), self.total_delta, spec.delta)
+        per_run = min(self.epsilon_of_a_person(spec, rows_elsewhere), self.epsilon_per_run)
+        return Allowance(self.total_epsilon, per_run, self.total_delta, spec.delta, self.rows_per_person)
 
 
 def load_policy(path: Path) -> Policy:
@@ -121,5 +168,9 @@ def load_policy(path: Path) -> Policy:
         minimum_parties=document["minimum_parties"],
         minimum_tolerate=document["minimum_tolerate"],
         minimum_key_bits=document["minimum_key_bits"],
+        approval=Approval(document.get("approval", Approval.MANUAL.value)),
+        rows_per_person=document.get("rows_per_person", 1),
+        parties_per_person=document.get("parties_per_person", 1),
+        attributes=tuple(document["attributes"]) if "attributes" in document else None,
         **{key: tuple(document[key]) for key in ("secure_sums", "exponents") if key in document},
     )

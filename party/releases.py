@@ -60,6 +60,30 @@ class ChargedReleases:
         self._table = table
         self._scores = handlers.PairScores(table)
         self._entropy = entropy
+        self._kept: tuple[tuple[str, ...], ChargedReleases] | None = None
+
+    def over(self, attributes: tuple[str, ...] | None) -> ChargedReleases:
+        """The same rows as far as a run about these attributes sees them; None stands for all.
+
+        Raises:
+            KeyError: an attribute that the schema does not have.
+        """
+        if attributes is None:
+            return self
+        if self._kept is None or self._kept[0] != attributes:
+            part = self._table.over(attributes)
+            self._kept = (attributes, ChargedReleases(self.party, part, self.journal, self.ledger, self._entropy))
+        return self._kept[1]
+
+    def charge_elsewhere(self, run: str, epsilon: Fraction, allowance: Allowance) -> None:
+        """Charge, once, what other parties' rows of these people may cost them in a run.
+
+        Raises:
+            PrivityError: as ``Ledger.charge``.
+        """
+        charge = Charge(run, "elsewhere", epsilon)
+        self.ledger.charge(charge, allowance, self.party)
+        self.ledger.settle(charge, hashlib.sha256(b"elsewhere").hexdigest())
 
     @cached_property
     def table_digest(self) -> str:
@@ -183,6 +207,7 @@ class ChargedReleases:
         self, label: str, content: str, charge: Charge, allowance: Allowance, answer: Callable[[], bytes]
     ) -> bytes:
         """The answer under this label: the stored one, or a new one that is charged first."""
+        charge = allowance.for_a_person(charge)
         stored = self.journal.recall(label, content)
         if stored is None:
             self.ledger.charge(charge, allowance, self.party)
@@ -203,6 +228,7 @@ class ChargedReleases:
     def forget(self, run: str) -> None:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
         self._scores.forget()
+        self._kept = None
         self.journal.erase(f"{run}/")
 
 

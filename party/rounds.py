@@ -29,17 +29,25 @@ AHEAD_AT_ONCE = 16
 
 @dataclass(frozen=True)
 class Begun:
-    """A run that this party has begun, and the manifest under which it enrolled."""
+    """A run that this party has begun.
+
+    Attributes:
+        manifest: under which it enrolled.
+        releases: its rows, as far as the run sees them.
+        allowance: what the run may be charged.
+    """
 
     plan: RunPlan
     manifest: Manifest
+    releases: ChargedReleases
+    allowance: Allowance
 
 
 class Rounds:
     """What one party does in the rounds of a run."""
 
-    def __init__(self, releases: ChargedReleases, identity: Identity) -> None:
-        self._releases = releases
+    def __init__(self, party: str, identity: Identity) -> None:
+        self._party = party
         self._identity = identity
         self._simulation = True
         self._context: RoundContext | None = None
@@ -55,11 +63,11 @@ class Rounds:
             raise context.refusal(str(error)) from error
         self._context = context
 
-    def contribute(self, step: Contribute, begun: Begun, allowance: Allowance) -> Done:
+    def contribute(self, step: Contribute, begun: Begun) -> Done:
         """Charge a checked round, draw the noise, count, and keep the vector."""
-        plan = begun.plan
-        self._releases.keep_vector(step.round, plan.noise_quota, allowance, self._position(plan))
-        self._releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
+        plan, releases = begun.plan, begun.releases
+        releases.keep_vector(step.round, plan.noise_quota, begun.allowance, self._position(plan))
+        releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
         return Done()
 
     def seal(self, step: SealBlock, begun: Begun) -> Sealed:
@@ -71,15 +79,15 @@ class Rounds:
             cells = context.sum.cells_of(step.block)
         except ValueError as error:
             raise context.refusal(str(error)) from error
-        part = self._releases.vector_part(context.round, plan.noise_quota, self._position(plan), cells)
-        party, keys = self._releases.party, self._mask_keys(begun)
+        part = begun.releases.vector_part(context.round, plan.noise_quota, self._position(plan), cells)
+        party, keys = self._party, self._mask_keys(begun)
         return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, party, self._identity, keys))
 
     def combine(self, step: CombineBlock, begun: Begun) -> Sealed | Sum:
         """The sum of the blobs of a node of the tree, for the combiner above it or, at the root, for the curator."""
         context = self._recalled(step, begun)
         tree = context.tree(step.attempt)
-        if not 0 <= step.node <= tree.root or tree.combiners[step.node] != self._releases.party:
+        if not 0 <= step.node <= tree.root or tree.combiners[step.node] != self._party:
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="another party is this node's combiner")
         total = secure_sum.combine_block(
             step.blobs, context, step.attempt, step.block, step.node, self._identity, step.base
@@ -115,7 +123,7 @@ class Rounds:
         drop_tables()
 
     def _position(self, plan: RunPlan) -> int:
-        return plan.spec.members.index(self._releases.party)
+        return plan.spec.members.index(self._party)
 
     @staticmethod
     def _entry(run: str, name: str) -> str:
@@ -123,14 +131,14 @@ class Rounds:
 
     def _new_context(self, round_: Round, begun: Begun) -> RoundContext:
         self.expect(begun)
-        return RoundContext(begun.plan, begun.manifest, round_, self._releases.schema, self._residues)
+        return RoundContext(begun.plan, begun.manifest, round_, begun.releases.schema, self._residues)
 
     def _recalled(self, step: SealBlock | CombineBlock, begun: Begun) -> RoundContext:
         """The round as this party contributed to it; kept in memory from block to block."""
         attempt, kept = step.attempt, self._context
         if kept is not None and kept.round.digest == attempt.digest and kept.plan.digest == begun.plan.digest:
             return kept
-        stored = self._releases.journal.recall(self._entry(step.run, attempt.round), attempt.digest)
+        stored = begun.releases.journal.recall(self._entry(step.run, attempt.round), attempt.digest)
         if stored is None:
             raise PrivityError(
                 Catalogue.STEP_REFUSED, step=step.key, reason="this party did not contribute to the round"
@@ -143,5 +151,5 @@ class Rounds:
     def _mask_keys(self, begun: Begun) -> dict[str, bytes]:
         digest = begun.plan.digest
         if self._keys[0] != digest:
-            self._keys = (digest, mask_keys(self._identity, self._releases.party, begun.plan, begun.manifest))
+            self._keys = (digest, mask_keys(self._identity, self._party, begun.plan, begun.manifest))
         return self._keys[1]

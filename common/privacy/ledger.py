@@ -19,7 +19,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -58,12 +58,25 @@ class Allowance:
     Attributes:
         total, total_delta: by all runs together, ever.
         per_run, per_run_delta: by one run.
+        rows_per_person: most rows that one of them has; a charge counts once for each.
     """
 
     total: Fraction | None
     per_run: Fraction | None
     total_delta: Fraction | None = _ZERO
     per_run_delta: Fraction = _ZERO
+    rows_per_person: int = 1
+
+    def for_a_person(self, charge: Charge) -> Charge:
+        """What a charge for one replaced row costs a person, all of whose rows may be replaced.
+
+        Raises:
+            PrivityError: step-refused: an approximate guarantee for a row is none for several.
+        """
+        if self.rows_per_person > 1 and charge.delta:
+            reason = "with several rows a person only pure epsilon can be charged"
+            raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
+        return replace(charge, epsilon=charge.epsilon * self.rows_per_person)
 
 
 class Ledger:

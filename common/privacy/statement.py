@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -13,15 +14,26 @@ SIMULATION = "simulation: one machine saw all rows"
 
 
 def privacy_statement(
-    *, run: str, parties: dict[str, int], tolerate: int, protection: str | None, record: RunRecord, simulation: bool
+    *,
+    run: str,
+    parties: dict[str, int],
+    tolerate: int,
+    protection: str | None,
+    record: RunRecord,
+    simulation: bool,
+    rows_per_person: Mapping[str, int] | None = None,
+    parties_per_person: int = 1,
 ) -> dict[str, Any]:
     """The content of ``privacy.json``.
 
     Args:
         parties: public row count of each party.
         protection: the cryptography that hides each party's vector, in words; None in single-party mode.
-        record: what was charged to whom.
+        record: what was charged to whom, for one replaced row.
+        rows_per_person: most rows of one person at each party; one if it is left out.
+        parties_per_person: most parties at which one person has rows.
     """
+    several = {name: (rows_per_person or {}).get(name, 1) for name in parties}
     delta = max(record.delta(name) for name in parties)
     kind = "approximate" if delta else "pure"
     statements = [_against("public", kind, protection, computational=False)]
@@ -37,13 +49,16 @@ def privacy_statement(
         "format_version": FORMAT_VERSION,
         "run": run,
         "relation": "replace one row",
-        "rows_per_person": 1,
+        "rows_per_person": max(several.values()),
+        "parties_per_person": parties_per_person,
         "parties": [
             {
                 "name": name,
                 "rows": rows,
                 "epsilon": str(totals[name]),
                 "delta": str(record.delta(name)),
+                "rows_per_person": several[name],
+                "epsilon_per_person": str(_of_a_person(name, totals, several, parties_per_person)),
                 "epsilon_by_phase": {phase: str(eps) for phase, eps in record.phases(name).items()},
             }
             for name, rows in parties.items()
@@ -66,6 +81,13 @@ def privacy_statement(
     }
     statement["in_words"] = _in_words(statement, largest, delta, protection)
     return statement
+
+
+def _of_a_person(party: str, totals: Mapping[str, Fraction], several: Mapping[str, int], parties: int) -> Fraction:
+    """What the run costs a person of this party at worst: all its rows, here and where else it costs most."""
+    cost = {name: several[name] * total for name, total in totals.items()}
+    elsewhere = sorted((cost[name] for name in cost if name != party), reverse=True)
+    return sum(elsewhere[: parties - 1], cost[party])
 
 
 def _above(delta: Fraction) -> str:
@@ -99,6 +121,21 @@ def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
     }
 
 
+def _of_people(statement: dict[str, Any], delta: Fraction) -> list[str]:
+    m, s = statement["rows_per_person"], statement["parties_per_person"]
+    if (m, s) == (1, 1):
+        return [
+            "One person is taken to have one row, at one party. A person with m rows has m times the loss"
+            + (", and m e^((m-1) epsilon) times the delta." if delta else "."),
+        ]
+    worst = max((Fraction(p["epsilon_per_person"]) for p in statement["parties"]), default=Fraction(0))
+    return [
+        f"One person has up to {m} rows at a party, and rows at up to {s} of the parties. Whether all of them were"
+        f" used as they are or replaced by others makes no outcome more than e^{worst} times as likely: the loss of a"
+        " person, by party, is epsilon_per_person. How many rows a person has is not protected.",
+    ]
+
+
 def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, protection: str | None) -> list[str]:
     k, t = statement["K"], statement["t"]
     but = f", and {_above(delta)} in probability besides," if delta else ""
@@ -107,8 +144,7 @@ def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, pro
         f"Anyone who sees this release learns almost the same about a person whether that person's row was"
         f" used as it is or replaced by another: no outcome becomes more than e^{largest} times as likely{but}"
         f" ({kind} differential privacy, epsilon = {largest}, delta = {delta}).",
-        "One person is taken to have one row, at one party. A person with m rows has m times the loss"
-        + (", and m e^((m-1) epsilon) times the delta." if delta else "."),
+        *_of_people(statement, delta),
         "The number of rows of each party is public and not protected.",
     ]
     rows = sum(party["rows"] for party in statement["parties"])

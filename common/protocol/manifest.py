@@ -35,6 +35,7 @@ class Manifest:
         certificates: TLS certificate (PEM) of everybody, by ``ROLE/NAME``: self-signed ones of parties and
             operators, the curator's of the consortium's authority.
         minimum_parties, minimum_tolerate: no run over fewer parties, or that withstands fewer of them.
+        parties_per_person: most parties at which one person has rows.
     """
 
     consortium: str
@@ -46,6 +47,7 @@ class Manifest:
     certificates: dict[str, str] = field(default_factory=dict)
     minimum_parties: int = 2
     minimum_tolerate: int = 1
+    parties_per_person: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -59,6 +61,7 @@ class Manifest:
             "certificates": self.certificates,
             "minimum_parties": self.minimum_parties,
             "minimum_tolerate": self.minimum_tolerate,
+            "parties_per_person": self.parties_per_person,
         }
 
     @property
@@ -137,4 +140,5 @@ def manifest_from(content: dict[str, Any]) -> Manifest:
         certificates=dict(content["certificates"]),
         minimum_parties=content["minimum_parties"],
         minimum_tolerate=content["minimum_tolerate"],
+        parties_per_person=content["parties_per_person"],
     )

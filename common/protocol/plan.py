@@ -8,7 +8,7 @@ blob, so parties that were told different things cannot add up to an opened sum.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -48,6 +48,7 @@ class RunSpec:
         members: names of the parties in their order, K >= 2.
         manifest_digest: the consortium this run belongs to.
         secure_sum: how sums over the parties are taken.
+        attributes: names of those that the run is about; None stands for all of the schema.
     """
 
     run: str
@@ -59,6 +60,7 @@ class RunSpec:
     manifest_digest: str
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
+    attributes: tuple[str, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -72,6 +74,7 @@ class RunSpec:
             "members": list(self.members),
             "manifest_digest": self.manifest_digest,
             "secure_sum": self.secure_sum.content(),
+            "attributes": None if self.attributes is None else list(self.attributes),
         }
 
     @classmethod
@@ -87,12 +90,16 @@ class RunSpec:
             manifest_digest=content["manifest_digest"],
             delta=fraction(content["delta"]),
             secure_sum=SumKind.from_content(content["secure_sum"]),
+            attributes=None if content["attributes"] is None else tuple(content["attributes"]),
         )
         check_run_name(spec.run)
-        texts = [spec.algorithm, spec.manifest_digest, *spec.members]
+        attributes = spec.attributes or ()
+        texts = [spec.algorithm, spec.manifest_digest, *spec.members, *attributes]
         fits = all(isinstance(text, str) for text in texts) and isinstance(spec.settings, dict)
         if spec.delta >= 1:
             raise ValueError("delta is not below 1")
+        if spec.attributes == () or len(set(attributes)) != len(attributes):
+            raise ValueError("no attribute, or one twice")
         if not fits or not _whole(spec.tolerate) or spec.to_dict() != content:
             raise ValueError("not a run spec of this version")
         return spec
@@ -104,32 +111,37 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class Enrolment:
-    """A party's signed word that it takes part in this very run, with its public row count n_k."""
+    """A party's signed word that it takes part in this very run, with its public row count n_k.
+
+    Attributes:
+        rows_per_person: most rows that one person has at this party.
+    """
 
     party: str
     spec_digest: str
     rows: int
     signature: bytes
+    rows_per_person: int = 1
 
-    @staticmethod
-    def _content(party: str, spec_digest: str, rows: int) -> bytes:
-        return canonical_bytes({"party": party, "spec_digest": spec_digest, "rows": rows})
+    @property
+    def _content(self) -> bytes:
+        return canonical_bytes({key: value for key, value in self.to_dict().items() if key != "signature"})
 
     @classmethod
-    def signed(cls, party: str, spec: RunSpec, rows: int, identity: Identity) -> Enrolment:
-        signature = sign(identity.signing, _ENROLLED_AS, cls._content(party, spec.digest, rows))
-        return cls(party, spec.digest, rows, signature)
+    def signed(cls, party: str, spec: RunSpec, rows: int, identity: Identity, rows_per_person: int = 1) -> Enrolment:
+        unsigned = cls(party, spec.digest, rows, b"", rows_per_person)
+        return replace(unsigned, signature=sign(identity.signing, _ENROLLED_AS, unsigned._content))
 
     def check(self, spec: RunSpec, manifest: Manifest) -> None:
         """Refuse an enrolment in another run, with no rows, or not signed by the party itself."""
-        fits = self.spec_digest == spec.digest and self.rows >= 1
+        fits = self.spec_digest == spec.digest and self.rows >= 1 and self.rows_per_person >= 1
         try:
             if not fits:
                 raise ValueError("content")
             verify(
                 manifest.keys_of(self.party).signing_key,
                 _ENROLLED_AS,
-                self._content(self.party, self.spec_digest, self.rows),
+                self._content,
                 self.signature,
             )
         except ValueError as error:
@@ -142,15 +154,18 @@ class Enrolment:
             "party": self.party,
             "spec_digest": self.spec_digest,
             "rows": self.rows,
+            "rows_per_person": self.rows_per_person,
             "signature": b64(self.signature),
         }
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Enrolment:
         """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
-        enrolment = cls(content["party"], content["spec_digest"], content["rows"], unb64(content["signature"]))
+        signature, of_person = unb64(content["signature"]), content["rows_per_person"]
+        enrolment = cls(content["party"], content["spec_digest"], content["rows"], signature, of_person)
         texts = isinstance(enrolment.party, str) and isinstance(enrolment.spec_digest, str)
-        if not texts or not _whole(enrolment.rows) or enrolment.to_dict() != content:
+        numbers = _whole(enrolment.rows) and _whole(of_person)
+        if not texts or not numbers or enrolment.to_dict() != content:
             raise ValueError("not an enrolment")
         return enrolment
 
@@ -186,6 +201,11 @@ class RunPlan:
 
     def rows_of(self, party: str) -> int:
         return next(e.rows for e in self.enrolments if e.party == party)
+
+    def rows_elsewhere(self, party: str, parties_per_person: int) -> int:
+        """Most rows that a person of this party has at the other parties together, being at so many in all."""
+        others = sorted((e.rows_per_person for e in self.enrolments if e.party != party), reverse=True)
+        return sum(others[: parties_per_person - 1])
 
     @property
     def noise_quota(self) -> int:

@@ -271,4 +271,11 @@ class Refusal:
     remedy: str
 
 
-Reply = Enrolled | Done | Sealed | Sum | Choice | Learned | Refusal
+@dataclass(frozen=True)
+class Pending:
+    """A party's word that the step waits for a person there; it is no answer, and the step is to be given again."""
+
+    reason: str
+
+
+Reply = Enrolled | Done | Sealed | Sum | Choice | Learned | Refusal | Pending

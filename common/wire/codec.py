@@ -132,6 +132,8 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
             message.choice.CopyFrom(pb.Choice(index=reply.index))
         case steps.Learned():
             message.learned.model = canonical_bytes(reply.model)
+        case steps.Pending():
+            message.pending.reason = reply.reason
         case steps.Refusal():
             message.refusal.CopyFrom(pb.Refusal(code=reply.code, message=reply.message, remedy=reply.remedy))
     return message.SerializeToString(deterministic=True)
@@ -156,6 +158,8 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
                 reply = steps.Choice(message.choice.index)
             case "learned":
                 reply = steps.Learned(_document(message.learned.model))
+            case "pending":
+                reply = steps.Pending(message.pending.reason)
             case "refusal":
                 r = message.refusal
                 reply = steps.Refusal(r.code, r.message, r.remedy)

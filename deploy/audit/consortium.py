@@ -51,7 +51,7 @@ from curator.desk import PartyRefusedError
 from curator.meter import Meter
 from curator.session import NetworkSession
 from party.engine import PartyEngine
-from party.policy import Policy
+from party.policy import Approval, Policy
 from party.releases import ChargedReleases, EntropySource, system_entropy
 
 POPULATION = "test people"
@@ -99,6 +99,7 @@ class Consortium:
         folder: where ledgers and journals are kept; None keeps them in memory.
         simulation: what the manifest says; True is the truth.
         certificates: what the manifest lists, for parties that dial.
+        parties_per_person: what the manifest says.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class Consortium:
         folder: Path | None = None,
         simulation: bool = True,
         certificates: Mapping[str, str] | None = None,
+        parties_per_person: int = 1,
     ) -> None:
         self.schema = next(iter(tables.values())).schema
         self.public, self.secret = small_key(key_bits)
@@ -123,6 +125,7 @@ class Consortium:
             curator_member,
             simulation,
             certificates=dict(certificates or {}),
+            parties_per_person=parties_per_person,
         )
         self.folder = folder
         self.policies = dict(policies)
@@ -239,4 +242,5 @@ def generous_policy(minimum_key_bits: int) -> Policy:
         minimum_key_bits=minimum_key_bits,
         secure_sums=tuple(method.value for method in Method),
         exponents=tuple(kind.value for kind in Exponents),
+        approval=Approval.AUTO,
     )

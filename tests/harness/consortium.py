@@ -28,7 +28,7 @@ from curator.meter import Meter
 from deploy.audit import consortium as production
 from deploy.audit.consortium import POPULATION, Consortium
 from deploy.audit.consortium import Member as Party
-from party.policy import Policy
+from party.policy import Approval, Policy
 from party.releases import EntropySource
 from tests.harness.tls import TestTls
 
@@ -89,6 +89,7 @@ def open_policy(**changes: Any) -> Policy:
         "minimum_key_bits": KEY_BITS,
         "secure_sums": tuple(method.value for method in Method),
         "exponents": tuple(kind.value for kind in Exponents),
+        "approval": Approval.AUTO,
     }
     return Policy(**{**values, **changes})
 
@@ -121,6 +122,7 @@ class TestConsortium(Consortium):
         folder: Path | None = None,
         key_bits: int = KEY_BITS,
         simulation: bool = True,
+        parties_per_person: int = 1,
     ) -> None:
         self.recorder = Recorder()
         self.tls = TestTls.of(tables)
@@ -135,6 +137,7 @@ class TestConsortium(Consortium):
             folder=folder,
             simulation=simulation,
             certificates=self.tls.certificates,
+            parties_per_person=parties_per_person,
         )
 
     def restart(self, name: str) -> Party:

@@ -18,6 +18,7 @@ from common.protocol.manifest import read_manifest
 from common.schema import load_schema
 from deploy.organiser import Organiser, load_agreement
 from party import joining
+from party.policy import Approval
 
 PARTIES = ("north", "south", "east")
 
@@ -35,7 +36,7 @@ def join(organiser: Organiser, member: str) -> Path:
     assert read_invite(file, invite.role) == invite
     folder = organiser.folder.parent / member
     if invite.role == "party":
-        answer, _ = joining.join(folder, invite, Path("rows.csv"), "patients")
+        answer, _ = joining.join(folder, invite, Path("rows.csv"), "patients", Approval.MANUAL)
     else:
         make_folder(folder, invite, f"{invite.role}.toml")
         answer, _ = make_join(folder, invite)
@@ -139,9 +140,9 @@ def test_nothing_is_overwritten(organiser: Organiser) -> None:
     with pytest.raises(PrivityError, match="exists already"):
         Organiser.init(organiser.folder, "x", "localhost:1", organiser.agreement().schema, PARTIES)
     _, invite = organiser.invite("north")
-    joining.join(organiser.folder.parent / "north", invite, Path("rows.csv"), "patients")
+    joining.join(organiser.folder.parent / "north", invite, Path("rows.csv"), "patients", Approval.MANUAL)
     with pytest.raises(PrivityError, match="exists already"):
-        joining.join(organiser.folder.parent / "north", invite, Path("rows.csv"), "patients")
+        joining.join(organiser.folder.parent / "north", invite, Path("rows.csv"), "patients", Approval.MANUAL)
 
 
 def test_an_undeclared_member_is_not_invited(organiser: Organiser) -> None:

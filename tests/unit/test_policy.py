@@ -10,7 +10,7 @@ from common.errors import PrivityError, ProblemsFound
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
 from common.protocol.sum_kind import MASKS, Method, SumKind
-from party.policy import Policy, load_policy
+from party.policy import Approval, Policy, load_policy
 
 GOOD = {
     "format_version": "1",
@@ -103,12 +103,52 @@ def test_no_key_may_be_missing(write, key):
         ("secure_sums", "[]", "minItems"),
         ("exponents", '["half", "half"]', "uniqueItems"),
         ("format_version", "2", "const"),
+        ("approval", '"maybe"', "enum"),
+        ("rows_per_person", "0", "minimum"),
+        ("parties_per_person", "1.5", "type"),
+        ("attributes", "[]", "minItems"),
     ],
 )
 def test_each_key_has_its_rule(write, key, value, rule):
     with pytest.raises(ProblemsFound) as caught:
         load_policy(write({**GOOD, key: value}))
     assert [(p.field, p.rule) for p in caught.value.problems] == [(key, rule)]
+
+
+def test_what_is_left_out_is_the_strictest(write):
+    policy = load_policy(write(GOOD))
+    assert policy.approval is Approval.MANUAL
+    assert (policy.rows_per_person, policy.parties_per_person, policy.attributes) == (1, 1, None)
+
+
+def test_a_person_with_several_rows_counts_with_all_of_them(write):
+    policy = load_policy(write({**GOOD, "epsilon_per_run": '"1"', "rows_per_person": "3"}))
+    policy.check_run(replace(SPEC, epsilon=Fraction(1, 3)), "a")
+    with pytest.raises(PrivityError, match=r"epsilon 1/2, 3/2 for a person with several rows, is above 1"):
+        policy.check_run(replace(SPEC, epsilon=Fraction(1, 2)), "a")
+    with pytest.raises(PrivityError, match=r"epsilon 1/4, 5/4 for a person"):
+        policy.check_run(SPEC, "a", rows_elsewhere=2)
+    assert policy.allowance(SPEC, 1) == Allowance(Fraction(5, 2), Fraction(1), rows_per_person=3)
+    several = load_policy(write({**GOOD, "total_delta": '"0.001"', "rows_per_person": "2", "epsilon_per_run": '"1"'}))
+    with pytest.raises(PrivityError, match="with a delta needs people with one row"):
+        several.check_run(replace(SPEC, delta=Fraction(1, 5000)), "a")
+
+
+def test_people_at_more_parties_than_the_manifest_says_are_refused(write):
+    policy = load_policy(write({**GOOD, "parties_per_person": "2"}))
+    policy.check_manifest(2, "a")
+    with pytest.raises(PrivityError, match="is at 1 parties, not 2"):
+        policy.check_manifest(1, "a")
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"), [(None, "about every attribute"), (("age", "sex"), "the attribute 'sex' is not among")]
+)
+def test_attributes_that_are_not_allowed_are_refused(write, asked, reason):
+    policy = load_policy(write({**GOOD, "attributes": '["age", "ward"]'}))
+    policy.check_run(replace(SPEC, attributes=("age",)), "a")
+    with pytest.raises(PrivityError, match=reason):
+        policy.check_run(replace(SPEC, attributes=asked), "a")
 
 
 def test_an_unknown_secure_sum_is_named(write):

@@ -215,7 +215,7 @@ class Close(_message.Message):
     def __init__(self, state: _Optional[str] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("run", "key", "enrolled", "done", "sealed", "sum", "choice", "refusal", "learned")
+    __slots__ = ("run", "key", "enrolled", "done", "sealed", "sum", "choice", "refusal", "learned", "pending")
     RUN_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     ENROLLED_FIELD_NUMBER: _ClassVar[int]
@@ -225,6 +225,7 @@ class Reply(_message.Message):
     CHOICE_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     LEARNED_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
     run: str
     key: str
     enrolled: Enrolled
@@ -234,7 +235,8 @@ class Reply(_message.Message):
     choice: Choice
     refusal: Refusal
     learned: Learned
-    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., sealed: _Optional[_Union[Blob, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ...) -> None: ...
+    pending: Pending
+    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., sealed: _Optional[_Union[Blob, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ..., pending: _Optional[_Union[Pending, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
     __slots__ = ("enrolment",)
@@ -263,6 +265,12 @@ class Learned(_message.Message):
     MODEL_FIELD_NUMBER: _ClassVar[int]
     model: bytes
     def __init__(self, model: _Optional[bytes] = ...) -> None: ...
+
+class Pending(_message.Message):
+    __slots__ = ("reason",)
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    def __init__(self, reason: _Optional[str] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("code", "message", "remedy")
@@ -295,7 +303,7 @@ class RunName(_message.Message):
     def __init__(self, run: _Optional[str] = ...) -> None: ...
 
 class RunEvent(_message.Message):
-    __slots__ = ("state", "reason", "phase", "done", "parties", "cells", "ciphertexts", "bytes", "epsilon")
+    __slots__ = ("state", "reason", "phase", "done", "parties", "cells", "ciphertexts", "bytes", "epsilon", "note")
     STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     PHASE_FIELD_NUMBER: _ClassVar[int]
@@ -305,6 +313,7 @@ class RunEvent(_message.Message):
     CIPHERTEXTS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
     state: str
     reason: str
     phase: str
@@ -314,7 +323,66 @@ class RunEvent(_message.Message):
     ciphertexts: int
     bytes: int
     epsilon: str
-    def __init__(self, state: _Optional[str] = ..., reason: _Optional[str] = ..., phase: _Optional[str] = ..., done: _Optional[int] = ..., parties: _Optional[int] = ..., cells: _Optional[int] = ..., ciphertexts: _Optional[int] = ..., bytes: _Optional[int] = ..., epsilon: _Optional[str] = ...) -> None: ...
+    note: str
+    def __init__(self, state: _Optional[str] = ..., reason: _Optional[str] = ..., phase: _Optional[str] = ..., done: _Optional[int] = ..., parties: _Optional[int] = ..., cells: _Optional[int] = ..., ciphertexts: _Optional[int] = ..., bytes: _Optional[int] = ..., epsilon: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+
+class StopRequest(_message.Message):
+    __slots__ = ("run", "discard")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    DISCARD_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    discard: bool
+    def __init__(self, run: _Optional[str] = ..., discard: _Optional[bool] = ...) -> None: ...
+
+class ListRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RunList(_message.Message):
+    __slots__ = ("runs",)
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    runs: _containers.RepeatedCompositeFieldContainer[RunStatus]
+    def __init__(self, runs: _Optional[_Iterable[_Union[RunStatus, _Mapping]]] = ...) -> None: ...
+
+class RunStatus(_message.Message):
+    __slots__ = ("run", "algorithm", "epsilon", "submitted", "state", "reason", "remedy", "phase", "awaited", "last_error")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    ALGORITHM_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    SUBMITTED_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REMEDY_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    AWAITED_FIELD_NUMBER: _ClassVar[int]
+    LAST_ERROR_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    algorithm: str
+    epsilon: str
+    submitted: str
+    state: str
+    reason: str
+    remedy: str
+    phase: str
+    awaited: _containers.RepeatedCompositeFieldContainer[Awaited]
+    last_error: str
+    def __init__(self, run: _Optional[str] = ..., algorithm: _Optional[str] = ..., epsilon: _Optional[str] = ..., submitted: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., remedy: _Optional[str] = ..., phase: _Optional[str] = ..., awaited: _Optional[_Iterable[_Union[Awaited, _Mapping]]] = ..., last_error: _Optional[str] = ...) -> None: ...
+
+class Awaited(_message.Message):
+    __slots__ = ("party", "step", "phase", "seconds", "silent_seconds", "note")
+    PARTY_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SILENT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    party: str
+    step: str
+    phase: str
+    seconds: int
+    silent_seconds: int
+    note: str
+    def __init__(self, party: _Optional[str] = ..., step: _Optional[str] = ..., phase: _Optional[str] = ..., seconds: _Optional[int] = ..., silent_seconds: _Optional[int] = ..., note: _Optional[str] = ...) -> None: ...
 
 class FileChunk(_message.Message):
     __slots__ = ("name", "data")

@@ -261,8 +261,28 @@ class OperatorStub:
                 _registered_method=True)
         self.Stop = channel.unary_unary(
                 '/common.wire.v1.Operator/Stop',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.StopRequest.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+                _registered_method=True)
+        self.Resume = channel.unary_unary(
+                '/common.wire.v1.Operator/Resume',
                 request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.RunName.SerializeToString,
                 response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+                _registered_method=True)
+        self.List = channel.unary_unary(
+                '/common.wire.v1.Operator/List',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ListRequest.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.RunList.FromString,
+                _registered_method=True)
+        self.Why = channel.unary_unary(
+                '/common.wire.v1.Operator/Why',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.RunName.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.RunStatus.FromString,
+                _registered_method=True)
+        self.GetManifest = channel.unary_unary(
+                '/common.wire.v1.Operator/GetManifest',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.FromString,
                 _registered_method=True)
 
 
@@ -291,7 +311,36 @@ class OperatorServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Stop(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """A run that is queued or at work is stopped, and can be resumed unless it is discarded.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Resume(self, request, context):
+        """A stopped run goes on where it was.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def List(self, request, context):
+        """Every run of this curator, the oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Why(self, request, context):
+        """What a run waits for.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetManifest(self, request, context):
+        """The manifest that the organiser sealed last.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -316,8 +365,28 @@ def add_OperatorServicer_to_server(servicer, server):
             ),
             'Stop': grpc.unary_unary_rpc_method_handler(
                     servicer.Stop,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.StopRequest.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.SerializeToString,
+            ),
+            'Resume': grpc.unary_unary_rpc_method_handler(
+                    servicer.Resume,
                     request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.RunName.FromString,
                     response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.SerializeToString,
+            ),
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ListRequest.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.RunList.SerializeToString,
+            ),
+            'Why': grpc.unary_unary_rpc_method_handler(
+                    servicer.Why,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.RunName.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.RunStatus.SerializeToString,
+            ),
+            'GetManifest': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetManifest,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -427,8 +496,116 @@ class Operator:
             request,
             target,
             '/common.wire.v1.Operator/Stop',
+            common_dot_wire_dot_v1_dot_privity__pb2.StopRequest.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Resume(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/common.wire.v1.Operator/Resume',
             common_dot_wire_dot_v1_dot_privity__pb2.RunName.SerializeToString,
             common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/common.wire.v1.Operator/List',
+            common_dot_wire_dot_v1_dot_privity__pb2.ListRequest.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.RunList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Why(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/common.wire.v1.Operator/Why',
+            common_dot_wire_dot_v1_dot_privity__pb2.RunName.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.RunStatus.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetManifest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/common.wire.v1.Operator/GetManifest',
+            common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.FromString,
             options,
             channel_credentials,
             insecure,

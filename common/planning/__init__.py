@@ -1,0 +1,1 @@
+"""What a run would cost, move and take, before anything is spent."""

@@ -1,0 +1,102 @@
+"""A session without data: it answers an algorithm with flat tables and drawn lots, and notes what was asked.
+
+An algorithm is deterministic given its awaits, so a run of it on such a session asks for what a real run would ask:
+phases, costs and rounds as they are, tables as large as those of a structure drawn at random.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from common.algorithms import ALGORITHMS
+from common.models import Model
+from common.privacy.cost import quotas
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
+from common.protocol.draws import DrawSeries
+from common.protocol.limits import check_tables, count_cells
+from common.protocol.lots import public_lot
+from common.protocol.round import Round
+from common.protocol.round_session import RoundSession
+from common.protocol.secure_sum import noisy_tables
+from common.protocol.steps import Select
+from common.schema import Schema
+from common.statistics import NoisyTables
+
+PLANNED = "plan"
+
+
+class PlannedSession(RoundSession):
+    """K parties that do not exist; a Session of ``common.protocol.session``.
+
+    Args:
+        parties: row counts that the parties are taken to hold, by name.
+        tolerate: t; 0 for one party alone.
+    """
+
+    def __init__(self, schema: Schema, parties: Mapping[str, int], tolerate: int, delta: Fraction) -> None:
+        super().__init__(PLANNED)
+        self.schema = schema
+        self.rows = sum(parties.values())
+        self.party_rows = tuple(parties.values())
+        self.delta = delta
+        self.noise_variables = Fraction(len(parties), len(parties) - tolerate)
+        self.record = RunRecord()
+        self.rounds: list[tuple[Round, int]] = []
+        self.draws: dict[str, int] = {}
+        self._parties = dict(parties)
+        self._quota = len(parties) - tolerate
+
+    def lot(self, purpose: str, sides: int) -> int:
+        return public_lot(PLANNED, purpose, sides)
+
+    async def _open_round(self, round_: Round) -> NoisyTables:
+        check_tables(round_.tables, self.schema.derived)
+        cells = count_cells(round_.tables, self.schema.derived.domain)
+        covered = [place for place in range(len(self._parties)) if round_.covers(place)]
+        payers = tuple(list(self._parties)[place] for place in covered)
+        mechanism = noise_on_tables(round_.accounting, shared=True)
+        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta))
+        rows = sum(self.party_rows[place] for place in covered)
+        opened = noisy_tables(np.zeros(cells, np.int64), round_, self.schema, len(self._parties), self._quota, rows)
+        for table in opened:
+            table.counts[...] = _flat(table.counts.size, rows).reshape(table.counts.shape)
+        self.record.add_tables(round_.phase, opened)
+        self.rounds.append((round_, cells))
+        return opened
+
+    def selection(
+        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> DrawSeries:
+        counts = quotas(draws, self.party_rows, balanced=balanced)
+        payers = tuple(name for name, count in zip(self._parties, counts, strict=True) if count)
+        self.record.add_cost(Cost(phase, noisy_max_on(score), epsilon, payers))
+        self.draws[phase] = self.draws.get(phase, 0) + draws
+        name = self._next_name(phase)
+        return DrawSeries(PLANNED, phase, name, draws, epsilon, self.party_rows, balanced, self._choose, score)
+
+    async def _choose(self, _party: int, step: Select) -> int:
+        return self.lot(step.draw, len(step.candidates))
+
+    async def learn_apart(
+        self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction
+    ) -> list[Model]:
+        self.record.add_cost(Cost(phase, OWN_MODEL, epsilon, tuple(self._parties)))
+        alone = (PlannedSession(self.schema, {name: rows}, 0, Fraction(0)) for name, rows in self._parties.items())
+        return [await ALGORITHMS[algorithm].learn(session, epsilon, settings) for session in alone]
+
+
+def _flat(cells: int, rows: int) -> np.ndarray:
+    """As many rows in each cell as in any other, int64 of shape (cells,)."""
+    counts = np.full(cells, rows // cells, dtype=np.int64)
+    counts[: rows % cells] += 1
+    return counts
+
+
+def rehearse(session: PlannedSession, algorithm: str, epsilon: Fraction, settings: Mapping[str, Any]) -> None:
+    """Run the algorithm on the session; what it asked for is in the session then."""
+    asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))

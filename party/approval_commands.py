@@ -1,0 +1,97 @@
+"""``privity party show|approve|refuse``: the owner's word on a run, from a process of its own beside the node."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from common.errors import Catalogue, PrivityError
+from common.journal import Journal
+from common.privacy.ledger import Ledger
+from common.protocol.manifest_file import ManifestFile
+from common.schema import load_schema
+from party import asking
+from party.approvals import Approvals, Filed
+from party.config import JOURNAL_FILE, LEDGER_FILE, PartyConfig, load_config
+from party.policy import load_policy
+
+Config = Annotated[Path, typer.Option(help="party.toml")]
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON document")]
+Run = Annotated[str, typer.Argument(help="name of the run")]
+HERE = Path("party.toml")
+
+
+def _approvals(config: PartyConfig) -> Approvals:
+    file = config.state / JOURNAL_FILE
+    if not file.exists():
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=file, first="privity party serve")
+    return Approvals(Journal(file))
+
+
+def show(
+    run: Annotated[str | None, typer.Argument(help="name of the run; all of them if it is left out")] = None,
+    config: Config = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Say in plain words what a run would take out of this house, and what it costs; or list the runs asked for."""
+    settings = load_config(config)
+    approvals = _approvals(settings)
+    if run is None:
+        _list(approvals.filed(), as_json)
+        return
+    filed = approvals.of(run)
+    words = _explained(filed, settings)
+    if as_json:
+        print(json.dumps(_content(filed) | {"spec": filed.spec.to_dict(), "in_words": words}, indent=2))
+    else:
+        print("\n".join([f"{run}, asked for {filed.asked_at}: {filed.state}.", *words]))
+    approvals.note_shown(filed)
+    if filed.waits and not as_json:
+        print(f"Then: privity party approve {run}, or: privity party refuse {run}")
+
+
+def approve(run: Run, config: Config = HERE) -> None:
+    """Let this party take part in a run that was shown."""
+    approvals = _approvals(load_config(config))
+    approvals.approve(approvals.of(run))
+    print(f"{run}: approved. The node goes on by itself.")
+
+
+def refuse(run: Run, config: Config = HERE) -> None:
+    """Keep this party out of a run, at any moment; what has left before stays charged."""
+    approvals = _approvals(load_config(config))
+    approvals.refuse(approvals.of(run))
+    print(f"{run}: refused. Nothing more of it leaves this house.")
+
+
+def _content(filed: Filed) -> dict[str, Any]:
+    return {
+        "run": filed.spec.run,
+        "algorithm": filed.spec.algorithm,
+        "epsilon": str(filed.spec.epsilon),
+        "asked_at": filed.asked_at,
+        "state": filed.state,
+    }
+
+
+def _list(filed: list[Filed], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([_content(one) for one in filed], indent=2))
+        return
+    shown = Table("asked for (UTC)", "run", "algorithm", "epsilon", "state")
+    for one in filed:
+        shown.add_row(one.asked_at, one.spec.run, one.spec.algorithm, str(one.spec.epsilon), one.state)
+    Console().print(shown)
+
+
+def _explained(filed: Filed, settings: PartyConfig) -> list[str]:
+    policy, manifest = load_policy(settings.policy), ManifestFile(settings.manifest, settings.organiser_key).current()
+    ledger = Ledger(settings.state / LEDGER_FILE, policy.population)
+    everywhere = manifest.parties_per_person
+    words = asking.in_words(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
+    return [*words, asking.budget_in_words(filed.spec, policy, ledger, everywhere - 1)]

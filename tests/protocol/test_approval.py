@@ -1,0 +1,121 @@
+"""A run that waits for its owner: nothing leaves before a yes to that very spec, and nothing more after a no."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.errors import PrivityError
+from common.journal import Journal
+from common.protocol.round import Round
+from common.protocol.steps import Close, Contribute, Done, Enrol, Enrolled, Pending, Refusal
+from party.approvals import Approvals
+from party.policy import Approval
+from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+from tests.harness.network import NetworkConsortium
+
+ASKS = open_policy(approval=Approval.MANUAL)
+NAME = "party-1"
+
+
+def waiting(folder: Path) -> TestConsortium:
+    """Three parties, the first of which approves by hand."""
+    return make_consortium(3, policies={NAME: ASKS}, folder=folder)
+
+
+def desk(folder: Path) -> Approvals:
+    """What the owner's commands open: the same file, in their own process as it were."""
+    return Approvals(Journal(folder / f"{NAME}-journal.sqlite"))
+
+
+def say_yes(folder: Path, run: str = "run-1") -> None:
+    approvals = desk(folder)
+    approvals.note_shown(approvals.of(run))
+    approvals.approve(approvals.of(run))
+
+
+def test_a_run_waits_until_it_is_approved_and_then_goes_on(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    enrol = Enrol(consortium.spec())
+    assert consortium.tell(NAME, enrol) == Pending("the approval of its owner")
+    assert consortium.tell(NAME, enrol) == Pending("the approval of its owner"), "a delay is no stored answer"
+    (filed,) = desk(tmp_path).filed()
+    assert (filed.spec, filed.state, filed.waits) == (enrol.spec, "waits for approval", True)
+    assert consortium.parties[NAME].ledger.entries() == []
+    say_yes(tmp_path)
+    assert isinstance(consortium.tell(NAME, enrol), Enrolled)
+    assert desk(tmp_path).of("run-1").state == "taken part in"
+
+
+def test_nobody_approves_what_was_not_shown(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    consortium.tell(NAME, Enrol(consortium.spec()))
+    approvals = desk(tmp_path)
+    with pytest.raises(PrivityError, match="First comes privity party show run-1") as caught:
+        approvals.approve(approvals.of("run-1"))
+    assert caught.value.code == "out-of-order"
+    with pytest.raises(PrivityError, match="no run run-2"):
+        approvals.of("run-2")
+
+
+def test_a_yes_is_to_one_spec_and_no_other(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    spec = consortium.spec()
+    consortium.tell(NAME, Enrol(spec))
+    say_yes(tmp_path)
+    refused = consortium.tell(NAME, Enrol(replace(spec, epsilon=Fraction(2))))
+    assert isinstance(refused, Refusal)
+    assert refused.code == "step-changed"
+    assert isinstance(consortium.tell(NAME, Enrol(spec)), Enrolled)
+
+
+@pytest.mark.parametrize("approved", [False, True])
+def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
+    consortium = waiting(tmp_path)
+    spec = consortium.spec()
+    consortium.tell(NAME, Enrol(spec))
+    round_ = Contribute(Round("run-1", "test", "1", ((0,),), Fraction(1)))
+    if approved:
+        say_yes(tmp_path)
+        consortium.begin(spec)
+    approvals = desk(tmp_path)
+    approvals.refuse(approvals.of("run-1"))
+    for step in (Enrol(spec), round_):
+        reply = consortium.tell(NAME, step)
+        assert isinstance(reply, Refusal)
+        assert (reply.code, reply.message) == ("refused-by-policy", f"{NAME} refuses the run: its owner refused it")
+    assert consortium.parties[NAME].ledger.entries() == []
+    with pytest.raises(PrivityError, match="was refused, or has ended"):
+        approvals.approve(approvals.of("run-1"))
+    assert consortium.tell(NAME, Close("run-1", "STOPPED")) == Done()
+    assert approvals.of("run-1").state == "ended"
+
+
+def test_a_run_that_the_policy_refuses_is_not_filed(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    assert isinstance(consortium.tell(NAME, Enrol(consortium.spec(epsilon=Fraction(2000)))), Refusal)
+    assert desk(tmp_path).filed() == []
+
+
+def test_over_the_network_the_curator_waits_and_says_for_whom(tmp_path: Path) -> None:
+    """Longer than its patience: whoever waits for a person shows life."""
+
+    async def scenario() -> None:
+        consortium = waiting(tmp_path)
+        async with NetworkConsortium(tmp_path, consortium, patience=3.0) as network:
+            enrolling = asyncio.create_task(network.begin())
+            await asyncio.sleep(4)
+            assert not enrolling.done()
+            (awaited,) = network.server.desk.awaited("run-1")
+            assert (awaited.party, awaited.step, awaited.note) == (NAME, "enrol", "the approval of its owner")
+            assert awaited.seconds >= 3
+            assert awaited.silent_seconds < 3
+            say_yes(tmp_path)
+            await asyncio.wait_for(enrolling, 10)
+            assert network.server.desk.awaited("run-1") == []
+
+    asyncio.run(scenario())

@@ -1,0 +1,92 @@
+"""People with several rows, at one party or at several: charges and statements are about them, not about rows."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.formats import require
+from common.privacy.record import Cost, RunRecord
+from common.privacy.statement import privacy_statement
+from common.protocol.steps import Enrol, Refusal
+from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+
+ONE = Fraction(1)
+
+
+def consortium_of(rows: dict[str, int], parties_per_person: int = 1, **limits) -> TestConsortium:
+    policies = {name: open_policy(rows_per_person=count, **limits) for name, count in rows.items()}
+    return make_consortium(len(rows), policies=policies, parties_per_person=parties_per_person)
+
+
+@pytest.mark.parametrize("algorithm", ["dp-subn", "one-way", "independent"])
+def test_every_charge_counts_once_for_each_row_of_a_person(tmp_path: Path, algorithm: str) -> None:
+    rows = {"party-1": 1, "party-2": 3, "party-3": 2}
+    consortium = consortium_of(rows)
+    consortium.drive(tmp_path / "release", algorithm=algorithm, epsilon=ONE)
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    require(statement, "privacy", "privacy")
+    for party in statement["parties"]:
+        spent = consortium.parties[party["name"]].ledger.spent()
+        assert party["rows_per_person"] == rows[party["name"]]
+        assert spent == rows[party["name"]] * Fraction(party["epsilon"]) == Fraction(party["epsilon_per_person"])
+    assert statement["rows_per_person"] == 3
+    worst = max(Fraction(party["epsilon_per_person"]) for party in statement["parties"])
+    assert f"no outcome more than e^{worst} " in statement["in_words"][1]
+
+
+@pytest.mark.parametrize("algorithm", ["dp-subn", "one-way"])
+def test_rows_at_other_parties_are_charged_when_the_run_begins(tmp_path: Path, algorithm: str) -> None:
+    """The ledger of each party bounds what its people lose by the whole run, wherever else they are."""
+    rows = {"party-1": 1, "party-2": 3, "party-3": 2}
+    consortium = consortium_of(rows, parties_per_person=2)
+    consortium.drive(tmp_path / "release", algorithm=algorithm, epsilon=ONE)
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    elsewhere = {"party-1": 3, "party-2": 2, "party-3": 3}
+    for party in statement["parties"]:
+        name, entries = party["name"], consortium.parties[party["name"]].ledger.entries()
+        assert next(e.charge.epsilon for e in entries if e.charge.step == "elsewhere") == elsewhere[name]
+        assert all(entry.answered for entry in entries)
+        spent = consortium.parties[name].ledger.spent()
+        assert spent == rows[name] * Fraction(party["epsilon"]) + elsewhere[name]
+        assert spent >= Fraction(party["epsilon_per_person"])
+    assert statement["parties_per_person"] == 2
+
+
+def test_the_statement_prints_the_worst_case_of_a_person() -> None:
+    record = RunRecord()
+    record.add_cost(Cost("sums", "m", ONE, ("a", "b", "c")))
+    record.add_cost(Cost("draws", "m", ONE, ("b",)))
+    statement = privacy_statement(
+        run="r", parties={"a": 5, "b": 5, "c": 5}, tolerate=1, protection="p", record=record, simulation=False,
+        rows_per_person={"a": 2, "b": 1, "c": 1}, parties_per_person=2,
+    )  # fmt: skip
+    # a: 2 rows of 1, and the row at b of 2; b: the other way round; c: 1, and either of the others.
+    assert [party["epsilon_per_person"] for party in statement["parties"]] == ["4", "4", "3"]
+
+
+def test_a_run_that_costs_a_person_too_much_is_refused_before_anything_is_charged() -> None:
+    consortium = consortium_of({"party-1": 1, "party-2": 2}, epsilon_per_run=ONE)
+    reply = consortium.tell("party-2", Enrol(consortium.spec(epsilon=ONE)))
+    assert isinstance(reply, Refusal)
+    assert "2 for a person with several rows, is above 1 a run" in reply.message
+    assert consortium.parties["party-2"].ledger.entries() == []
+
+
+def test_what_the_plan_tells_of_others_may_still_be_too_much() -> None:
+    """At enrolment a person has one row elsewhere at least; the plan says that it may be five."""
+    consortium = consortium_of({"party-1": 1, "party-2": 5}, parties_per_person=2, epsilon_per_run=Fraction(5))
+    spec = consortium.spec(epsilon=ONE)
+    with pytest.raises(AssertionError, match="epsilon 1, 6 for a person"):
+        consortium.begin(spec)
+    assert all(party.ledger.entries() == [] for party in consortium.parties.values())
+
+
+def test_what_is_left_in_all_counts_for_a_person_too() -> None:
+    consortium = consortium_of({"party-1": 2, "party-2": 2}, total_epsilon=Fraction(3, 2))
+    reply = consortium.tell("party-1", Enrol(consortium.spec(epsilon=ONE)))
+    assert isinstance(reply, Refusal)
+    assert reply.code == "budget-exhausted"
