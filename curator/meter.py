@@ -22,6 +22,7 @@ class Meter:
         self.ciphertexts: dict[str, int] = {}
         self.rounds: dict[str, int] = {}
         self.cells: dict[str, int] = {}
+        self.last_error = ""
         self._listener = listener
         self._phase = "start"
         self._entered = time.monotonic()
@@ -66,6 +67,11 @@ class Meter:
             self.exchanged(cells)
         payers = {payer for cost in record.costs for payer in cost.payers}
         self._epsilon = max((record.epsilon(payer) for payer in payers), default=Fraction(0))
+        self._tell()
+
+    def troubled(self, error: str) -> None:
+        """Something went wrong that is tried again in another way."""
+        self.last_error = error
         self._tell()
 
     def exchanged(self, cells: int = 0) -> None:

@@ -166,6 +166,7 @@ class RoundAtWork:
         # On disk before anybody answers to it: a curator that starts again must name the same combiners.
         content = canonical_bytes(list(following.combiners))
         self._journal.record(self._attempt_key(following.number), following.digest, content)
+        self._meter.troubled(f"{failure.combiner} failed as combiner: {failure.cause.message}")
         self._attempt = following
 
     async def _combined(self, attempt: Attempt, block: int) -> bytes:

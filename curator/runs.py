@@ -8,7 +8,8 @@ import logging
 import secrets
 import traceback
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,30 +19,60 @@ from common.formats import require
 from common.journal import Journal
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.manifest_file import ManifestFile
+from common.protocol.plan import check_run_name
 from common.protocol.session import Progress
 from common.protocol.sum_kind import Method, sum_kind
 from common.schema import Schema
-from curator.desk import Desk
+from curator.desk import Awaited, Desk
 from curator.driver import RunDriver, RunRequest
 from curator.meter import Meter
 
 _log = logging.getLogger("privity.curator")
 
 QUEUED, RUNNING, COMPLETED, FAILED, STOPPED = "QUEUED", "RUNNING", "COMPLETED", "FAILED", "STOPPED"
-STOPPED_BY_OPERATOR = "stopped by the operator"
 FINAL = (COMPLETED, FAILED, STOPPED)
+"""States in which nothing goes on; a stopped run may be resumed."""
+
 _START = Progress("queued", 0, 0, 0, 0, 0, Fraction(0))
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a run stands that does not go on, why, and what to do."""
+
+    state: str
+    reason: str = ""
+    remedy: str = ""
+
+    @classmethod
+    def read(cls, stored: bytes) -> End:
+        return cls(**json.loads(stored))
+
+    def bytes(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+
+BY_OPERATOR = End(STOPPED, "stopped by the operator", "It goes on with `privity run resume`.")
+DISCARDED = End(STOPPED, "discarded by the operator", "It cannot be resumed: submit it anew.")
 
 
 @dataclass
 class Run:
-    """One run as the operator sees it."""
+    """One run as the operator sees it.
+
+    Attributes:
+        submitted: when, in UTC; for people to read.
+        last_error: the last thing that went wrong and was tried again.
+    """
 
     name: str
     request: RunRequest
+    submitted: str
     state: str = QUEUED
     reason: str = ""
+    remedy: str = ""
     progress: Progress = _START
+    last_error: str = ""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def update(self, **fields: object) -> None:
@@ -98,30 +129,50 @@ class Runs:
             stored = self._journal.recall(key, "request")
             assert stored is not None
             submitted = json.loads(stored)
-            run = Run(submitted["run"], parse_request(submitted["request"].encode()))
+            run = Run(submitted["run"], parse_request(submitted["request"].encode()), submitted["at"])
             self._runs[run.name] = run
-            if self._journal.recall(f"closed/{run.name}", "closed") is None:
-                self._queue.put_nowait(run)
+            stands = self._end_of(run) if self._is_closed(run) else self._stop_of(run)
+            if stands is not None:
+                run.update(**asdict(stands))
             else:
-                run.update(**(self._end_of(run) or {}))
+                self._queue.put_nowait(run)
 
-    def submit(self, token: str, request: bytes) -> str:
-        """Name of the run that this token stands for; the same token again gives the same name."""
+    def submit(self, token: str, request: bytes, name: str = "") -> str:
+        """Name of the run that this token stands for; the same token again gives the same name.
+
+        Args:
+            name: what the run is to be called; a name of its own if it is empty.
+        """
         parsed = parse_request(request)
         parsed.check(self._manifests.current(), self._schema)
         key = f"token/{token}"
-        fresh = json.dumps({"run": f"run-{secrets.token_hex(6)}", "request": request.decode()})
         known = self._journal.recall(key, "request")
+        if known is None and name:
+            self._check_free(name)
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        named = name or f"run-{secrets.token_hex(6)}"
+        fresh = json.dumps({"run": named, "request": request.decode(), "at": at})
         submitted = json.loads(known or self._journal.record(key, "request", fresh.encode()))
         if submitted["request"].encode() != request:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="token", reason="it stands for another request", hint="Use a new token."
             )
         if known is None:
-            run = Run(submitted["run"], parsed)
+            run = Run(submitted["run"], parsed, at)
             self._runs[run.name] = run
             self._queue.put_nowait(run)
         return str(submitted["run"])
+
+    def _check_free(self, name: str) -> None:
+        reason = "another run is called so" if name in self._runs else ""
+        try:
+            check_run_name(name)
+        except ValueError:
+            reason = "it must be 1 to 63 letters, digits, '.', '_' or '-'"
+        if reason:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="name", reason=f"{name}: {reason}", hint="Use another name."
+            )
 
     def get(self, name: str) -> Run:
         try:
@@ -149,22 +200,56 @@ class Runs:
                 return
             await changed.wait()
 
-    def stop(self, name: str) -> None:
-        """End a run that is queued or running as STOPPED."""
+    def all(self) -> list[Run]:
+        """The oldest first."""
+        return list(self._runs.values())
+
+    def awaited(self, run: Run) -> list[Awaited]:
+        """What a run waits for."""
+        return self._desk.awaited(run.name)
+
+    def stop(self, name: str, *, discard: bool = False) -> None:
+        """Stop a run that is queued or at work; with ``discard`` for good, also one that was stopped before."""
         run = self.get(name)
-        if run.state in FINAL:
-            return
         # A run that has ended already, and only tells the parties so, keeps its end.
+        if run.state in (COMPLETED, FAILED) or self._end_of(run) is not None:
+            return
+        if discard:
+            self._journal.record(f"ended/{name}", "ended", DISCARDED.bytes())
+        elif run.state != STOPPED:
+            self._journal.record(f"stopped/{name}", "stopped", BY_OPERATOR.bytes())
         if self._current and self._current[0] is run:
-            if self._end_of(run) is None:
-                self._current[1].cancel()
-        else:
-            self._record_end(run, STOPPED, STOPPED_BY_OPERATOR)
+            self._current[1].cancel()
+        elif discard:
+            # Its parties are told in its turn.
+            self._queue.put_nowait(run)
+        elif run.state != STOPPED:
+            run.update(**asdict(BY_OPERATOR))
+
+    def resume(self, name: str) -> None:
+        """Let a stopped run go on where it was; one that goes on already does so.
+
+        Raises:
+            PrivityError: it has ended for good.
+        """
+        run = self.get(name)
+        if self._end_of(run) is not None:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="run", reason=f"{name} has ended for good: {run.reason or run.state}",
+                hint="Submit it anew.",
+            )  # fmt: skip
+        if run.state == STOPPED:
+            self._journal.drop(f"stopped/{name}")
+            run.update(state=QUEUED, reason="", remedy="")
+            self._queue.put_nowait(run)
 
     async def work(self) -> None:
         """Drive queued runs one after another, for ever."""
         while True:
             run = await self._queue.get()
+            # It may have been stopped in the queue, or be there twice.
+            if self._is_closed(run) or (self._end_of(run) is None and self._stop_of(run) is not None):
+                continue
             task = asyncio.create_task(self._drive(run))
             self._current = (run, task)
             # Waiting without awaiting: the run's end, whatever it is, must not end this loop.
@@ -173,47 +258,59 @@ class Runs:
 
     async def _drive(self, run: Run) -> None:
         """Bring a run to its end, put the end on disk, tell the parties, erase its secrets; in this order."""
-        meter = Meter(lambda progress: run.update(progress=progress))
-        self._desk.traffic = meter.traffic
+        meter = Meter(lambda progress: run.update(progress=progress, last_error=meter.last_error))
+        self._desk.traffic, self._desk.noted = meter.traffic, run.update
         driver = RunDriver(
             run.name, run.request, self._manifests.current(), self._schema, self._journal, self._desk.ask, meter
         )
         end = self._end_of(run)
         if end is None:
             run.update(state=RUNNING)
-            state, reason = await self._learn(driver, run)
+            stands = await self._learn(driver, run)
             if self._closing:
                 # The process ends, not the run: it is taken up again at the next start.
                 return
-            end = self._record_end(run, state, reason)
-        await driver.close(end["state"])
+            if stands.state == STOPPED and self._end_of(run) is None:
+                # The parties keep what they answered, and the curator what was opened, for a resumption.
+                self._journal.record(f"stopped/{run.name}", "stopped", stands.bytes())
+                run.update(**asdict(stands))
+                return
+            # The first end recorded stays the only one.
+            end = End.read(self._journal.record(f"ended/{run.name}", "ended", stands.bytes()))
+        await driver.close(end.state)
         self._journal.record(f"closed/{run.name}", "closed", b"")
-        run.update(**end)
+        run.update(**asdict(end))
 
-    async def _learn(self, driver: RunDriver, run: Run) -> tuple[str, str]:
-        """(state, reason) in which the run ended."""
+    async def _learn(self, driver: RunDriver, run: Run) -> End:
+        """Where the run stands when it does not go on."""
         try:
             await driver.drive(self._releases / run.name)
         except PrivityError as error:
-            return FAILED, f"{error.message} {error.remedy}"
+            if error.code == Catalogue.NO_PROGRESS.value.code:
+                return End(STOPPED, error.message, f"{error.remedy} Then: privity run resume {run.name}")
+            return End(FAILED, error.message, error.remedy)
         except asyncio.CancelledError:
-            return STOPPED, STOPPED_BY_OPERATOR
+            return BY_OPERATOR
         except Exception as error:
             # The class of an unforeseen error is safe to tell and to log; its text might hold anything.
             place = traceback.extract_tb(error.__traceback__)[-1]
             _log.error("run %s: %s at %s:%s", run.name, type(error).__name__, place.filename, place.lineno)
-            return FAILED, f"internal error: {type(error).__name__}"
-        return COMPLETED, ""
+            return End(FAILED, f"internal error: {type(error).__name__}", "See the curator's log.")
+        return End(COMPLETED)
 
-    def _end_of(self, run: Run) -> dict[str, str] | None:
+    def _is_closed(self, run: Run) -> bool:
+        """Whether its parties were told of its end."""
+        return self._journal.recall(f"closed/{run.name}", "closed") is not None
+
+    def _end_of(self, run: Run) -> End | None:
+        """Its end for good."""
         stored = self._journal.recall(f"ended/{run.name}", "ended")
-        return None if stored is None else json.loads(stored)
+        return None if stored is None else End.read(stored)
 
-    def _record_end(self, run: Run, state: str, reason: str) -> dict[str, str]:
-        """Put the end on disk; the first one recorded stays the only one."""
-        end = json.dumps({"state": state, "reason": reason}).encode()
-        recorded: dict[str, str] = json.loads(self._journal.record(f"ended/{run.name}", "ended", end))
-        return recorded
+    def _stop_of(self, run: Run) -> End | None:
+        """Why it was stopped, until it is resumed."""
+        stored = self._journal.recall(f"stopped/{run.name}", "stopped")
+        return None if stored is None else End.read(stored)
 
     async def close(self) -> None:
         """Interrupt what runs, to be taken up again, and close the journal."""

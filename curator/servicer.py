@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 
 import grpc
 import grpc.aio
@@ -115,7 +116,7 @@ class OperatorServicer(rpc.OperatorServicer):
     ) -> pb.SubmitReply:
         try:
             self._check(context)
-            return pb.SubmitReply(run=self._runs.submit(request.token, request.request))
+            return pb.SubmitReply(run=self._runs.submit(request.token, request.request, request.name))
         except PrivityError as error:
             await abort(context, error)
             raise
@@ -126,7 +127,8 @@ class OperatorServicer(rpc.OperatorServicer):
         try:
             self._check(context)
             async for run in self._runs.watch(request.run):
-                yield _event(run)
+                notes = (f"{a.party} waits for {a.note}" for a in self._runs.awaited(run) if a.note)
+                yield _event(run, ", ".join(notes))
         except PrivityError as error:
             await abort(context, error)
 
@@ -145,21 +147,76 @@ class OperatorServicer(rpc.OperatorServicer):
             await abort(context, error)
 
     async def Stop(  # noqa: N802
-        self, request: pb.RunName, context: grpc.aio.ServicerContext
+        self, request: pb.StopRequest, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
         try:
             self._check(context)
-            self._runs.stop(request.run)
+            self._runs.stop(request.run, discard=request.discard)
         except PrivityError as error:
             await abort(context, error)
         return pb.Receipt()
 
+    async def Resume(  # noqa: N802
+        self, request: pb.RunName, context: grpc.aio.ServicerContext
+    ) -> pb.Receipt:
+        try:
+            self._check(context)
+            self._runs.resume(request.run)
+        except PrivityError as error:
+            await abort(context, error)
+        return pb.Receipt()
 
-def _event(run: Run) -> pb.RunEvent:
+    async def List(  # noqa: N802
+        self, request: pb.ListRequest, context: grpc.aio.ServicerContext
+    ) -> pb.RunList:
+        try:
+            self._check(context)
+        except PrivityError as error:
+            await abort(context, error)
+        return pb.RunList(runs=[self._status(run) for run in self._runs.all()])
+
+    async def Why(  # noqa: N802
+        self, request: pb.RunName, context: grpc.aio.ServicerContext
+    ) -> pb.RunStatus:
+        try:
+            self._check(context)
+            return self._status(self._runs.get(request.run))
+        except PrivityError as error:
+            await abort(context, error)
+            raise
+
+    async def GetManifest(  # noqa: N802
+        self, request: pb.ManifestRequest, context: grpc.aio.ServicerContext
+    ) -> pb.ManifestReply:
+        try:
+            self._check(context)
+            return pb.ManifestReply(document=self._manifests.document())
+        except PrivityError as error:
+            await abort(context, error)
+            raise
+
+    def _status(self, run: Run) -> pb.RunStatus:
+        return pb.RunStatus(
+            run=run.name,
+            algorithm=run.request.algorithm,
+            epsilon=str(run.request.epsilon),
+            submitted=run.submitted,
+            state=run.state,
+            reason=run.reason,
+            remedy=run.remedy,
+            phase=run.progress.phase,
+            awaited=[pb.Awaited(**asdict(awaited)) for awaited in self._runs.awaited(run)],
+            last_error=run.last_error,
+        )
+
+
+def _event(run: Run, waits: str) -> pb.RunEvent:
     p = run.progress
     return pb.RunEvent(
         state=run.state,
         reason=run.reason,
+        remedy=run.remedy,
+        note=waits,
         phase=p.phase,
         done=p.done,
         parties=p.parties,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from types import FrameType
@@ -15,7 +16,9 @@ from deploy.benchmark_command import benchmark_app
 from deploy.consortium_commands import consortium_app
 from deploy.doctor_command import doctor_command
 from deploy.evaluate_command import evaluate
-from deploy.operator_commands import operator_app, run_app
+from deploy.exit_codes import Exit, exit_code
+from deploy.operator_commands import operator_app
+from deploy.run_commands import run_app
 from deploy.schema_commands import schema_app
 from deploy.simulate_command import simulate_command
 from deploy.synthesize_command import synthesize_command
@@ -42,17 +45,21 @@ app.add_typer(run_app, name="run")
 
 
 def main() -> None:
-    """Run the command; a known error is told in plain words with exit code 1, never as a traceback."""
+    """Run the command; a known error is told in plain words, or as JSON, with its exit code, never as a traceback."""
     # A polite kill unwinds like Ctrl-C, so that children are stopped and scratch folders removed.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         app()
     except PrivityError as error:
-        print(f"error [{error.code}]: {error.message}\n{error.remedy}", file=sys.stderr)
-        sys.exit(1)
+        if "--json" in sys.argv:
+            told = json.dumps({"error": error.code, "message": error.message, "remedy": error.remedy})
+        else:
+            told = f"error [{error.code}]: {error.message}\n{error.remedy}"
+        print(told, file=sys.stderr)
+        sys.exit(exit_code(error))
     except KeyboardInterrupt:
         print("interrupted: everything was stopped, nothing was released", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(Exit.INTERRUPTED)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

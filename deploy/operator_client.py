@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
@@ -19,6 +19,8 @@ from common.wire.v1 import privity_pb2_grpc as rpc
 CALL_SECONDS = 30
 REACH_SECONDS, RETRY_SECONDS = 30, 0.5
 SEE_LOG = "See the curator's log."
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ class OperatorClient:
         files = (self.authority, self.key, self.certificate)
         return grpc.secure_channel(self.address, grpc.ssl_channel_credentials(*(file.read_bytes() for file in files)))
 
-    def submit(self, request: dict[str, Any], token: str) -> str:
+    def submit(self, request: dict[str, Any], token: str, name: str = "") -> str:
         """Name of the run; the same token again names the same run.
 
         A curator that cannot be reached, having just been started perhaps, is tried again for a while.
         """
-        message = pb.SubmitRequest(token=token, request=json.dumps(request).encode())
+        message = pb.SubmitRequest(token=token, request=json.dumps(request).encode(), name=name)
         deadline = time.monotonic() + REACH_SECONDS
         while True:
             with self._channel() as channel:
@@ -64,11 +66,30 @@ class OperatorClient:
     def _check(self) -> Finding:
         return check_connection(self.address, None, self.authority, self.certificate, self.key)
 
-    def stop(self, run: str) -> None:
-        """End the run."""
+    def stop(self, run: str, *, discard: bool = False) -> None:
+        """Stop the run; for good if it is discarded."""
+        self._ask(lambda stub: stub.Stop(pb.StopRequest(run=run, discard=discard), timeout=CALL_SECONDS))
+
+    def resume(self, run: str) -> None:
+        """Let a stopped run go on."""
+        self._ask(lambda stub: stub.Resume(pb.RunName(run=run), timeout=CALL_SECONDS))
+
+    def runs(self) -> list[pb.RunStatus]:
+        """Every run of the curator, the oldest first."""
+        return list(self._ask(lambda stub: stub.List(pb.ListRequest(), timeout=CALL_SECONDS)).runs)
+
+    def why(self, run: str) -> pb.RunStatus:
+        """What the run waits for."""
+        return self._ask(lambda stub: stub.Why(pb.RunName(run=run), timeout=CALL_SECONDS))
+
+    def manifest(self) -> bytes:
+        """The signed document that the curator goes by."""
+        return bytes(self._ask(lambda stub: stub.GetManifest(pb.ManifestRequest(), timeout=CALL_SECONDS)).document)
+
+    def _ask(self, call: Callable[[rpc.OperatorStub], Answer]) -> Answer:
         with self._channel() as channel:
             try:
-                rpc.OperatorStub(channel).Stop(pb.RunName(run=run), timeout=CALL_SECONDS)
+                return call(rpc.OperatorStub(channel))
             except grpc.RpcError as error:
                 raise self._failed(error) from None
 

@@ -35,19 +35,20 @@ class ProgressView:
 
     def update(self, event: RunEvent) -> None:
         """Take in one event of the run."""
-        new = event.phase not in self._phases
+        new = event.phase not in self._phases or event.note != self._phases[event.phase].note
         self._phases[event.phase] = event
         if self._console.is_terminal:
             self._live.update(self._table())
         elif new:
-            self._console.print(f"{event.phase}: epsilon spent {_epsilon(event)}, {event.bytes:,} bytes so far")
+            note = f"; {event.note}" if event.note else ""
+            self._console.print(f"{event.phase}: epsilon spent {_epsilon(event)}, {event.bytes:,} bytes so far{note}")
 
     def _table(self) -> Table:
         table = Table(title=self._title, title_justify="left")
         for heading in ("phase", "answers", "cells opened", "ciphertexts", "bytes", "epsilon spent"):
             table.add_column(heading, justify="left" if heading == "phase" else "right")
         for phase, event in self._phases.items():
-            answers = f"{event.done}/{event.parties}" if event.parties else ""
+            answers = event.note or (f"{event.done}/{event.parties}" if event.parties else "")
             table.add_row(
                 phase, answers, f"{event.cells:,}", f"{event.ciphertexts:,}", f"{event.bytes:,}", _epsilon(event)
             )

@@ -13,6 +13,7 @@ from common.drafting import LEAK_WARNING, draft_schema
 from common.errors import Catalogue, PrivityError, ProblemsFound
 from common.schema import load_schema
 from common.table import read_table
+from deploy.exit_codes import Exit
 
 schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)
 
@@ -33,7 +34,7 @@ def check(
         for problem in error.problems:
             typer.echo(str(problem))
         typer.echo(f"{len(error.problems)} error(s).")
-        raise typer.Exit(1) from error
+        raise typer.Exit(Exit.INPUT) from error
     cells = sum(schema.domain)
     typer.echo(f"{descriptor}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
     typer.echo(f"SHA-256 {schema.digest}")

@@ -10,8 +10,9 @@ from typing import Any
 
 import gmpy2
 
+from common.crypto.fixed_base import WIDE
 from common.crypto.packing import Layout, slot_width
-from common.crypto.residues import Exponents
+from common.crypto.residues import SHORT_BITS, Exponents
 from common.planning.session import PlannedSession
 from common.protocol.combiner_tree import combiners_needed
 from common.protocol.round import Round
@@ -20,9 +21,6 @@ from common.statistics import NoisyTable
 
 CORES = 2
 """Of each machine that the seconds are for."""
-
-PRODUCTS = {Exponents.HALF: 193, Exponents.SHORT: 32, Exponents.FULL: 385}
-"""Modular products that encrypt one plaintext, or re-randomise one, by kind of exponents (docs/performance.md)."""
 
 SAMPLE_PRODUCTS, SAMPLE_POWERS = 2_000, 5
 MASK_CELLS_A_SECOND = 600_000
@@ -81,17 +79,28 @@ class Arithmetic:
     @classmethod
     def measured(cls, key_bits: int) -> Arithmetic:
         """A few hundredths of a second of trying."""
-        modulus = (gmpy2.mpz(1) << (2 * key_bits)) - 1
-        number, started = modulus // 3, time.perf_counter()
+        modulus = _full_number(2 * key_bits)
+        number, started = modulus * 5 // 7, time.perf_counter()
         product = number
         for _ in range(SAMPLE_PRODUCTS):
             product = product * number % modulus
         between = time.perf_counter()
-        half, exponent = (gmpy2.mpz(1) << key_bits) - 1, (gmpy2.mpz(1) << (key_bits // 2)) - 1
+        half, exponent = _full_number(key_bits), _full_number(key_bits // 2)
         for _ in range(SAMPLE_POWERS):
             gmpy2.powmod(number % half, exponent, half)
         ended = time.perf_counter()
         return cls((between - started) / SAMPLE_PRODUCTS, (ended - between) / SAMPLE_POWERS)
+
+
+def _full_number(bits: int) -> gmpy2.mpz:
+    """An odd number of so many bits with nothing special to it: a power of three, and two more."""
+    return gmpy2.mpz(3) ** int(bits / math.log2(3)) + 2
+
+
+def products(kind: Exponents, key_bits: int) -> int:
+    """Modular products that encrypt one plaintext, or re-randomise one: one a window (docs/performance.md)."""
+    bits = {Exponents.HALF: key_bits // 2, Exponents.SHORT: SHORT_BITS, Exponents.FULL: key_bits}[kind]
+    return -(-bits // WIDE) + 1
 
 
 class Planner:
@@ -100,15 +109,23 @@ class Planner:
     Args:
         session: rehearsed.
         kind, key_bits: how sums are taken; no bits with masks.
+        arithmetic: this machine's, measured if it is left out.
     """
 
-    def __init__(self, session: PlannedSession, tolerate: int, kind: SumKind, key_bits: int | None) -> None:
+    def __init__(
+        self,
+        session: PlannedSession,
+        tolerate: int,
+        kind: SumKind,
+        key_bits: int | None,
+        arithmetic: Arithmetic | None = None,
+    ) -> None:
         self._session = session
         self._parties = len(session.party_rows)
         self._tolerate = tolerate
         self._kind = kind
         self._key_bits = key_bits
-        self._arithmetic = None if key_bits is None else Arithmetic.measured(key_bits)
+        self._arithmetic = None if key_bits is None else arithmetic or Arithmetic.measured(key_bits)
 
     def phases(self) -> list[PhasePlan]:
         """In the order in which they come."""
@@ -152,7 +169,7 @@ class Planner:
         """Parties encrypt at once; combining and opening go on meanwhile, block by block: the slowest one counts."""
         if self._arithmetic is None or self._kind.exponents is None:
             return cells / MASK_CELLS_A_SECOND / CORES
-        one = PRODUCTS[self._kind.exponents] * self._arithmetic.product
+        one = products(self._kind.exponents, self._key_bits or 0) * self._arithmetic.product
         combine = one + self._parties * self._arithmetic.product
         return plaintexts * max(one + combine, 2 * self._arithmetic.power) / CORES
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, write_people
 
@@ -135,8 +136,8 @@ def test_evaluate_and_schema_commands_say_what_is_wrong(tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('{"fields": [{"name": "a", "type": "colour"}, {"name": "a"}], "shape": 1}')
     done = privity("schema", "check", broken)
-    assert done.returncode == 1
+    assert done.returncode == Exit.INPUT
     assert all(word in done.stdout + done.stderr for word in ("colour", "shape", "fields[1]"))
     done = privity("evaluate", "--real", table, "--synthetic", tmp_path / "none.csv", "--schema", schema)
-    assert done.returncode == 1
+    assert done.returncode == Exit.INPUT
     assert "none.csv" in done.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.exit_codes import Exit
 from tests.harness.command import privity
 
 
@@ -51,5 +52,5 @@ def test_a_round_under_masks_of_more_parties_than_one_combiner_serves(tmp_path: 
 )
 def test_what_cannot_be_measured_is_refused(option: str, value: str, more: tuple[str, ...]) -> None:
     done = privity("benchmark", "secure-sum", option, value, *more)
-    assert done.returncode == 1
+    assert done.returncode == Exit.INPUT
     assert f"[bad-option]: {option[2:]}" in done.stderr

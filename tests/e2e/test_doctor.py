@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 
@@ -125,5 +126,5 @@ def test_a_curator_takes_no_manifest_over_another_schema(made: Path) -> None:
 
 def test_where_there_is_no_node_it_says_so(tmp_path: Path) -> None:
     done = privity("doctor", "--config", str(tmp_path / "operator.toml"))
-    assert done.returncode == 1
+    assert done.returncode == Exit.INPUT
     assert "[bad-option]" in done.stderr

@@ -17,6 +17,7 @@ from common.models.bayesian_network import BayesianNetwork
 from common.release import RELEASE_FILES
 from common.schema import load_schema
 from common.table import read_table
+from deploy.exit_codes import Exit
 from tests.harness.command import children, privity, start, wait_until
 from tests.harness.tables import write_people
 
@@ -146,7 +147,7 @@ def test_a_copula_under_a_delta_is_one_secure_round(tmp_path: Path) -> None:
 def test_nothing_is_overwritten(release: Path, tmp_path: Path) -> None:
     before = (release / "run.json").read_bytes()
     done = privity(*options(tmp_path, release, "--epsilon", "1"))
-    assert done.returncode == 1
+    assert done.returncode == Exit.INPUT
     assert "exists already" in done.stderr
     assert (release / "run.json").read_bytes() == before
 
@@ -158,7 +159,7 @@ def test_a_party_that_dies_ends_the_run_and_leaves_nothing(tmp_path: Path) -> No
     victim = next(c for c in everybody if "party-2" in " ".join(c.cmdline()))
     victim.kill()
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == Exit.FAILED
     assert "party-2" in err
     assert "Traceback" not in out + err
     assert not any(c.is_running() and c.status() != psutil.STATUS_ZOMBIE for c in everybody)

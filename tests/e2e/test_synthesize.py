@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from deploy.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 
@@ -80,7 +81,14 @@ def test_a_taxonomy_that_does_not_cover_the_categories_is_refused_with_what_is_m
     (tmp_path / "jobs.json").write_text(json.dumps({"fields": fields}))
     (tmp_path / "jobs.csv").write_text("job\na\n")
     done = synthesize(
-        tmp_path, tmp_path / "jobs.csv", tmp_path / "jobs.json", "--algorithm", "privbayes", "--epsilon", "1", expect=1
+        tmp_path,
+        tmp_path / "jobs.csv",
+        tmp_path / "jobs.json",
+        "--algorithm",
+        "privbayes",
+        "--epsilon",
+        "1",
+        expect=Exit.INPUT,
     )
     assert "taxonomy" in done.stderr
     assert "'c'" in done.stderr

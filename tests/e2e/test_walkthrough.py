@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +14,8 @@ import pytest
 
 from common.formats import require
 from common.release import verify_release
+from deploy.exit_codes import Exit
+from tests.harness.command import listening, program
 from tests.harness.tables import write_people
 
 PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
@@ -27,12 +26,6 @@ MOST_COMMANDS = 15
 def commands() -> list[str]:
     blocks = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
-
-
-def program(command: str) -> list[str]:
-    name, *arguments = shlex.split(command.removesuffix(" &"))
-    assert name == "privity"
-    return [sys.executable, "-m", "deploy.cli", *arguments]
 
 
 @pytest.fixture
@@ -55,11 +48,6 @@ def served(place: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
         node.terminate()
     for node in nodes:
         node.wait(20)
-
-
-def listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_newcomer_reaches_a_release(place: Path, served: list[subprocess.Popen[bytes]]) -> None:
@@ -109,7 +97,7 @@ def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, served: li
     done = subprocess.run(
         program("privity party serve --config north/party.toml"), cwd=place, capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 1
+    assert done.returncode == Exit.CONNECTION
     assert "connection-failed" in done.stderr
     assert "manifest does not list it" in done.stderr
     assert "Ask the organiser" in done.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -42,6 +44,19 @@ def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
         return psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
+
+
+def program(command: str) -> list[str]:
+    """A command line of a page, to be run as it stands."""
+    name, *arguments = shlex.split(command.removesuffix(" &"))
+    assert name == "privity"
+    return [sys.executable, "-m", "deploy.cli", *arguments]
+
+
+def listening(port: int) -> bool:
+    """Whether somebody on this machine listens there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:

@@ -87,24 +87,106 @@ def test_a_partys_refusal_is_the_reason_of_the_end(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_run_that_is_stopped_ends_stopped_even_if_stopped_twice(tmp_path: Path) -> None:
+async def stopped_ones(runs: Runs, *, discard: bool = False) -> tuple[str, str]:
+    """One run that was at work and one that was queued, each stopped twice."""
+    running, queued = runs.submit("one", request()), runs.submit("two", request())
+    await asyncio.sleep(1.0)
+    for _ in range(2):
+        runs.stop(running, discard=discard)
+        runs.stop(queued, discard=discard)
+        await asyncio.sleep(0.2)
+    return running, queued
+
+
+def test_runs_that_are_discarded_end_stopped_and_nothing_of_them_is_kept(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = consortium_for_runs()
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
             runs = network.server.runs
-            running, queued = runs.submit("one", request()), runs.submit("two", request())
-            await asyncio.sleep(1.0)
-            for _ in range(2):
-                runs.stop(running)
-                runs.stop(queued)
-                await asyncio.sleep(0.2)
+            names = await stopped_ones(runs, discard=True)
             network.start_agent("party-2")
-            for name in (running, queued):
-                assert (await end_of(runs, name))[0] == STOPPED
+            for name in names:
+                assert await end_of(runs, name) == (STOPPED, "discarded by the operator")
                 assert runs._journal.keys(f"{name}/") == []
+                with pytest.raises(PrivityError, match="ended for good: discarded"):
+                    runs.resume(name)
             for party in consortium.parties.values():
                 assert party.ledger.spent() <= 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_stopped_runs_are_resumed_where_they_were(tmp_path: Path, restarted: bool) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs(folder=tmp_path)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent("party-2")
+            runs = network.server.runs
+            names = await stopped_ones(runs)
+            for name in names:
+                assert (await end_of(runs, name)) == (STOPPED, "stopped by the operator")
+            if not restarted:
+                network.start_agent("party-2")
+                await resumed(runs, names)
+        if restarted:
+            async with NetworkConsortium(tmp_path, consortium) as network:
+                assert {run.state for run in network.server.runs.all()} == {STOPPED}, "they do not go on by themselves"
+                await resumed(network.server.runs, names)
+        for party in consortium.parties.values():
+            assert party.ledger.spent() == 2
+
+    async def resumed(runs: Runs, names: tuple[str, str]) -> None:
+        for name in names:
+            runs.resume(name)
+            runs.resume(name)
+        for name in names:
+            assert (await end_of(runs, name))[0] == COMPLETED
+            runs.stop(name)
+            assert runs.get(name).state == COMPLETED
+
+    asyncio.run(scenario())
+
+
+def test_a_stopped_run_can_be_discarded_afterwards(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent("party-2")
+            runs = network.server.runs
+            name, _ = await stopped_ones(runs)
+            assert runs._journal.keys(f"{name}/")
+            network.start_agent("party-2")
+            runs.stop(name, discard=True)
+            while runs._journal.recall(f"closed/{name}", "closed") is None:
+                await asyncio.sleep(0.05)
+            assert runs._journal.keys(f"{name}/") == []
+            assert runs.get(name).reason == "discarded by the operator"
+
+    asyncio.run(scenario())
+
+
+def test_a_silent_party_stops_the_run_which_can_be_resumed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium, patience=2.0) as network:
+            await network.stop_agent("party-2")
+            runs = network.server.runs
+            name = runs.submit("one", request())
+            await asyncio.sleep(1.5)
+            (awaited,) = runs.awaited(runs.get(name))
+            assert (awaited.party, awaited.step) == ("party-2", "enrol")
+            assert awaited.silent_seconds >= 1
+            state, reason = await end_of(runs, name)
+            assert state == STOPPED
+            assert "no answer from party-2" in reason
+            assert f"privity run resume {name}" in runs.get(name).remedy
+            network.start_agent("party-2")
+            runs.resume(name)
+            assert (await end_of(runs, name))[0] == COMPLETED
+            for party in consortium.parties.values():
+                assert party.ledger.spent() == 1
 
     asyncio.run(scenario())
 

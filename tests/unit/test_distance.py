@@ -13,6 +13,7 @@ from common.evaluation.distance import marginal_distances
 from common.schema import load_schema
 from common.table import CodedTable, decode, read_table, write_csv
 from deploy.evaluate_command import evaluate
+from deploy.exit_codes import Exit
 from deploy.schema_commands import schema_app
 
 
@@ -101,13 +102,13 @@ def test_schema_check_command(files):
     assert "50 rows" in good.output
     (files / "bad.json").write_text('{"fields": [{"name": "x", "type": "string"}], "y": 1}')
     bad = run(schema_app, ["check", str(files / "bad.json")])
-    assert bad.exit_code == 1
+    assert bad.exit_code == Exit.INPUT
     assert "[no-domain]" in bad.output
     assert "[additionalProperties]" in bad.output
     assert "2 error(s)" in bad.output
     (files / "rows.csv").write_text("age,wrong\n3,4\n")
     rows = run(schema_app, ["check", str(files / "schema.json"), "--data", str(files / "rows.csv")])
-    assert rows.exit_code == 1
+    assert rows.exit_code == Exit.INPUT
     assert "[out-of-domain]" in rows.output
     assert "[extra-column]" in rows.output
 

@@ -10,6 +10,7 @@ from common.errors import PrivityError, ProblemsFound
 from common.formats import require
 from common.privacy.ledger import Ledger
 from common.release import RELEASE_FILES, verify_release
+from deploy.exit_codes import Exit
 from party import Copula, DPSubn, OneWay
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, people, write_people
@@ -86,7 +87,7 @@ def test_the_command_writes_a_release_and_prints_the_running_total(tmp_path):
     assert [o["observer"] for o in privacy["observers"]] == ["public"]
     assert privacy["simulation"] is False
     done = privity(*arguments, "--ledger", ledger, "--total-epsilon", "1", "--out", tmp_path / "release-3")
-    assert done.returncode == 1
+    assert done.returncode == Exit.BUDGET
     assert "asked 1/2, 0 left of 1" in done.stderr
     assert not (tmp_path / "release-3").exists()
     shown = privity("party", "ledger", "--file", ledger, "--population", "patients")

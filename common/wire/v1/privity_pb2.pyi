@@ -283,12 +283,14 @@ class Refusal(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
-    __slots__ = ("token", "request")
+    __slots__ = ("token", "request", "name")
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     token: str
     request: bytes
-    def __init__(self, token: _Optional[str] = ..., request: _Optional[bytes] = ...) -> None: ...
+    name: str
+    def __init__(self, token: _Optional[str] = ..., request: _Optional[bytes] = ..., name: _Optional[str] = ...) -> None: ...
 
 class SubmitReply(_message.Message):
     __slots__ = ("run",)
@@ -303,7 +305,7 @@ class RunName(_message.Message):
     def __init__(self, run: _Optional[str] = ...) -> None: ...
 
 class RunEvent(_message.Message):
-    __slots__ = ("state", "reason", "phase", "done", "parties", "cells", "ciphertexts", "bytes", "epsilon", "note")
+    __slots__ = ("state", "reason", "phase", "done", "parties", "cells", "ciphertexts", "bytes", "epsilon", "note", "remedy")
     STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     PHASE_FIELD_NUMBER: _ClassVar[int]
@@ -314,6 +316,7 @@ class RunEvent(_message.Message):
     BYTES_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
+    REMEDY_FIELD_NUMBER: _ClassVar[int]
     state: str
     reason: str
     phase: str
@@ -324,7 +327,8 @@ class RunEvent(_message.Message):
     bytes: int
     epsilon: str
     note: str
-    def __init__(self, state: _Optional[str] = ..., reason: _Optional[str] = ..., phase: _Optional[str] = ..., done: _Optional[int] = ..., parties: _Optional[int] = ..., cells: _Optional[int] = ..., ciphertexts: _Optional[int] = ..., bytes: _Optional[int] = ..., epsilon: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+    remedy: str
+    def __init__(self, state: _Optional[str] = ..., reason: _Optional[str] = ..., phase: _Optional[str] = ..., done: _Optional[int] = ..., parties: _Optional[int] = ..., cells: _Optional[int] = ..., ciphertexts: _Optional[int] = ..., bytes: _Optional[int] = ..., epsilon: _Optional[str] = ..., note: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
 
 class StopRequest(_message.Message):
     __slots__ = ("run", "discard")

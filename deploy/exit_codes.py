@@ -1,0 +1,47 @@
+"""How a command ends, for the program that called it; docs/commands.md has the same table."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from common.errors import Catalogue, PrivityError
+
+
+class Exit(IntEnum):
+    """Exit codes of ``privity``."""
+
+    DONE = 0
+    OTHER = 1
+    USAGE = 2
+    INPUT = 3
+    ORDER = 4
+    CONNECTION = 5
+    REFUSED = 6
+    FAILED = 7
+    STOPPED = 8
+    BUDGET = 9
+    INTERRUPTED = 130
+
+
+_OF_KIND = {
+    Catalogue.FILE_MISSING: Exit.INPUT,
+    Catalogue.FILE_UNREADABLE: Exit.INPUT,
+    Catalogue.FORMAT_VERSION: Exit.INPUT,
+    Catalogue.BAD_INPUT: Exit.INPUT,
+    Catalogue.BAD_OPTION: Exit.INPUT,
+    Catalogue.DOMAIN_TOO_LARGE: Exit.INPUT,
+    Catalogue.OUT_OF_ORDER: Exit.ORDER,
+    Catalogue.CONNECTION_FAILED: Exit.CONNECTION,
+    Catalogue.CURATOR_REFUSED: Exit.REFUSED,
+    Catalogue.RUN_UNKNOWN: Exit.REFUSED,
+    Catalogue.RUN_FAILED: Exit.FAILED,
+    Catalogue.BUDGET_EXHAUSTED: Exit.BUDGET,
+    Catalogue.LEDGER_UNUSABLE: Exit.BUDGET,
+}
+
+
+def exit_code(error: PrivityError) -> Exit:
+    """The exit code of a command that met this error."""
+    if error.kind is Catalogue.RUN_FAILED and error.fields["state"] == "STOPPED":
+        return Exit.STOPPED
+    return _OF_KIND.get(error.kind, Exit.OTHER)

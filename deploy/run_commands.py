@@ -1,0 +1,186 @@
+"""``privity run``: plan a run, submit it, follow it, and fetch what it releases."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from common.errors import Catalogue, PrivityError
+from common.protocol.sum_kind import Method
+from common.release import verify_release
+from deploy import run_request as options
+from deploy.operator_client import OperatorClient
+from deploy.operator_commands import SETTINGS, client_of
+from deploy.options import refuse_existing
+from deploy.progress import ProgressView
+from deploy.run_plan import plan_command
+from deploy.run_status import RunEvent, event_document, explained, status_document
+
+run_app = typer.Typer(no_args_is_help=True, help="Runs of a consortium.")
+run_app.command("plan")(plan_command)
+
+Config = Annotated[Path, typer.Option(help="operator.toml")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON, to be read by programs")]
+Run = Annotated[str, typer.Argument(help="name of the run")]
+HERE = Path(SETTINGS)
+
+
+@run_app.command("submit")
+def submit(
+    epsilon: options.Epsilon,
+    algorithm: options.AlgorithmName = "dp-subn",
+    delta: options.Delta = "0",
+    settings: options.Settings = "{}",
+    tolerate: options.Tolerate = 1,
+    attributes: options.Attributes = None,
+    rows: Annotated[int | None, typer.Option(help="of the release; as many as the parties hold if left out")] = None,
+    secure_sum: options.SecureSum = Method.PAILLIER,
+    key_bits: options.KeyBits = None,
+    exponents: options.ExponentsKind = None,
+    name: Annotated[str | None, typer.Option(help="what to call the run; a new name is made up if left out")] = None,
+    token: Annotated[str | None, typer.Option(help="the same token again names the same run")] = None,
+    out: Annotated[Path | None, typer.Option(help="wait, and fetch the release into this new folder")] = None,
+    config: Config = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Submit a run; with --out, wait for it and fetch its release."""
+    if out is not None:
+        refuse_existing(out)
+    request = options.run_request(
+        epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows
+    )
+    client = client_of(config)
+    run = client.submit(request, token or name or secrets.token_hex(16), name or "")
+    if not as_json:
+        print(run)
+    if out is None:
+        if as_json:
+            _say({"run": run})
+        return
+    _end(_silently(client, run) if as_json else _live(client, run), run)
+    _fetch(client, run, out, as_json)
+
+
+@run_app.command("list")
+def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
+    """Every run of the curator, the oldest first."""
+    runs = client_of(config).runs()
+    if as_json:
+        _say([status_document(run) for run in runs])
+        return
+    shown = Table("submitted (UTC)", "run", "algorithm", "epsilon", "state", "phase or reason")
+    for run in runs:
+        shown.add_row(run.submitted, run.run, run.algorithm, run.epsilon, run.state, run.reason or run.phase)
+    Console().print(shown)
+
+
+@run_app.command("watch")
+def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
+    """Show a run's progress until it has ended or was stopped."""
+    client = client_of(config)
+    _end(_as_lines(client, run) if as_json else _live(client, run), run)
+
+
+@run_app.command("why")
+def why(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
+    """Say what a run waits for: which step, whose, since when, what went wrong last, and what to do."""
+    status = client_of(config).why(run)
+    if as_json:
+        _say(status_document(status))
+    else:
+        print("\n".join(explained(status)))
+
+
+@run_app.command("stop")
+def stop(
+    run: Run,
+    discard: Annotated[bool, typer.Option(help="for good: nothing is kept, and it cannot be resumed")] = False,
+    config: Config = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a run that is queued or at work; what was charged stays charged."""
+    client = client_of(config)
+    client.stop(run, discard=discard)
+    _tell(client, run, as_json)
+
+
+@run_app.command("resume")
+def resume(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
+    """Let a stopped run go on where it was, at no new charge for what was answered."""
+    client = client_of(config)
+    client.resume(run)
+    _tell(client, run, as_json)
+
+
+@run_app.command("fetch")
+def fetch(
+    run: Run,
+    out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
+    config: Config = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch the release of a completed run."""
+    refuse_existing(out)
+    _fetch(client_of(config), run, out, as_json)
+
+
+def _say(document: Any) -> None:
+    print(json.dumps(document, indent=2))
+
+
+def _tell(client: OperatorClient, run: str, as_json: bool) -> None:
+    status = client.why(run)
+    if as_json:
+        _say(status_document(status))
+    else:
+        print(f"{run}: {status.state}")
+
+
+def _live(client: OperatorClient, run: str) -> RunEvent:
+    """Show the run's progress; its last event."""
+    event = RunEvent()
+    with ProgressView(Console(stderr=True), run) as view:
+        for event in client.watch(run):
+            view.update(event)
+    return event
+
+
+def _as_lines(client: OperatorClient, run: str) -> RunEvent:
+    event = RunEvent()
+    for event in client.watch(run):
+        print(json.dumps(event_document(run, event)), flush=True)
+    return event
+
+
+def _silently(client: OperatorClient, run: str) -> RunEvent:
+    *_, last = client.watch(run)
+    return last
+
+
+def _end(last: RunEvent, run: str) -> None:
+    """Raise what ended the run, unless it completed."""
+    if last.state != "COMPLETED":
+        hint = f"{last.remedy} Nothing was released.".strip()
+        raise PrivityError(Catalogue.RUN_FAILED, run=run, state=last.state, reason=last.reason, hint=hint)
+
+
+def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
+    parent = out.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent, prefix=f".{out.name}-") as scratch:
+        folder = Path(scratch) / "release"
+        folder.mkdir()
+        client.fetch(run, folder)
+        verify_release(folder)
+        folder.rename(out)
+    if as_json:
+        _say({"run": run, "release": str(out), "files": sorted(file.name for file in out.iterdir())})
+    else:
+        print(f"Release written to {out}.")

@@ -1,0 +1,152 @@
+"""``privity run plan``: what a run would cost, move and take, before anything is spent."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from common.algorithms import ALGORITHMS
+from common.errors import Catalogue, PrivityError
+from common.formats import parse_json
+from common.member_folder import ORGANISER_KEY, SCHEMA
+from common.planning.plan import PhasePlan, Planner
+from common.planning.session import PlannedSession, rehearse
+from common.privacy.budget import parse_delta, parse_epsilon
+from common.protocol.manifest import open_manifest, read_organiser_key
+from common.protocol.sum_kind import Method, sum_kind
+from common.schema import Schema, load_schema
+from deploy import run_request as options
+from deploy.operator_commands import SETTINGS, client_of
+
+LIKELY_ROWS = 10_000
+SUMMED = ("cells", "ciphertexts", "bytes", "relayed")
+
+
+def plan_command(
+    epsilon: options.Epsilon,
+    algorithm: options.AlgorithmName = "dp-subn",
+    delta: options.Delta = "0",
+    settings: options.Settings = "{}",
+    tolerate: options.Tolerate = 1,
+    attributes: options.Attributes = None,
+    secure_sum: options.SecureSum = Method.PAILLIER,
+    key_bits: options.KeyBits = None,
+    exponents: options.ExponentsKind = None,
+    party_rows: Annotated[
+        list[int] | None, typer.Option(help="rows that a party is taken to hold: one number, or one for each party")
+    ] = None,
+    parties: Annotated[int | None, typer.Option(help="how many; asked of the curator if left out")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="the descriptor; that of the operator's folder if left out")
+    ] = None,
+    config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
+    as_json: Annotated[bool, typer.Option("--json", help="JSON, to be read by programs")] = False,
+) -> None:
+    """Say by phase what a run would cost each party, open, move and take, and how far off its tables would be."""
+    request = options.run_request(
+        epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None
+    )
+    names = [f"party {k}" for k in range(1, parties + 1)] if parties else _parties_of(config)
+    over = _over(load_schema(schema or config.parent / SCHEMA), attributes)
+    rows = _rows(names, party_rows or [LIKELY_ROWS])
+    phases = planned(request, over, rows)
+    if as_json:
+        print(json.dumps(plan_document(request, rows, phases), indent=2))
+    else:
+        _show(phases, rows, request)
+
+
+def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> list[PhasePlan]:
+    """The phases of a run over parties that hold so many rows.
+
+    Raises:
+        PrivityError: what could not run.
+    """
+    epsilon, delta, tolerate = parse_epsilon(request["epsilon"]), parse_delta(request["delta"]), request["tolerate"]
+    name = request["algorithm"]
+    if name not in ALGORITHMS:
+        hint = f"Possible: {', '.join(ALGORITHMS)}."
+        raise PrivityError(Catalogue.BAD_OPTION, option="algorithm", reason=f"{name!r} is unknown", hint=hint)
+    if not 1 <= tolerate < len(rows):
+        reason = f"{tolerate} colluding parties of {len(rows)}"
+        hint = f"Possible: 1 to {len(rows) - 1}."
+        raise PrivityError(Catalogue.BAD_OPTION, option="tolerate", reason=reason, hint=hint)
+    ALGORITHMS[name].check_request(request["settings"], schema, delta)
+    session = PlannedSession(schema, rows, tolerate, delta)
+    rehearse(session, name, epsilon, request["settings"])
+    kind = sum_kind(request["secure_sum"], request["exponents"])
+    return Planner(session, tolerate, kind, request["key_bits"]).phases()
+
+
+def plan_document(request: dict[str, Any], rows: dict[str, int], phases: list[PhasePlan]) -> dict[str, Any]:
+    """The plan for programs."""
+    return {
+        "format_version": 1,
+        "request": request,
+        "party_rows": rows,
+        "phases": [phase.to_dict() for phase in phases],
+        "total": {
+            "epsilon": str(sum((phase.epsilon for phase in phases), Fraction(0))),
+            **{
+                key: sum(getattr(phase, key) for phase in phases)
+                for key in ("cells", "ciphertexts", "bytes", "relayed")
+            },
+            "seconds": round(sum(phase.seconds for phase in phases), 2),
+        },
+    }
+
+
+def _parties_of(config: Path) -> list[str]:
+    """The parties of the consortium, by its manifest."""
+    client = client_of(config)
+    name = f"the manifest of {client.address}"
+    manifest = open_manifest(
+        parse_json(client.manifest(), name), read_organiser_key(config.parent / ORGANISER_KEY), name
+    )
+    return list(manifest.members)
+
+
+def _over(schema: Schema, attributes: list[str] | None) -> Schema:
+    try:
+        return schema.over(attributes)
+    except KeyError as error:
+        hint = f"Possible: {', '.join(schema.names)}."
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="attribute", reason=f"the schema has no {error}", hint=hint
+        ) from None
+
+
+def _rows(names: list[str], given: list[int]) -> dict[str, int]:
+    counts = given * len(names) if len(given) == 1 else given
+    if len(counts) != len(names) or min(counts) < 1:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="party-rows", reason=f"{given} for {len(names)} parties",
+            hint="Give one number of 1 or more, or one for each party.",
+        )  # fmt: skip
+    return dict(zip(names, counts, strict=True))
+
+
+def _show(phases: list[PhasePlan], rows: dict[str, int], request: dict[str, Any]) -> None:
+    shown = Table(box=None, pad_edge=False)
+    for heading in ("phase", "epsilon", "draws", "tables", "cells", "ciphertexts", "sent", "seconds", "error"):
+        shown.add_column(heading, justify="left" if heading == "phase" else "right")
+    for phase in phases:
+        error = "" if phase.error is None else f"{phase.error:.3f}"
+        numbers = [phase.draws, phase.tables, phase.cells, phase.ciphertexts]
+        counts = [f"{number:,}" if number else "" for number in numbers]
+        sent = f"{phase.bytes / 1000:,.0f} kB" if phase.bytes else ""
+        shown.add_row(phase.phase, str(phase.epsilon), *counts, sent, f"{phase.seconds:.1f}", error)
+    Console().print(shown)
+    held = ", ".join(f"{name} {count:,}" for name, count in rows.items())
+    relayed = sum(phase.relayed for phase in phases)
+    print(f"epsilon {request['epsilon']} and delta {request['delta']} for each row. Rows taken to be held: {held}.")
+    print(f"sent: by one party; {relayed / 1000:,.0f} kB in all pass the curator.")
+    print("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
+    print("error: total variation distance that noise alone makes in an opened table, on average.")
+    print("Which attributes depend on which was drawn by lot here: cells may differ.")

@@ -1,0 +1,90 @@
+"""What the curator says of a run, as documents for programs and in words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from common.wire.v1.privity_pb2 import Awaited, RunEvent, RunStatus
+
+SILENT_SECONDS = 30
+"""A node that works or waits is heard of more often than this."""
+
+
+def event_document(run: str, event: RunEvent) -> dict[str, Any]:
+    """One event of a run that is watched."""
+    return {
+        "run": run,
+        "state": event.state,
+        "reason": event.reason,
+        "remedy": event.remedy,
+        "phase": event.phase,
+        "answers": event.done,
+        "expected": event.parties,
+        "cells": event.cells,
+        "ciphertexts": event.ciphertexts,
+        "bytes": event.bytes,
+        "epsilon": event.epsilon,
+        "note": event.note,
+    }
+
+
+def status_document(status: RunStatus) -> dict[str, Any]:
+    """A run as it stands."""
+    return {
+        "run": status.run,
+        "algorithm": status.algorithm,
+        "epsilon": status.epsilon,
+        "submitted": status.submitted,
+        "state": status.state,
+        "reason": status.reason,
+        "remedy": status.remedy,
+        "phase": status.phase,
+        "last_error": status.last_error,
+        "awaited": [
+            {
+                "party": awaited.party,
+                "step": awaited.step,
+                "phase": awaited.phase,
+                "seconds": awaited.seconds,
+                "silent_seconds": awaited.silent_seconds,
+                "note": awaited.note,
+                "remedy": remedy(status.run, awaited),
+            }
+            for awaited in status.awaited
+        ],
+    }
+
+
+def explained(status: RunStatus) -> Iterator[str]:
+    """Where the run stands, and what to do, in words."""
+    of_phase = f" in {status.phase}" if status.state == "RUNNING" else ""
+    reason = f": {status.reason}" if status.reason else ""
+    yield f"{status.run} is {status.state}{of_phase}{reason}."
+    if status.remedy:
+        yield status.remedy
+    if status.state == "QUEUED":
+        yield "It begins when the runs before it have ended: privity run list"
+    for awaited in status.awaited:
+        waits = f", which waits for {awaited.note}" if awaited.note else ""
+        yield f"It waits for {awaited.party}{waits}: step {awaited.step}, for {awaited.seconds} s."
+        yield f"  {remedy(status.run, awaited)}"
+    if status.state == "RUNNING" and not status.awaited:
+        yield "It waits for nobody: the curator is at work."
+    if status.last_error:
+        yield f"Last error, which was tried again: {status.last_error}"
+
+
+def remedy(run: str, awaited: Awaited) -> str:
+    """What to do about a step that is waited for."""
+    if awaited.note:
+        return f"At {awaited.party}: privity party show {run}, then approve or refuse it."
+    if awaited.silent_seconds >= SILENT_SECONDS:
+        return (
+            f"Nothing was heard of it for {awaited.silent_seconds} s: see whether its node runs;"
+            f" at {awaited.party}: privity doctor"
+        )
+    return "It is at work: wait."
+
+
+__all__ = ["RunEvent", "event_document", "explained", "remedy", "status_document"]

@@ -1,0 +1,113 @@
+"""The operator's commands, as processes of their own, against a curator and parties over TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from deploy.exit_codes import Exit
+from tests.harness.command import privity
+from tests.harness.consortium import make_consortium, open_policy
+from tests.harness.network import NetworkConsortium
+from tests.harness.tls import HOST, OPERATOR
+
+OPTIONS = ("--epsilon", "1", "--algorithm", "one-way", "--key-bits", "2048")
+
+
+def operator_of(network: NetworkConsortium) -> Path:
+    """The operator's folder."""
+    folder = network.folder / "operator"
+    folder.mkdir()
+    network.consortium.tls.files(folder, "operator", OPERATOR)
+    (folder / "authority.pem").write_bytes(network.consortium.tls.authority.cert_pem)
+    (folder / "organiser.pub").write_bytes((network.folder / "organiser.pub").read_bytes())
+    (folder / "schema.json").write_text(json.dumps(network.consortium.schema.descriptor()))
+    (folder / "operator.toml").write_text(
+        f'format_version = 1\ncurator = "{HOST}:{network.port}"\ncertificate = "operator-{OPERATOR}.pem"\n'
+        f'key = "operator-{OPERATOR}.key"\nauthority = "authority.pem"\n'
+    )
+    return folder / "operator.toml"
+
+
+def run_command(config: Path):
+    async def command(*arguments: str | Path) -> tuple[int, Any, str]:
+        """(exit code, JSON that was printed, standard error)."""
+        done = await asyncio.to_thread(privity, "run", *arguments, "--config", config, "--json")
+        return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+    return command
+
+
+def test_a_run_by_its_commands(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(2, domain=(2, 3), rows=20)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent("party-2")
+            command = run_command(operator_of(network))
+            code, plan, _ = await command("plan", *OPTIONS, "--party-rows", "20")
+            assert code == Exit.DONE
+            assert plan["party_rows"] == {"party-1": 20, "party-2": 20}, "the parties are the manifest's"
+            assert plan["phases"][0]["cells"] == 5
+            for _ in range(2):
+                code, submitted, _ = await command("submit", *OPTIONS, "--name", "autumn")
+                assert (code, submitted) == (Exit.DONE, {"run": "autumn"}), "a name is submitted once"
+            code, listed, _ = await command("list")
+            assert [run["run"] for run in listed] == ["autumn"]
+            await asyncio.sleep(1)
+            code, why, _ = await command("why", "autumn")
+            assert (code, why["state"]) == (Exit.DONE, "RUNNING")
+            (awaited,) = why["awaited"]
+            assert (awaited["party"], awaited["step"]) == ("party-2", "enrol")
+            assert awaited["remedy"]
+            code, stopped, _ = await command("stop", "autumn")
+            assert (code, stopped["state"], stopped["reason"]) == (Exit.DONE, "STOPPED", "stopped by the operator")
+            code, _, said = await command("fetch", "autumn", "--out", tmp_path / "none")
+            assert code == Exit.REFUSED
+            assert json.loads(said)["error"] == "curator-refused"
+            network.start_agent("party-2")
+            code, resumed, _ = await command("resume", "autumn")
+            assert code == Exit.DONE
+            assert resumed["state"] in ("QUEUED", "RUNNING")
+            watch = ("run", "watch", "autumn", "--config", tmp_path / "operator" / "operator.toml", "--json")
+            done = await asyncio.to_thread(privity, *watch)
+            events = [json.loads(line) for line in done.stdout.splitlines()]
+            assert (done.returncode, events[-1]["state"], events[-1]["epsilon"]) == (Exit.DONE, "COMPLETED", "1")
+            code, fetched, _ = await command("fetch", "autumn", "--out", tmp_path / "release")
+            assert code == Exit.DONE
+            assert "synthetic.csv" in fetched["files"]
+            code, _, said = await command("resume", "autumn")
+            assert code == Exit.REFUSED
+            assert "has ended for good" in json.loads(said)["message"]
+
+    asyncio.run(scenario())
+
+
+def test_how_a_run_ended_is_in_the_exit_code(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(2, policies={"party-2": open_policy(algorithms=("dp-subn",))})
+        async with NetworkConsortium(tmp_path, consortium, patience=2.0) as network:
+            command = run_command(operator_of(network))
+            code, _, said = await command("submit", *OPTIONS, "--out", tmp_path / "release")
+            assert code == Exit.FAILED
+            assert "party-2 refuses the run" in json.loads(said)["message"]
+            await network.stop_agent("party-2")
+            code, _, said = await command("submit", *OPTIONS, "--name", "silent", "--out", tmp_path / "release")
+            assert code == Exit.STOPPED
+            assert "privity run resume silent" in json.loads(said)["remedy"]
+            for wrong, expected in (
+                (("why", "nobody"), Exit.REFUSED),
+                (("submit", *OPTIONS, "--name", "a/b"), Exit.REFUSED),
+                (("submit", *OPTIONS, "--name", "silent", "--token", "other"), Exit.REFUSED),
+                (("submit", "--epsilon", "0"), Exit.INPUT),
+                (("plan", *OPTIONS, "--tolerate", "2"), Exit.INPUT),
+                (("plan", *OPTIONS, "--attribute", "nothing"), Exit.INPUT),
+                (("plan", *OPTIONS, "--party-rows", "0"), Exit.INPUT),
+                (("plan", "--epsilon", "1", "--algorithm", "magic"), Exit.INPUT),
+            ):
+                code, _, said = await command(*wrong)
+                assert (code, bool(json.loads(said)["remedy"])) == (expected, True), wrong
+            assert not (tmp_path / "release").exists()
+
+    asyncio.run(scenario())

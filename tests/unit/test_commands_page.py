@@ -1,0 +1,52 @@
+"""docs/commands.md names every command and every exit code, and no other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from common.errors import Catalogue, PrivityError
+from deploy.cli import app
+from deploy.exit_codes import Exit, exit_code
+
+PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+
+
+def commands(group: Any, prefix: str) -> Iterator[tuple[str, str]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{prefix} {name}")
+        else:
+            assert command.help
+            yield f"{prefix} {name}", command.help.splitlines()[0]
+
+
+def test_every_command_is_listed_with_what_it_says_of_itself() -> None:
+    root = typer.main.get_command(app)
+    assert dict(re.findall(r"^\| `(privity [^`]+)` \| (.+) \|$", PAGE, re.MULTILINE)) == dict(commands(root, "privity"))
+
+
+def test_every_exit_code_is_described() -> None:
+    listed = re.findall(r"^\| (\d+) \| ", PAGE.split("## Exit codes")[1], re.MULTILINE)
+    assert [int(code) for code in listed] == [code.value for code in Exit]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (PrivityError(Catalogue.FILE_MISSING, file="x"), Exit.INPUT),
+        (PrivityError(Catalogue.OUT_OF_ORDER, missing="x", first="y"), Exit.ORDER),
+        (PrivityError(Catalogue.CONNECTION_FAILED, address="x", reason="y", hint="z"), Exit.CONNECTION),
+        (PrivityError(Catalogue.RUN_FAILED, run="x", state="FAILED", reason="y", hint="z"), Exit.FAILED),
+        (PrivityError(Catalogue.RUN_FAILED, run="x", state="STOPPED", reason="y", hint="z"), Exit.STOPPED),
+        (PrivityError(Catalogue.LEDGER_UNUSABLE, file="x", reason="y"), Exit.BUDGET),
+        (PrivityError(Catalogue.TAMPERED, what="x", reason="y"), Exit.OTHER),
+    ],
+)
+def test_an_error_has_the_code_of_its_kind(error: PrivityError, code: Exit) -> None:
+    assert exit_code(error) is code

@@ -1,0 +1,101 @@
+"""The plan of a run against the run itself: the same phases, costs, cells and ciphertexts."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common.algorithms import ALGORITHMS
+from common.crypto.residues import Exponents
+from common.planning.plan import Arithmetic, Planner, products
+from common.planning.session import PlannedSession, rehearse
+from common.privacy.entropy import SystemEntropy
+from common.privacy.noise import discrete_laplace
+from common.protocol.sum_kind import MASKS, PAILLIER, Method, SumKind
+from tests.harness.consortium import KEY_BITS, make_consortium, make_schema, open_policy
+
+DOMAIN = (2, 3, 4, 3)
+ROWS = 60
+ONE = Fraction(1)
+APPROXIMATE = {"copula": Fraction(1, 2**20)}
+KNOWN_TABLES = ("copula", "one-way")
+
+
+def planned(algorithm: str, parties: int, kind: SumKind = PAILLIER, **settings):
+    schema = make_schema(DOMAIN)
+    delta = APPROXIMATE.get(algorithm, Fraction(0))
+    session = PlannedSession(schema, {f"party-{k}": ROWS for k in range(1, parties + 1)}, 1, delta)
+    rehearse(session, algorithm, ONE, settings)
+    return session, Planner(session, 1, kind, KEY_BITS if kind.method is Method.PAILLIER else None).phases()
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize("parties", [2, 3])
+def test_the_plan_is_what_the_run_does(tmp_path: Path, algorithm: str, parties: int) -> None:
+    delta = APPROXIMATE.get(algorithm, Fraction(0))
+    policy = open_policy(total_delta=Fraction(1, 1000))
+    names = [f"party-{k}" for k in range(1, parties + 1)]
+    consortium = make_consortium(parties, domain=DOMAIN, rows=ROWS, policies=dict.fromkeys(names, policy))
+    consortium.drive(tmp_path / "release", algorithm=algorithm, epsilon=ONE, delta=delta)
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    run = json.loads((tmp_path / "release" / "run.json").read_text())
+    session, phases = planned(algorithm, parties)
+    assert [phase.phase for phase in phases] == [phase["phase"] for phase in statement["phases"]]
+    for phase, real in zip(phases, statement["phases"], strict=True):
+        assert (str(phase.epsilon), str(phase.delta)) == (real["epsilon"], real["delta"])
+        assert list(phase.mechanisms) == real["mechanisms"]
+    for name, party in zip(names, statement["parties"], strict=True):
+        assert str(session.record.epsilon(name)) == party["epsilon"]
+    cells = {phase.phase: phase.cells for phase in phases if phase.cells}
+    assert set(cells) == set(run["cells"])
+    if algorithm in KNOWN_TABLES:
+        # The tables depend on nothing that is opened or drawn.
+        assert cells == run["cells"]
+        # Every party sends them once, and the combiner the sum.
+        sent = {phase.phase: phase.ciphertexts * (parties + 1) for phase in phases if phase.cells}
+        assert sent == {name: count for name, count in run["ciphertexts"].items() if count}
+
+
+def test_bytes_are_those_of_the_ciphertexts_or_of_the_masked_words() -> None:
+    _, (phase,) = planned("one-way", 3)
+    assert phase.bytes == phase.ciphertexts * 2 * KEY_BITS // 8
+    _, (masked,) = planned("one-way", 3, MASKS)
+    assert (masked.ciphertexts, masked.bytes) == (0, 8 * sum(DOMAIN))
+    assert masked.relayed == masked.bytes * 7
+
+
+def test_the_error_is_what_the_noise_makes() -> None:
+    """The mean over many draws of half the L1 norm of the noise, over the rows."""
+    _, (phase,) = planned("one-way", 2)
+    scale = Fraction(2 * len(DOMAIN))
+    noise = discrete_laplace(scale, 200_000, SystemEntropy())
+    # With t = 1 of two parties the noise amounts to two variables.
+    drawn = noise[::2] + noise[1::2]
+    expected = np.abs(drawn).mean() * np.mean(DOMAIN) / (2 * 2 * ROWS)
+    assert phase.error is not None
+    assert phase.error == pytest.approx(expected, rel=0.15), "Laplace noise taken for what two of them are"
+    session = PlannedSession(make_schema(DOMAIN), {"a": ROWS, "b": ROWS}, 1, Fraction(0))
+    rehearse(session, "one-way", Fraction(1, 1000), {})
+    assert Planner(session, 1, PAILLIER, KEY_BITS).phases()[0].error == 1.0, "no distance is larger"
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_nothing_is_drawn_from_chance_so_a_plan_is_the_same_each_time(algorithm: str) -> None:
+    first, second = (planned(algorithm, 3)[0].record.costs for _ in range(2))
+    assert first == second
+
+
+def test_seconds_follow_from_products_and_powers() -> None:
+    session, _ = planned("one-way", 3)
+    combining = Planner(session, 1, PAILLIER, KEY_BITS, Arithmetic(product=1.0, power=0.0)).phases()[0]
+    # Encrypt, re-randomise, and add three, on two cores.
+    assert combining.seconds == combining.ciphertexts * (33 + 33 + 3) / 2
+    opening = Planner(session, 1, PAILLIER, KEY_BITS, Arithmetic(product=0.0, power=1.0)).phases()[0]
+    assert opening.seconds == opening.ciphertexts * 2 / 2
+    short = Planner(session, 1, SumKind(Method.PAILLIER, Exponents.SHORT), KEY_BITS, Arithmetic(1.0, 0.0)).phases()[0]
+    assert short.seconds == combining.seconds, "256 bits are half of 512"
+    assert [products(kind, 3072) for kind in Exponents] == [193, 33, 385], "docs/performance.md"
