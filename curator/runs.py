@@ -24,6 +24,7 @@ from common.schema import Schema
 from curator.desk import Desk
 from curator.driver import RunDriver, RunRequest
 from curator.meter import Meter
+from curator.metrics import CuratorMetrics, reason_of
 
 _log = logging.getLogger("privity.curator")
 
@@ -78,13 +79,16 @@ class Runs:
         folder: holds the journal and, below ``releases/``, what completed runs released.
     """
 
-    def __init__(self, folder: Path, manifests: ManifestFile, schema: Schema, desk: Desk) -> None:
+    def __init__(
+        self, folder: Path, manifests: ManifestFile, schema: Schema, desk: Desk, metrics: CuratorMetrics
+    ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._journal = Journal(folder / "journal.sqlite")
         self._releases = folder / "releases"
         self._manifests = manifests
         self._schema = schema
         self._desk = desk
+        self._metrics = metrics
         self._runs: dict[str, Run] = {}
         self._queue: asyncio.Queue[Run] = asyncio.Queue()
         self._current: tuple[Run, asyncio.Task[None]] | None = None
@@ -120,6 +124,7 @@ class Runs:
             run = Run(submitted["run"], parsed)
             self._runs[run.name] = run
             self._queue.put_nowait(run)
+            _log.info("a run was submitted", extra={"run": run.name})
         return str(submitted["run"])
 
     def get(self, name: str) -> Run:
@@ -127,6 +132,11 @@ class Runs:
             return self._runs[name]
         except KeyError:
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=name) from None
+
+    def numbers(self) -> dict[str, int]:
+        """How many runs are queued and at work; may be asked from any thread."""
+        states = [run.state for run in list(self._runs.values())]
+        return {state: states.count(state) for state in (QUEUED, RUNNING)}
 
     def release_files(self, name: str) -> list[Path]:
         """Files of a completed run's release."""
@@ -158,7 +168,7 @@ class Runs:
             if self._end_of(run) is None:
                 self._current[1].cancel()
         else:
-            self._record_end(run, STOPPED, STOPPED_BY_OPERATOR)
+            self._record_end(run, STOPPED, STOPPED_BY_OPERATOR, "")
 
     async def work(self) -> None:
         """Drive queued runs one after another, for ever."""
@@ -180,36 +190,47 @@ class Runs:
         end = self._end_of(run)
         if end is None:
             run.update(state=RUNNING)
-            state, reason = await self._learn(driver, run)
+            state, reason, code = await self._learn(driver, run)
             if self._closing:
                 # The process ends, not the run: it is taken up again at the next start.
                 return
-            end = self._record_end(run, state, reason)
+            end = self._record_end(run, state, reason, code)
         await driver.close(end["state"])
         self._journal.record(f"closed/{run.name}", "closed", b"")
         run.update(**end)
 
-    async def _learn(self, driver: RunDriver, run: Run) -> tuple[str, str]:
-        """(state, reason) in which the run ended."""
+    async def _learn(self, driver: RunDriver, run: Run) -> tuple[str, str, str]:
+        """(state, reason, code of the error) in which the run ended."""
         try:
             await driver.drive(self._releases / run.name)
         except PrivityError as error:
-            return FAILED, f"{error.message} {error.remedy}"
+            return FAILED, f"{error.message} {error.remedy}", error.code
         except asyncio.CancelledError:
-            return STOPPED, STOPPED_BY_OPERATOR
+            return STOPPED, STOPPED_BY_OPERATOR, ""
         except Exception as error:
             # The class of an unforeseen error is safe to tell and to log; its text might hold anything.
             place = traceback.extract_tb(error.__traceback__)[-1]
-            _log.error("run %s: %s at %s:%s", run.name, type(error).__name__, place.filename, place.lineno)
-            return FAILED, f"internal error: {type(error).__name__}"
-        return COMPLETED, ""
+            _log.error(
+                "an internal error",
+                extra={
+                    "run": run.name,
+                    "error": type(error).__name__,
+                    "file": place.filename,
+                    "line": place.lineno,
+                },
+            )
+            return FAILED, f"internal error: {type(error).__name__}", "internal"
+        return COMPLETED, "", ""
 
     def _end_of(self, run: Run) -> dict[str, str] | None:
         stored = self._journal.recall(f"ended/{run.name}", "ended")
         return None if stored is None else json.loads(stored)
 
-    def _record_end(self, run: Run, state: str, reason: str) -> dict[str, str]:
+    def _record_end(self, run: Run, state: str, reason: str, code: str) -> dict[str, str]:
         """Put the end on disk; the first one recorded stays the only one."""
+        if self._end_of(run) is None:
+            self._metrics.run_ended(state, code)
+            _log.info("a run ended", extra={"run": run.name, "state": state, "reason": reason_of(code)})
         end = json.dumps({"state": state, "reason": reason}).encode()
         recorded: dict[str, str] = json.loads(self._journal.record(f"ended/{run.name}", "ended", end))
         return recorded

@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 
 from common.errors import Catalogue, PrivityError
+from common.metrics import observed
 from common.protocol.steps import Enrol
 from common.tls_check import Finding, check_connection
 from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
@@ -59,7 +60,9 @@ class Agent:
         Raises:
             PrivityError: the curator does not accept this party.
         """
-        async with self._channel() as channel:
+        node = self._node
+        watched = observed(self._config.metrics, node.metrics.registry, node.certificates)
+        async with watched, self._channel() as channel:
             with IdleTime(self._prepare) as idle:
                 await self._exchange_for_ever(channel, idle)
 
@@ -75,7 +78,7 @@ class Agent:
         reply = await link.GetManifest(pb.ManifestRequest())
         manifests = self._node.manifests
         if manifests.offer(reply.document, "the curator's manifest"):
-            _log.info("a newer manifest of the consortium: serial %d", manifests.current().serial)
+            _log.info("a newer manifest of the consortium", extra={"serial": manifests.current().serial})
         if self._engine is None:
             self._engine = self._node.engine()
         else:
@@ -84,12 +87,19 @@ class Agent:
 
     async def _exchange_for_ever(self, channel: grpc.aio.Channel, idle: IdleTime) -> None:
         link = rpc.PartyLinkStub(channel)
-        failures = 0
+        failures, connected = 0, False
         while True:
             try:
+                if not connected:
+                    await link.Alive(pb.AliveRequest())
+                    connected = True
+                    self._node.metrics.connected()
+                    _log.info("connected to the curator")
                 await self._exchange(link, idle)
                 failures = 0
             except grpc.aio.AioRpcError as error:
+                connected = False
+                self._node.metrics.disconnected()
                 if error.code() in FATAL:
                     raise self._failed(error) from None
                 if failures == 0:
@@ -113,9 +123,10 @@ class Agent:
             # A curator that was just then ending hangs up, too: it must be so a second time.
             await asyncio.sleep(SECOND_LOOK_SECONDS)
             found = await asyncio.to_thread(look)
+        self._node.metrics.connection_ended(found.stage)
         if found.of_identity:
             raise PrivityError(Catalogue.CONNECTION_FAILED, address=c.curator, reason=found.reason, hint=found.remedy)
-        _log.warning("no connection to the curator: %s, %s", error.code().name, found.stage.value)
+        _log.warning("no connection to the curator", extra={"status": error.code().name, "reason": found.stage.value})
 
     def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
         return PrivityError(
@@ -147,7 +158,7 @@ class Agent:
         except MalformedMessageError:
             # No reply could name the step, and asking again would bring the same bytes.
             raise self._protocol_error() from None
-        _log.info("run %s: %s", step.run, step.key)
+        _log.info("a step", extra={"run": step.run, "step": step.key})
         engine = self._engine
         if engine is None or (isinstance(step, Enrol) and not engine.knows(step.spec.manifest_digest)):
             engine = await self._newest_engine(link)
