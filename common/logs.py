@@ -11,6 +11,7 @@ import contextlib
 import json
 import logging
 import re
+import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -90,16 +91,32 @@ def errors_for_logs(form: LogFormat) -> Iterator[None]:
 
     Raises:
         PrivityError: the same, or in the place of faults of rows one that does not quote them.
-        SystemExit: in JSON, when it was told.
+        SystemExit: it was told as a line: in JSON, and whatever nobody foresaw.
     """
     try:
         yield
-    except PrivityError as met:
-        error = met
-        if isinstance(met, RowProblemsFound):
-            reason = "rows in it do not fit the schema; privity doctor shows which"
-            error = PrivityError(Catalogue.FILE_UNREADABLE, file=met.problems[0].file, reason=reason)
+    except (PrivityError, OSError) as met:
+        error = _without_values(met)
         if form is LogFormat.TEXT:
             raise error from None
         _log.critical("the node ends", extra={"reason": error.code, "detail": error.message, "remedy": error.remedy})
         raise SystemExit(1) from None
+    except Exception as error:
+        # Its text, and a traceback's, might hold anything.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        _log.critical(
+            "the node ends: an internal error",
+            extra={"error": type(error).__name__, "file": place.filename, "line": place.lineno},
+        )
+        raise SystemExit(1) from None
+
+
+def _without_values(error: PrivityError | OSError) -> PrivityError:
+    """The error in words of the catalogue; of faults of rows only that there are some."""
+    if isinstance(error, OSError):
+        reason = error.strerror or type(error).__name__
+        return PrivityError(Catalogue.FILE_UNREADABLE, file=error.filename or "a file", reason=reason)
+    if isinstance(error, RowProblemsFound):
+        reason = "rows in it do not fit the schema; privity doctor shows which"
+        return PrivityError(Catalogue.FILE_UNREADABLE, file=error.problems[0].file, reason=reason)
+    return error

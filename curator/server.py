@@ -28,6 +28,8 @@ from curator.metrics import CuratorMetrics
 from curator.runs import Runs
 from curator.servicer import OperatorServicer, PartyLinkServicer, abort, caller
 
+LAST_SECONDS = 2.0
+
 _log = logging.getLogger("privity.curator")
 
 
@@ -198,3 +200,6 @@ async def serve(config: CuratorConfig, port_file: Path | None) -> None:
         loop.add_signal_handler(number, stopped.set)
     await stopped.wait()
     await server.stop()
+    # Calls that were cut off end by themselves; when the loop ends before them, gRPC writes tracebacks of it.
+    if rest := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(rest, timeout=LAST_SECONDS)

@@ -1,7 +1,7 @@
 """No side doors: nothing that depends on rows leaves a party but charged releases and sealed shares.
 
 Three views. By text: every error that a party can raise is listed here with what it may carry; every log call, in
-test_logs.py. By message: every field of the wire has its class. By effect: two runs over tables that share
+test_log_calls.py. By message: every field of the wire has its class. By effect: two runs over tables that share
 nothing but their size and schema leave the same traces, except where a charged release is expected.
 """
 

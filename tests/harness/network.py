@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -28,13 +27,6 @@ from party.engine import PartyEngine
 from party.metrics import PartyMetrics
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
-
-
-def free_address() -> str:
-    """An address of this machine on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 class TestNode(Node):

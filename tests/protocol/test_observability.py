@@ -21,10 +21,10 @@ from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.runs import COMPLETED, FAILED
 from curator.server import CuratorServer
 from tests.harness.consortium import make_consortium, open_policy
-from tests.harness.network import HOST, NetworkConsortium, free_address
+from tests.harness.network import HOST, NetworkConsortium
+from tests.harness.scrape import free_address, shown
 from tests.harness.tls import OPERATOR, Pair
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request
-from tests.unit.test_metrics import shown
 
 SERVICES = ("", "common.wire.v1.PartyLink", "common.wire.v1.Operator")
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING

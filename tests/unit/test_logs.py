@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.logs import LIBRARY, JsonLines, TextLines
+from common.logs import LIBRARY, JsonLines, LogFormat, TextLines, errors_for_logs
 
 PRIVATE = "forty-two"
 
@@ -66,3 +66,12 @@ def test_json_lines_are_typed_and_times_are_whole_seconds_of_utc() -> None:
         "days": 7,
     }
     assert TextLines().format(record) == "2023-11-14T22:13:20Z WARNING privity.x: expires holder=party/north days=7"
+
+
+@pytest.mark.parametrize("form", LogFormat)
+def test_what_nobody_foresaw_ends_a_node_with_class_and_place_only(form: LogFormat, caplog) -> None:
+    with pytest.raises(SystemExit), errors_for_logs(form):
+        raise ValueError(PRIVATE)
+    (record,) = caplog.records
+    assert PRIVATE not in JsonLines().format(record)
+    assert (record.error, record.file) == ("ValueError", __file__)

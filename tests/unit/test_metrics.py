@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.parser import text_string_to_metric_families
 
 from common.crypto.certificates import self_signed
 from common.errors import Catalogue, PrivityError
@@ -19,20 +17,9 @@ from common.protocol.steps import Close
 from common.tls_check import Stage
 from curator.metrics import CuratorMetrics, Direction, Unwelcome
 from party.metrics import PartyMetrics
-from tests.harness.network import free_address
+from tests.harness.scrape import free_address, shown
 
 PAGE = (Path(__file__).parents[2] / "docs" / "observability.md").read_text(encoding="utf-8")
-
-
-def shown(address: str) -> dict[str, list[tuple[dict[str, str], float]]]:
-    """Samples by name, as Prometheus reads them."""
-    with urlopen(f"http://{address}/metrics", timeout=10) as page:
-        families = text_string_to_metric_families(page.read().decode())
-        samples = [sample for family in families for sample in family.samples]
-    found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    for sample in samples:
-        found.setdefault(sample.name, []).append((sample.labels, sample.value))
-    return found
 
 
 def curator() -> CollectorRegistry:
