@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from common import logs
 from common.joining import read_invite
 from common.member_folder import hand_over
 from common.process import stop_when_stdin_closes
@@ -49,10 +49,12 @@ def accept(
 def serve(
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path("curator.toml"),
     port_file: Annotated[Path | None, typer.Option(help="write the bound port to this file")] = None,
+    log_format: Annotated[logs.LogFormat, typer.Option(help="of log lines")] = logs.LogFormat.TEXT,
     stop_with_stdin: Annotated[bool, typer.Option(help="stop when standard input closes")] = False,
 ) -> None:
     """Serve parties and operators until interrupted."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logs.configure(log_format)
     if stop_with_stdin:
         stop_when_stdin_closes()
-    asyncio.run(server.serve(server.load_config(config), port_file))
+    with logs.errors_for_logs(log_format):
+        asyncio.run(server.serve(server.load_config(config), port_file))

@@ -8,17 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from prometheus_client import CollectorRegistry
+
 from common.errors import Catalogue, PrivityError
+from common.metrics import known_code
 from common.protocol.steps import Pending, Refusal, Reply, Step
 from common.wire.codec import MalformedMessageError, decode_reply, encode_step
+from curator.metrics import CuratorMetrics, Direction
 
 CHECK_EVERY_SECONDS = 1.0
+TOLD_EVERY_SECONDS = 10
 PENDING_SECONDS = 1.0
 """How long a step lies that waits for a person at the party, before it is given to the party again."""
+CONNECTED_SECONDS = 60.0
+"""A party that gave a sign of life within so long counts as connected; one that waits gives one every 20 s."""
+
+_log = logging.getLogger("privity.curator")
+
+
+def _coarse(seconds: float) -> int:
+    return int(seconds) // TOLD_EVERY_SECONDS * TOLD_EVERY_SECONDS
 
 
 @dataclass
@@ -36,7 +50,8 @@ class Awaited:
     """A step that lies at the curator until its reply is in.
 
     Attributes:
-        seconds: since it was laid down; silent_seconds: since the party was last heard of.
+        seconds: since it was laid down; silent_seconds: since the party was last heard of. Both in whole tens: how long
+            counting takes may depend on rows.
         note: what the party said that it waits for itself.
     """
 
@@ -52,6 +67,7 @@ class Awaited:
 class _Party:
     waiting: dict[tuple[str, str], _Waiting] = field(default_factory=dict)
     last_seen: float = field(default_factory=time.monotonic)
+    heard: float | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -72,6 +88,7 @@ class Desk:
         patience: seconds without any sign of life from a party before its step is given up.
         traffic: told (party, bytes) for every message that passes.
         noted: told when a party says what a step waits for there.
+        metrics: counts refusals and bytes.
     """
 
     def __init__(
@@ -79,11 +96,13 @@ class Desk:
         patience: float,
         traffic: Callable[[str, int], None] = lambda _party, _bytes: None,
         noted: Callable[[], None] = lambda: None,
+        metrics: CuratorMetrics | None = None,
     ) -> None:
         self._patience = patience
         self._parties: dict[str, _Party] = {}
         self.traffic = traffic
         self.noted = noted
+        self._metrics = metrics or CuratorMetrics(CollectorRegistry())
 
     def _party(self, name: str) -> _Party:
         return self._parties.setdefault(name, _Party())
@@ -110,51 +129,64 @@ class Desk:
             desk.waiting.pop((step.run, step.key), None)
         reply = waiting.reply.result()
         if isinstance(reply, Refusal):
+            code = known_code(reply.code)
+            self._metrics.step_refused(code)
+            _log.warning(
+                "a party refuses a step",
+                extra={"run": step.run, "step": step.key, "phase": phase, "party": party, "reason": code},
+            )
             raise PartyRefusedError(party, reply)
         return reply
 
     async def next_step(self, party: str, wait_seconds: float) -> bytes | None:
         """The party's oldest open step; None if none comes within ``wait_seconds``."""
-        desk = self._party(party)
-        desk.last_seen = time.monotonic()
+        desk = self.alive(party)
         deadline = time.monotonic() + wait_seconds
         while True:
             now = time.monotonic()
             for waiting in desk.waiting.values():
                 if waiting.not_before <= now:
                     self.traffic(party, len(waiting.message))
+                    self._metrics.moved(Direction.TO_PARTIES, len(waiting.message))
                     return waiting.message
-            until = min([deadline, *(waiting.not_before for waiting in desk.waiting.values())])
             if now >= deadline:
                 return None
+            until = min([deadline, *(waiting.not_before for waiting in desk.waiting.values())])
             desk.news.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(desk.news.wait(), max(until - now, 0))
-            desk.last_seen = time.monotonic()
+                await asyncio.wait_for(desk.news.wait(), until - now)
+            self.alive(party)
 
     def awaited(self, run: str) -> list[Awaited]:
         """Every step of the run that lies here."""
         now = time.monotonic()
         return [
-            Awaited(name, key, w.phase, int(now - w.since), int(now - party.last_seen), w.note)
+            Awaited(name, key, w.phase, _coarse(now - w.since), _coarse(now - party.last_seen), w.note)
             for name, party in self._parties.items()
             for (of_run, key), w in party.waiting.items()
             if of_run == run
         ]
 
-    def alive(self, party: str) -> None:
+    def alive(self, party: str) -> _Party:
         """Note a sign of life."""
-        self._party(party).last_seen = time.monotonic()
+        desk = self._party(party)
+        desk.last_seen = desk.heard = time.monotonic()
+        return desk
+
+    def connected(self, party: str) -> bool:
+        """Whether the party gave a sign of life lately; may be asked from any thread."""
+        desk = self._parties.get(party)
+        return desk is not None and desk.heard is not None and time.monotonic() - desk.heard < CONNECTED_SECONDS
 
     def deliver(self, party: str, message: bytes) -> None:
         """Take a party's reply; one that nobody waits for (a repetition) is dropped.
 
         Raises MalformedMessageError for bytes that are no reply.
         """
-        desk = self._party(party)
-        desk.last_seen = time.monotonic()
+        desk = self.alive(party)
         run, key, reply = decode_reply(message)
         self.traffic(party, len(message))
+        self._metrics.moved(Direction.FROM_PARTIES, len(message))
         waiting = desk.waiting.get((run, key))
         if waiting is None or waiting.reply.done():
             return

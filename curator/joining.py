@@ -29,6 +29,10 @@ schema = "schema.json"
 state = "state"
 # Seconds without a sign of life from a party that was asked something, after which a run fails.
 patience = {patience}
+# Figures for Prometheus (docs/observability.md), over plain HTTP.
+# metrics = "127.0.0.1:9464"
+# Members may ask which services and messages there are.
+# reflection = true
 """
 
 

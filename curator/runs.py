@@ -26,6 +26,7 @@ from common.schema import Schema
 from curator.desk import Awaited, Desk
 from curator.driver import RunDriver, RunRequest
 from curator.meter import Meter
+from curator.metrics import CuratorMetrics, reason_of
 
 _log = logging.getLogger("privity.curator")
 
@@ -43,6 +44,7 @@ class End:
     state: str
     reason: str = ""
     remedy: str = ""
+    code: str = ""
 
     @classmethod
     def read(cls, stored: bytes) -> End:
@@ -74,6 +76,10 @@ class Run:
     progress: Progress = _START
     last_error: str = ""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def stand(self, end: End) -> None:
+        """It does not go on."""
+        self.update(state=end.state, reason=end.reason, remedy=end.remedy)
 
     def update(self, **fields: object) -> None:
         for name, value in fields.items():
@@ -110,13 +116,16 @@ class Runs:
         folder: holds the journal and, below ``releases/``, what completed runs released.
     """
 
-    def __init__(self, folder: Path, manifests: ManifestFile, schema: Schema, desk: Desk) -> None:
+    def __init__(
+        self, folder: Path, manifests: ManifestFile, schema: Schema, desk: Desk, metrics: CuratorMetrics
+    ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._journal = Journal(folder / "journal.sqlite")
         self._releases = folder / "releases"
         self._manifests = manifests
         self._schema = schema
         self._desk = desk
+        self._metrics = metrics
         self._runs: dict[str, Run] = {}
         self._queue: asyncio.Queue[Run] = asyncio.Queue()
         self._current: tuple[Run, asyncio.Task[None]] | None = None
@@ -133,7 +142,7 @@ class Runs:
             self._runs[run.name] = run
             stands = self._end_of(run) if self._is_closed(run) else self._stop_of(run)
             if stands is not None:
-                run.update(**asdict(stands))
+                run.stand(stands)
             else:
                 self._queue.put_nowait(run)
 
@@ -161,6 +170,7 @@ class Runs:
             run = Run(submitted["run"], parsed, at)
             self._runs[run.name] = run
             self._queue.put_nowait(run)
+            _log.info("a run was submitted", extra={"run": run.name})
         return str(submitted["run"])
 
     def _check_free(self, name: str) -> None:
@@ -179,6 +189,11 @@ class Runs:
             return self._runs[name]
         except KeyError:
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=name) from None
+
+    def numbers(self) -> dict[str, int]:
+        """How many runs are queued and at work; may be asked from any thread."""
+        states = [run.state for run in list(self._runs.values())]
+        return {state: states.count(state) for state in (QUEUED, RUNNING)}
 
     def release_files(self, name: str) -> list[Path]:
         """Files of a completed run's release."""
@@ -215,16 +230,16 @@ class Runs:
         if run.state in (COMPLETED, FAILED) or self._end_of(run) is not None:
             return
         if discard:
-            self._journal.record(f"ended/{name}", "ended", DISCARDED.bytes())
+            self._record("ended", run, DISCARDED)
         elif run.state != STOPPED:
-            self._journal.record(f"stopped/{name}", "stopped", BY_OPERATOR.bytes())
+            self._record("stopped", run, BY_OPERATOR)
         if self._current and self._current[0] is run:
             self._current[1].cancel()
         elif discard:
             # Its parties are told in its turn.
             self._queue.put_nowait(run)
         elif run.state != STOPPED:
-            run.update(**asdict(BY_OPERATOR))
+            run.stand(BY_OPERATOR)
 
     def resume(self, name: str) -> None:
         """Let a stopped run go on where it was; one that goes on already does so.
@@ -272,14 +287,12 @@ class Runs:
                 return
             if stands.state == STOPPED and self._end_of(run) is None:
                 # The parties keep what they answered, and the curator what was opened, for a resumption.
-                self._journal.record(f"stopped/{run.name}", "stopped", stands.bytes())
-                run.update(**asdict(stands))
+                run.stand(self._record("stopped", run, stands))
                 return
-            # The first end recorded stays the only one.
-            end = End.read(self._journal.record(f"ended/{run.name}", "ended", stands.bytes()))
+            end = self._record("ended", run, stands)
         await driver.close(end.state)
         self._journal.record(f"closed/{run.name}", "closed", b"")
-        run.update(**asdict(end))
+        run.stand(end)
 
     async def _learn(self, driver: RunDriver, run: Run) -> End:
         """Where the run stands when it does not go on."""
@@ -287,15 +300,23 @@ class Runs:
             await driver.drive(self._releases / run.name)
         except PrivityError as error:
             if error.code == Catalogue.NO_PROGRESS.value.code:
-                return End(STOPPED, error.message, f"{error.remedy} Then: privity run resume {run.name}")
-            return End(FAILED, error.message, error.remedy)
+                return End(STOPPED, error.message, f"{error.remedy} Then: privity run resume {run.name}", error.code)
+            return End(FAILED, error.message, error.remedy, error.code)
         except asyncio.CancelledError:
             return BY_OPERATOR
         except Exception as error:
             # The class of an unforeseen error is safe to tell and to log; its text might hold anything.
             place = traceback.extract_tb(error.__traceback__)[-1]
-            _log.error("run %s: %s at %s:%s", run.name, type(error).__name__, place.filename, place.lineno)
-            return End(FAILED, f"internal error: {type(error).__name__}", "See the curator's log.")
+            _log.error(
+                "an internal error",
+                extra={
+                    "run": run.name,
+                    "error": type(error).__name__,
+                    "file": place.filename,
+                    "line": place.lineno,
+                },
+            )
+            return End(FAILED, f"internal error: {type(error).__name__}", "See the curator's log.", "internal")
         return End(COMPLETED)
 
     def _is_closed(self, run: Run) -> bool:
@@ -311,6 +332,14 @@ class Runs:
         """Why it was stopped, until it is resumed."""
         stored = self._journal.recall(f"stopped/{run.name}", "stopped")
         return None if stored is None else End.read(stored)
+
+    def _record(self, word: str, run: Run, end: End) -> End:
+        """Put on disk that the run stands, as ``stopped`` or ``ended``; the first record stays the only one."""
+        key = f"{word}/{run.name}"
+        if self._journal.content(key) is None:
+            self._metrics.run_ended(end.state, end.code)
+            _log.info("a run ended", extra={"run": run.name, "state": end.state, "reason": reason_of(end.code)})
+        return End.read(self._journal.record(key, word, end.bytes()))
 
     async def close(self) -> None:
         """Interrupt what runs, to be taken up again, and close the journal."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import math
 import signal
 from dataclasses import dataclass
@@ -11,16 +13,24 @@ from typing import Any
 
 import grpc
 import grpc.aio
+from prometheus_client import CollectorRegistry
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from common.metrics import observed
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
 from common.schema import Schema, load_schema
 from common.toml_file import read_toml
 from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.desk import Desk
+from curator.introspection import MemberHealth, add_health, add_reflection
+from curator.metrics import CuratorMetrics
 from curator.runs import Runs
-from curator.servicer import OperatorServicer, PartyLinkServicer
+from curator.servicer import OperatorServicer, PartyLinkServicer, abort, caller
+
+LAST_SECONDS = 2.0
+
+_log = logging.getLogger("privity.curator")
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,8 @@ class CuratorConfig:
         listen: address to bind, ``host:port``; port 0 takes a free one.
         key: private key (PEM) of the certificate that the manifest lists for the curator.
         patience: seconds without a sign of life from a party before the run fails.
+        metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
+        reflection: whether members may ask which services and messages there are.
     """
 
     listen: str
@@ -40,6 +52,8 @@ class CuratorConfig:
     schema: Path
     state: Path
     patience: float
+    metrics: str | None = None
+    reflection: bool = False
 
 
 def load_config(path: Path) -> CuratorConfig:
@@ -58,6 +72,8 @@ def load_config(path: Path) -> CuratorConfig:
         schema=base / document["schema"],
         state=base / document["state"],
         patience=patience,
+        metrics=document.get("metrics"),
+        reflection=document.get("reflection", False),
     )
 
 
@@ -93,12 +109,29 @@ class CuratorServer:
     """
 
     def __init__(self, config: CuratorConfig, manifests: ManifestFile, schema: Schema) -> None:
-        self.desk = Desk(config.patience)
-        self.runs = Runs(config.state, manifests, schema, self.desk)
+        self.metrics = CuratorMetrics(CollectorRegistry())
+        self.desk = Desk(config.patience, metrics=self.metrics)
+        self.runs = Runs(config.state, manifests, schema, self.desk, self.metrics)
+        self.metrics.follow(self.runs.numbers, self._connected)
         self._config = config
         self._manifests = manifests
         self._server: grpc.aio.Server | None = None
         self._worker: asyncio.Task[None] | None = None
+        self._health: MemberHealth | None = None
+        self._open = contextlib.AsyncExitStack()
+
+    def _certificates(self) -> dict[str, str]:
+        return self._manifests.current().certificates
+
+    def _connected(self) -> dict[str, bool]:
+        return {party: self.desk.connected(party) for party in self._manifests.current().members}
+
+    async def _admit(self, context: grpc.aio.ServicerContext) -> None:
+        """For services that every member may call."""
+        try:
+            caller(context, None, self._manifests.current(), self.metrics)
+        except PrivityError as error:
+            await abort(context, error)
 
     async def start(self, interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()) -> int:
         """Bind and serve; returns the port."""
@@ -108,8 +141,11 @@ class CuratorServer:
             shown.now(), shown.changed, require_client_authentication=True
         )
         server = grpc.aio.server(interceptors=interceptors)
-        rpc.add_PartyLinkServicer_to_server(PartyLinkServicer(self.desk, self._manifests), server)
-        rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs, self._manifests), server)
+        rpc.add_PartyLinkServicer_to_server(PartyLinkServicer(self.desk, self._manifests, self.metrics), server)
+        rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs, self._manifests, self.metrics), server)
+        self._health = await add_health(server, self._admit)
+        if config.reflection:
+            add_reflection(server, self._admit)
         try:
             port = server.add_secure_port(config.listen, credentials)
         except RuntimeError:
@@ -119,19 +155,24 @@ class CuratorServer:
                 Catalogue.CONNECTION_FAILED, address=config.listen, reason="cannot listen there",
                 hint="Choose a free port of this machine.",
             )  # fmt: skip
+        await self._open.enter_async_context(observed(config.metrics, self.metrics.registry, self._certificates))
         await server.start()
         self._server = server
         self._worker = asyncio.create_task(self.runs.work())
+        _log.info("the curator serves")
         return port
 
     async def stop(self) -> None:
         """Stop the run at work, then the services."""
+        if self._health:
+            await self._health.enter_graceful_shutdown()
         if self._worker:
             await self.runs.close()
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
         if self._server:
             await self._server.stop(grace=1)
+        await self._open.aclose()
 
 
 def load_server(config: CuratorConfig) -> CuratorServer:
@@ -159,3 +200,6 @@ async def serve(config: CuratorConfig, port_file: Path | None) -> None:
         loop.add_signal_handler(number, stopped.set)
     await stopped.wait()
     await server.stop()
+    # Calls that were cut off end by themselves; when the loop ends before them, gRPC writes tracebacks of it.
+    if rest := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(rest, timeout=LAST_SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 
@@ -16,9 +17,12 @@ from common.wire.codec import CHUNK_BYTES, LARGEST_MESSAGE, MalformedMessageErro
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.desk import Desk
+from curator.metrics import CuratorMetrics, Unwelcome
 from curator.runs import Run, Runs
 
 LONGEST_WAIT_SECONDS = 60
+
+_log = logging.getLogger("privity.curator")
 
 
 async def abort(context: grpc.aio.ServicerContext, error: PrivityError) -> None:
@@ -26,29 +30,43 @@ async def abort(context: grpc.aio.ServicerContext, error: PrivityError) -> None:
     await context.abort(getattr(grpc.StatusCode, error.status), f"{error.message}\n{error.remedy}")
 
 
-def caller(context: grpc.aio.ServicerContext, role: Role, manifest: Manifest) -> str:
-    """Name of the caller, who must show the certificate that the manifest lists for it in this role, now."""
+def caller(context: grpc.aio.ServicerContext, role: Role | None, manifest: Manifest, metrics: CuratorMetrics) -> str:
+    """Name of the caller, who must show the certificate that the manifest lists for it in this role, now.
+
+    ``role`` None admits every member, in its own role.
+    """
     shown = context.auth_context()
     try:
         found, name = identity_from_san(shown.get("x509_subject_alternative_name", []))
     except ValueError:
+        metrics.call_refused(Unwelcome.NAMELESS)
         raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity="nobody") from None
-    listed = manifest.certificate_of(role, name)
+    listed = manifest.certificate_of(found, name)
     (own,) = shown.get("x509_pem_cert", [b""])
-    if found != role or listed is None or not same_certificate(listed.encode(), own):
-        raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity=f"{found} {name}")
-    return name
+    if role not in (None, found):
+        why = Unwelcome.OTHER_ROLE
+    elif listed is None:
+        why = Unwelcome.UNLISTED
+    elif not same_certificate(listed.encode(), own):
+        why = Unwelcome.OTHER_CERTIFICATE
+    else:
+        return name
+    holder = f"{found}/{name}"
+    metrics.call_refused(why)
+    _log.warning("a call is refused", extra={"holder": holder, "reason": why.value})
+    raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity=f"{found} {name}")
 
 
 class PartyLinkServicer(rpc.PartyLinkServicer):
     """What parties dial in to."""
 
-    def __init__(self, desk: Desk, manifests: ManifestFile) -> None:
+    def __init__(self, desk: Desk, manifests: ManifestFile, metrics: CuratorMetrics) -> None:
         self._desk = desk
         self._manifests = manifests
+        self._metrics = metrics
 
     def _caller(self, context: grpc.aio.ServicerContext) -> str:
-        return caller(context, "party", self._manifests.current())
+        return caller(context, "party", self._manifests.current(), self._metrics)
 
     async def GetManifest(  # noqa: N802 - the service's own name
         self, request: pb.ManifestRequest, context: grpc.aio.ServicerContext
@@ -88,6 +106,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         except PrivityError as error:
             await abort(context, error)
         except MalformedMessageError:
+            self._metrics.call_refused(Unwelcome.MALFORMED)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a reply of this protocol")
         return pb.Receipt()
 
@@ -104,12 +123,13 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
 class OperatorServicer(rpc.OperatorServicer):
     """What the operator's commands dial in to."""
 
-    def __init__(self, runs: Runs, manifests: ManifestFile) -> None:
+    def __init__(self, runs: Runs, manifests: ManifestFile, metrics: CuratorMetrics) -> None:
         self._runs = runs
         self._manifests = manifests
+        self._metrics = metrics
 
     def _check(self, context: grpc.aio.ServicerContext) -> None:
-        caller(context, "operator", self._manifests.current())
+        caller(context, "operator", self._manifests.current(), self._metrics)
 
     async def Submit(  # noqa: N802
         self, request: pb.SubmitRequest, context: grpc.aio.ServicerContext

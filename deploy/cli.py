@@ -10,13 +10,13 @@ from types import FrameType
 import typer
 
 from common.errors import PrivityError
+from common.exit_codes import Exit, exit_code
 from curator.cli import curator_app
 from deploy.audit_command import audit_command
 from deploy.benchmark_command import benchmark_app
 from deploy.consortium_commands import consortium_app
 from deploy.doctor_command import doctor_command
 from deploy.evaluate_command import evaluate
-from deploy.exit_codes import Exit, exit_code
 from deploy.operator_commands import operator_app
 from deploy.run_commands import run_app
 from deploy.schema_commands import schema_app

@@ -88,6 +88,8 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
     yield _proxies()
     yield _tried("connection", lambda: _connection(config))
+    if config.metrics:
+        yield _listening("metrics", config.metrics)
 
 
 def examine_curator(file: Path) -> Iterator[Check]:
@@ -103,7 +105,9 @@ def examine_curator(file: Path) -> Iterator[Check]:
             yield _tried(f"certificate of {holder}", lambda h=holder, c=certificate: _lasting(h, c.encode()))  # type: ignore[misc]
         yield _tried("schema", lambda: _schema(config.schema, manifest))
     yield _tried("disk", lambda: _disk(config.state))
-    yield _listening(config.listen)
+    yield _listening("address", config.listen)
+    if config.metrics:
+        yield _listening("metrics", config.metrics)
 
 
 def _policy(file: Path) -> Check:
@@ -213,7 +217,7 @@ def _connection(config: party_config.PartyConfig) -> Check:
     return bad("connection", f"{found.stage.value}: {found.reason}", found.remedy)
 
 
-def _listening(listen: str) -> Check:
+def _listening(what: str, listen: str) -> Check:
     host, _, port = listen.rpartition(":")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -222,6 +226,6 @@ def _listening(listen: str) -> Check:
             probe.bind((host.strip("[]"), int(port)))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not an address"
-        remedy = "If it is not this curator at work, choose another address, or end what listens there."
-        return Check("address", Verdict.WARNING, f"{listen}: {reason}", remedy)
-    return good("address", f"{listen} is free")
+        remedy = "If it is not this node at work, choose another address, or end what listens there."
+        return Check(what, Verdict.WARNING, f"{listen}: {reason}", remedy)
+    return good(what, f"{listen} is free")

@@ -11,9 +11,9 @@ import typer
 
 from common.drafting import LEAK_WARNING, draft_schema
 from common.errors import Catalogue, PrivityError, ProblemsFound
+from common.exit_codes import Exit
 from common.schema import load_schema
 from common.table import read_table
-from deploy.exit_codes import Exit
 
 schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)
 

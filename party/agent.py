@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 
 from common.errors import Catalogue, PrivityError
+from common.metrics import observed
 from common.protocol.steps import Enrol
 from common.tls_check import Finding, check_connection
 from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
@@ -60,7 +61,9 @@ class Agent:
         Raises:
             PrivityError: the curator does not accept this party.
         """
-        async with self._channel() as channel:
+        node = self._node
+        watched = observed(self._config.metrics, node.metrics.registry, node.certificates)
+        async with watched, self._channel() as channel:
             with IdleTime(self._prepare) as idle:
                 await self._exchange_for_ever(channel, idle)
 
@@ -76,7 +79,7 @@ class Agent:
         reply = await link.GetManifest(pb.ManifestRequest())
         manifests = self._node.manifests
         if manifests.offer(reply.document, "the curator's manifest"):
-            _log.info("a newer manifest of the consortium: serial %d", manifests.current().serial)
+            _log.info("a newer manifest of the consortium", extra={"serial": manifests.current().serial})
         if self._engine is None:
             self._engine = self._node.engine()
         else:
@@ -85,12 +88,19 @@ class Agent:
 
     async def _exchange_for_ever(self, channel: grpc.aio.Channel, idle: IdleTime) -> None:
         link = rpc.PartyLinkStub(channel)
-        failures = 0
+        failures, connected = 0, False
         while True:
             try:
+                if not connected:
+                    await link.Alive(pb.AliveRequest())
+                    connected = True
+                    self._node.metrics.connected()
+                    _log.info("connected to the curator")
                 await self._exchange(link, idle)
                 failures = 0
             except grpc.aio.AioRpcError as error:
+                connected = False
+                self._node.metrics.disconnected()
                 if error.code() in FATAL:
                     raise self._failed(error) from None
                 if failures == 0:
@@ -114,9 +124,10 @@ class Agent:
             # A curator that was just then ending hangs up, too: it must be so a second time.
             await asyncio.sleep(SECOND_LOOK_SECONDS)
             found = await asyncio.to_thread(look)
+        self._node.metrics.connection_ended(found.stage)
         if found.of_identity:
             raise PrivityError(Catalogue.CONNECTION_FAILED, address=c.curator, reason=found.reason, hint=found.remedy)
-        _log.warning("no connection to the curator: %s, %s", error.code().name, found.stage.value)
+        _log.warning("no connection to the curator", extra={"status": error.code().name, "reason": found.stage.value})
 
     def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
         return PrivityError(
@@ -148,7 +159,7 @@ class Agent:
         except MalformedMessageError:
             # No reply could name the step, and asking again would bring the same bytes.
             raise self._protocol_error() from None
-        _log.info("run %s: %s", step.run, step.key)
+        _log.info("a step", extra={"run": step.run, "step": step.key})
         engine = self._engine
         if engine is None or (isinstance(step, Enrol) and not engine.knows(step.spec.manifest_digest)):
             engine = await self._newest_engine(link)
@@ -156,7 +167,7 @@ class Agent:
             reply = await asyncio.to_thread(engine.handle, step)
         if isinstance(step, Enrol) and engine.awaits(step.run) and step.run not in self._told:
             self._told.add(step.run)
-            _log.warning("run %s waits for approval: privity party show %s", step.run, step.run)
+            _log.warning("a run waits for approval: privity party show RUN", extra={"run": step.run})
         await link.SendReply(_stream(reply))
 
 

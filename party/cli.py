@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import signal
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from common import logs
 from common.errors import Catalogue, PrivityError
 from common.joining import read_invite
 from common.member_folder import hand_over
@@ -56,15 +56,17 @@ def init(
 @party_app.command()
 def serve(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
+    log_format: Annotated[logs.LogFormat, typer.Option(help="of log lines")] = logs.LogFormat.TEXT,
     stop_with_stdin: Annotated[bool, typer.Option(help="stop when standard input closes")] = False,
 ) -> None:
     """Answer the steps of runs that the policy allows, until interrupted."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
-    settings = load_config(config)
-    agent = Agent(Node(settings))
-    if stop_with_stdin:
-        stop_when_stdin_closes()
-    asyncio.run(_until_stopped(agent))
+    logs.configure(log_format)
+    with logs.errors_for_logs(log_format):
+        settings = load_config(config)
+        agent = Agent(Node(settings))
+        if stop_with_stdin:
+            stop_when_stdin_closes()
+        asyncio.run(_until_stopped(agent))
 
 
 @party_app.command()

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
 from common.crypto.identity import Identity
 from common.journal import Journal
 from common.privacy.ledger import Ledger
+from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
 from common.schema import load_schema
 from common.table import read_table
 from common.toml_file import read_toml
 from party.engine import PartyEngine
+from party.metrics import PartyMetrics
 from party.policy import load_policy
 from party.releases import ChargedReleases
 
@@ -29,6 +33,7 @@ class PartyConfig:
         curator: address to dial, ``host:port``.
         curator_name: host name that the curator's certificate must show, if it is not the one dialled.
         state: folder of ledger and journal; it must outlive restarts.
+        metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
     """
 
     name: str
@@ -44,6 +49,7 @@ class PartyConfig:
     key: Path
     authority: Path
     state: Path
+    metrics: str | None = None
 
 
 def load_config(path: Path) -> PartyConfig:
@@ -64,6 +70,7 @@ def load_config(path: Path) -> PartyConfig:
         key=base / document["key"],
         authority=base / document["authority"],
         state=base / document["state"],
+        metrics=document.get("metrics"),
     )
 
 
@@ -80,7 +87,19 @@ class Node:
         journal = Journal(config.state / JOURNAL_FILE)
         ledger = Ledger(config.state / LEDGER_FILE, self._policy.population)
         self._releases = ChargedReleases(config.name, table, journal, ledger)
+        self.metrics = PartyMetrics(CollectorRegistry(), ledger.spent, self._policy.total_epsilon)
 
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
-        return PartyEngine(self._releases, self._policy, self._identity, self.manifests.current())
+        engine = PartyEngine(self._releases, self._policy, self._identity, self.manifests.current())
+        engine.listener = self.metrics.step
+        return engine
+
+    def certificates(self) -> dict[str, str]:
+        """This party's own certificate and the curator's, by ``ROLE/NAME``, as they are now."""
+        found = {f"party/{self.config.name}": self.config.certificate.read_text(encoding="ascii")}
+        if self.manifests.exists():
+            curator = self.manifests.current().certificate_of("curator", CURATOR)
+            if curator is not None:
+                found[f"curator/{CURATOR}"] = curator
+        return found

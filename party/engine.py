@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -58,6 +59,8 @@ class PartyEngine:
         releases: the rows behind ledger and journal.
         policy, identity: what this party allows, and its own keys.
         manifest: whom it knows; new runs must be under this one until another is adopted.
+    Attributes:
+        listener: told of every step that was answered, with the code of its refusal or "".
     """
 
     def __init__(self, releases: ChargedReleases, policy: Policy, identity: Identity, manifest: Manifest) -> None:
@@ -68,6 +71,7 @@ class PartyEngine:
         self._identity = identity
         self._rounds = Rounds(releases.party, identity)
         self._approvals = Approvals(releases.journal)
+        self.listener: Callable[[Step, str], None] = lambda _step, _code: None
         self.adopt(manifest)
 
     def adopt(self, manifest: Manifest) -> None:
@@ -101,7 +105,9 @@ class PartyEngine:
     def handle(self, step: Step) -> bytes:
         """The encoded reply to a step; a refusal is a reply too, but is not stored, and neither is a delay."""
         try:
-            return self._handle(step)
+            answer = self._handle(step)
+            self.listener(step, "")
+            return answer
         except AwaitingApproval:
             return encode_reply(step.run, step.key, Pending("the approval of its owner"))
         except PrivityError as error:
@@ -109,9 +115,20 @@ class PartyEngine:
         except Exception as error:
             # A node outlives what nobody foresaw. The class of the error is safe to tell, its text is not.
             place = traceback.extract_tb(error.__traceback__)[-1]
-            name = type(error).__name__
-            _log.error("run %s, %s: %s at %s:%s", step.run, step.key, name, place.filename, place.lineno)
-            refusal = Refusal("internal", f"{self.party} met an internal error ({name})", "See that party's log.")
+            _log.error(
+                "an internal error",
+                extra={
+                    "run": step.run,
+                    "step": step.key,
+                    "error": type(error).__name__,
+                    "file": place.filename,
+                    "line": place.lineno,
+                },
+            )
+            reason = f"{self.party} met an internal error ({type(error).__name__})"
+            refusal = Refusal("internal", reason, "See that party's log.")
+        self.listener(step, refusal.code)
+        _log.warning("a step is refused", extra={"run": step.run, "step": step.key, "reason": refusal.code})
         return encode_reply(step.run, step.key, refusal)
 
     def _handle(self, step: Step) -> bytes:

@@ -31,6 +31,8 @@ key = "tls.key"
 authority = "authority.pem"
 # Ledger and journal: keep it, and back it up.
 state = "state"
+# Figures for Prometheus (docs/observability.md), over plain HTTP.
+# metrics = "127.0.0.1:9465"
 """
 
 POLICY_TOML = """\

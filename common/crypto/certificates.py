@@ -208,9 +208,9 @@ def same_certificate(one: bytes, other: bytes) -> bool:
         return False
 
 
-def days_left(certificate: x509.Certificate) -> int:
+def days_left(certificate: x509.Certificate, now: datetime | None = None) -> int:
     """Whole days until it expires; below 0 once it has."""
-    return (certificate.not_valid_after_utc - datetime.now(UTC)).days
+    return (certificate.not_valid_after_utc - (now or datetime.now(UTC))).days
 
 
 def identity_from_san(values: Iterable[bytes | str]) -> tuple[Role, str]:

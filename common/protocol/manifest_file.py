@@ -89,7 +89,7 @@ class ManifestFile:
                     raise PrivityError(
                         Catalogue.OUT_OF_ORDER, missing=self.path, first="privity consortium seal"
                     ) from None
-                _log.error("the manifest cannot be read again: %s", type(error).__name__)
+                _log.error("the manifest cannot be read again", extra={"error": type(error).__name__})
             assert self._kept is not None
             return self._kept
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.exit_codes import Exit
+from common.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, write_people
 

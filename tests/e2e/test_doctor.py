@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.exit_codes import Exit
+from common.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 
@@ -122,6 +122,19 @@ def test_a_curator_takes_no_manifest_over_another_schema(made: Path) -> None:
         path.write_bytes(before)
     assert done.returncode == 1
     assert "over another schema" in done.stderr
+
+
+def test_an_address_for_metrics_is_looked_at(made: Path) -> None:
+    file = made / "north" / "party.toml"
+    before = file.read_text()
+    try:
+        file.write_text(before + 'metrics = "127.0.0.1:0"\n')
+        assert verdicts(file)[1]["metrics"] == ("ok", "127.0.0.1:0 is free", "")
+        file.write_text(before + 'metrics = "127.0.0.1"\n')
+        done = privity("doctor", "--config", str(file))
+        assert "metrics" in done.stderr
+    finally:
+        file.write_text(before)
 
 
 def test_where_there_is_no_node_it_says_so(tmp_path: Path) -> None:

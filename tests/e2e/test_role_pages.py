@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from common.release import verify_release
-from tests.harness.command import ROOT, listening, program
+from tests.harness.command import ROOT, listening, program, wait_until
 from tests.harness.tables import write_people
 
 PAGES = ROOT / "docs" / "roles"
@@ -115,6 +115,7 @@ def test_everybody_does_their_part(people: dict[str, Person]) -> None:
     organiser.does(3)
     shutil.copy(organiser.place / "organiser" / "manifest.json", curator.place)
     curator.does(4)
+    wait_until(lambda: listening(7443), "a curator that listens")
     for owner in owners:
         owner.does(4)
 
@@ -122,7 +123,7 @@ def test_everybody_does_their_part(people: dict[str, Person]) -> None:
     assert "parameter learning" in printed, "the plan"
     assert f"{RUN} is RUNNING in enrolment" in printed
     for owner in owners:
-        owner.waits_for(f"privity party show {RUN}")
+        owner.waits_for("waits for approval")
         printed = owner.does(6)
         assert "waits for approval" in printed
         assert "What leaves this house:" in printed

@@ -12,12 +12,12 @@ import pandas as pd
 import psutil
 import pytest
 
+from common.exit_codes import Exit
 from common.formats import require
 from common.models.bayesian_network import BayesianNetwork
 from common.release import RELEASE_FILES
 from common.schema import load_schema
 from common.table import read_table
-from deploy.exit_codes import Exit
 from tests.harness.command import children, privity, start, wait_until
 from tests.harness.tables import write_people
 

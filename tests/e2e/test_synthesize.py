@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deploy.exit_codes import Exit
+from common.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from common.exit_codes import Exit
 from common.formats import require
 from common.release import verify_release
-from deploy.exit_codes import Exit
 from tests.harness.command import listening, program
 from tests.harness.tables import write_people
 

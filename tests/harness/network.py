@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 import grpc.aio
+from prometheus_client import CollectorRegistry
 
 from common.canonical import b64
 from common.files import write_whole
@@ -22,6 +24,7 @@ from curator.session import NetworkSession
 from party.agent import Agent
 from party.config import Node, PartyConfig
 from party.engine import PartyEngine
+from party.metrics import PartyMetrics
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
 
@@ -35,6 +38,8 @@ class TestNode(Node):
         self.config = config
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
         self._engine = engine
+        self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger.spent, engine._policy.total_epsilon)
+        engine.listener = self.metrics.step
 
     def engine(self) -> PartyEngine:
         self._engine.adopt(self.manifests.current())
@@ -51,7 +56,11 @@ class NetworkConsortium:
         *,
         interceptors: tuple[grpc.aio.ServerInterceptor, ...] = (),
         patience: float = 20.0,
+        metrics: str | None = None,
+        party_metrics: Mapping[str, str] | None = None,
+        reflection: bool = False,
     ) -> None:
+        self._party_metrics = party_metrics or {}
         self.folder = folder
         self.consortium = consortium
         self._interceptors = interceptors
@@ -61,7 +70,10 @@ class NetworkConsortium:
         _, key = consortium.tls.files(folder, "curator", CURATOR)
         unused = folder / "unused"
         manifest, organiser_key = folder / "manifest.json", folder / "organiser.pub"
-        config = CuratorConfig("127.0.0.1:0", key, manifest, organiser_key, unused, folder / "curator", patience)
+        state = folder / "curator"
+        config = CuratorConfig(
+            "127.0.0.1:0", key, manifest, organiser_key, unused, state, patience, metrics, reflection
+        )
         self.server = CuratorServer(config, ManifestFile(manifest, organiser_key), consortium.schema)
         self.port = 0
         self._agents: dict[str, asyncio.Task[None]] = {}
@@ -99,6 +111,7 @@ class NetworkConsortium:
             key=key,
             authority=self.folder / "authority.pem",
             state=unused,
+            metrics=self._party_metrics.get(name),
         )
         task = asyncio.create_task(Agent(TestNode(config, self.consortium.parties[name].engine)).serve())
         self._agents[name] = task

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from deploy.exit_codes import Exit
+from common.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.network import NetworkConsortium

@@ -11,8 +11,8 @@ import pytest
 import typer
 
 from common.errors import Catalogue, PrivityError
+from common.exit_codes import Exit, exit_code
 from deploy.cli import app
-from deploy.exit_codes import Exit, exit_code
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 

@@ -49,4 +49,4 @@ def test_an_error_in_it_is_logged_by_class_and_harms_nothing(caplog) -> None:
         for number in (1, 2):
             with idle.waiting():
                 wait_until(lambda n=number: calls == n)
-    assert [record.getMessage() for record in caplog.records] == ["idle time: ValueError"] * 2
+    assert [(record.msg, record.error) for record in caplog.records] == [("idle time", "ValueError")] * 2

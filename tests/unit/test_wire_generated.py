@@ -17,7 +17,7 @@ ROOT = Path(generate.__file__).parents[2]
 COMMITTED = ROOT / "common" / "wire" / "v1"
 METHODS = {
     "PartyLink": ["NextStep", "SendReply", "Alive", "GetManifest"],
-    "Operator": ["Submit", "Watch", "Fetch", "Stop"],
+    "Operator": ["Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest"],
 }
 
 

@@ -1,0 +1,77 @@
+"""Warnings before a certificate expires: at each threshold once, and again when a node starts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cryptography import x509
+
+from common.crypto.certificates import RENEW_DAYS, days_left
+from common.errors import PrivityError
+
+THRESHOLDS = (RENEW_DAYS, 7, 1)
+"""Days that a certificate has left when it is warned of; once more when it has none."""
+
+LOOK_SECONDS = 3600.0
+EXPIRED = -1
+
+Certificates = Callable[[], Mapping[str, str]]
+"""Gives the certificates (PEM) that a node looks after, by ``ROLE/NAME``, as they are now."""
+
+_log = logging.getLogger("privity.certificates")
+
+
+@dataclass(frozen=True)
+class Expiring:
+    """A certificate that has come below a threshold; ``days`` is below 0 once it has expired."""
+
+    holder: str
+    days: int
+
+
+class ExpiryWatch:
+    """Remembers what it has warned of; a certificate that takes another's place begins anew."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[datetime, int]] = {}
+
+    def look(self, certificates: Mapping[str, str], now: datetime) -> list[Expiring]:
+        """Certificates that came below a threshold since the last look."""
+        crossed, news = {}, []
+        for holder, pem in certificates.items():
+            certificate = x509.load_pem_x509_certificate(pem.encode())
+            days = days_left(certificate, now)
+            below = [threshold for threshold in (*THRESHOLDS, EXPIRED) if days <= threshold]
+            if below:
+                crossed[holder] = (certificate.not_valid_after_utc, min(below))
+                if self._told.get(holder) != crossed[holder]:
+                    news.append(Expiring(holder, days))
+        self._told = crossed
+        return news
+
+
+async def warn_of_expiry(certificates: Certificates) -> None:
+    """Look now and every hour, for ever; what is found is logged."""
+    watch = ExpiryWatch()
+    while True:
+        try:
+            found = watch.look(certificates(), datetime.now(UTC))
+        except (PrivityError, OSError, ValueError) as error:
+            _log.error("the certificates cannot be looked at", extra={"error": type(error).__name__})
+            found = []
+        for expiring in found:
+            if expiring.days <= EXPIRED:
+                _log.error(
+                    "a certificate has expired: make a new one, and have the organiser seal it",
+                    extra={"holder": expiring.holder},
+                )
+            else:
+                _log.warning(
+                    "a certificate will expire: make a new one, and have the organiser seal it",
+                    extra={"holder": expiring.holder, "days": expiring.days},
+                )
+        await asyncio.sleep(LOOK_SECONDS)

@@ -1,0 +1,94 @@
+"""The curator's figures for Prometheus; docs/observability.md says of each why it is harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from common.metrics import known_code
+
+NO_REASON = "none"
+
+
+class Unwelcome(StrEnum):
+    """Why a call was refused."""
+
+    NAMELESS = "nameless"  # the certificate names no member
+    OTHER_ROLE = "other-role"  # a party called what is for operators, or the other way round
+    UNLISTED = "unlisted"  # the manifest lists no such member now
+    OTHER_CERTIFICATE = "other-certificate"  # the manifest lists another certificate for the member now
+    MALFORMED = "malformed"  # a reply that is none of this protocol
+
+
+class Direction(StrEnum):
+    """Of messages between curator and parties."""
+
+    TO_PARTIES = "to-parties"
+    FROM_PARTIES = "from-parties"
+
+
+def reason_of(code: str) -> str:
+    """Why a run ended, as a label or in a log line, from the code of its error if there was one."""
+    return known_code(code) if code else NO_REASON
+
+
+class CuratorMetrics:
+    """Counters, fed where things happen, and figures that are looked up when somebody asks."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self._ended = Counter(
+            "privity_curator_runs_ended", "Runs that ended, by state and error code.", ["state", "reason"],
+            registry=registry,
+        )  # fmt: skip
+        self._steps_refused = Counter(
+            "privity_curator_steps_refused", "Steps that a party refused, by error code.", ["reason"], registry=registry
+        )
+        self._calls_refused = Counter(
+            "privity_curator_calls_refused", "Calls that were refused, by reason.", ["reason"], registry=registry
+        )
+        self._bytes = Counter(
+            "privity_curator_bytes", "Bytes of messages between curator and parties.", ["direction"], registry=registry
+        )
+        for why in Unwelcome:
+            self._calls_refused.labels(why.value)
+        for direction in Direction:
+            self._bytes.labels(direction.value)
+
+    def follow(self, runs: Callable[[], Mapping[str, int]], connected: Callable[[], Mapping[str, bool]]) -> None:
+        """Look these up whenever somebody asks: numbers of runs by state, and which parties are connected."""
+        self.registry.register(_LookedUp(runs, connected))
+
+    def run_ended(self, state: str, code: str) -> None:
+        self._ended.labels(state, reason_of(code)).inc()
+
+    def step_refused(self, code: str) -> None:
+        self._steps_refused.labels(known_code(code)).inc()
+
+    def call_refused(self, why: Unwelcome) -> None:
+        self._calls_refused.labels(why.value).inc()
+
+    def moved(self, direction: Direction, count: int) -> None:
+        self._bytes.labels(direction.value).inc(count)
+
+
+class _LookedUp(Collector):
+    def __init__(self, runs: Callable[[], Mapping[str, int]], connected: Callable[[], Mapping[str, bool]]) -> None:
+        self._runs, self._connected = runs, connected
+
+    def collect(self) -> Iterable[Metric]:
+        runs = GaugeMetricFamily("privity_curator_runs", "Runs that are queued or at work.", labels=["state"])
+        for state, number in self._runs().items():
+            runs.add_metric([state], number)
+        yield runs
+        connected = GaugeMetricFamily(
+            "privity_curator_party_connected", "1 if the party gave a sign of life in the last minute.",
+            labels=["party"],
+        )  # fmt: skip
+        for party, there in self._connected().items():
+            connected.add_metric([party], there)
+        yield connected
