@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from common.formats import require
-from common.release import verify_release
-from tests.harness.tables import write_people
+from tests.harness.walkthrough import check_release, commands, program, write_rows
 
-PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
-PARTIES = ("north", "south", "east")
 MOST_COMMANDS = 15
-
-
-def commands() -> list[str]:
-    blocks = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
-
-
-def program(command: str) -> list[str]:
-    name, *arguments = shlex.split(command.removesuffix(" &"))
-    assert name == "privity"
-    return [sys.executable, "-m", "deploy.cli", *arguments]
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """The parties' rows and the descriptor, as a consortium has them before it begins."""
-    table, _ = write_people(tmp_path, 900)
-    rows = pd.read_csv(table, dtype=str, keep_default_na=False)
-    for number, party in enumerate(PARTIES):
-        rows.iloc[number::3].to_csv(tmp_path / f"{party}.csv", index=False)
-    table.unlink()
+    write_rows(tmp_path)
     return tmp_path
 
 
@@ -75,15 +53,11 @@ def test_a_newcomer_reaches_a_release(place: Path, served: list[subprocess.Popen
         done = subprocess.run(program(command), cwd=place, capture_output=True, text=True, timeout=300)
         logs = "".join((place / f"{number}.log").read_text() for number in range(len(served)))
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{logs}"
-    verify_release(place / "release")
+    check_release(place)
     statement = json.loads((place / "release" / "privacy.json").read_text())
     require(statement, "privacy", "privacy")
     assert not statement["simulation"]
     assert [party["rows"] for party in statement["parties"]] == [300, 300, 300]
-    assert len(pd.read_csv(place / "release" / "synthetic.csv")) == 900
-    assert {(place / party / "manifest.json").read_bytes() for party in PARTIES} == {
-        (place / "organiser" / "manifest.json").read_bytes()
-    }
     spent = subprocess.run(
         program("privity party ledger --config north/party.toml"), cwd=place, capture_output=True, text=True
     )

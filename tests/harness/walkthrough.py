@@ -1,0 +1,51 @@
+"""The commands of docs/walkthrough.md, and the files that a consortium has before it begins."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from common.release import verify_release
+from tests.harness.tables import write_people
+
+PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
+PARTIES = ("north", "south", "east")
+CURATOR = "localhost:7443"
+"""As the page has it."""
+
+ROWS = 900
+
+
+def commands() -> list[str]:
+    """The commands of the page, in its order, as they stand."""
+    blocks = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def program(command: str) -> list[str]:
+    """What the operating system is to run for a command of the page."""
+    name, *arguments = shlex.split(command.removesuffix(" &"))
+    assert name == "privity"
+    return [sys.executable, "-m", "deploy.cli", *arguments]
+
+
+def write_rows(folder: Path) -> None:
+    """Each party's rows and the descriptor."""
+    table, _ = write_people(folder, ROWS)
+    rows = pd.read_csv(table, dtype=str, keep_default_na=False)
+    for number, party in enumerate(PARTIES):
+        rows.iloc[number::3].to_csv(folder / f"{party}.csv", index=False)
+    table.unlink()
+
+
+def check_release(folder: Path) -> None:
+    """A whole release over all rows is there, and every party has the manifest that the organiser sealed."""
+    verify_release(folder / "release")
+    assert len(pd.read_csv(folder / "release" / "synthetic.csv")) == ROWS
+    assert {(folder / party / "manifest.json").read_bytes() for party in PARTIES} == {
+        (folder / "organiser" / "manifest.json").read_bytes()
+    }
