@@ -26,7 +26,7 @@ from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
 from common.schema import Schema, load_schema
 from common.table import read_table
-from common.tls_check import Stage, check_connection
+from common.tls_check import Stage, check_connection, check_proxy
 from curator import server
 from party import config as party_config
 from party.policy import load_policy
@@ -78,7 +78,9 @@ def examine_party(file: Path) -> Iterator[Check]:
     config = party_config.load_config(file)
     yield good("settings", f"{file}: party {config.name}")
     yield _tried("policy", lambda: _policy(config.policy))
-    yield _tried("private files", lambda: _private([*config.keys.glob("*.pem"), config.key]))
+    # A password of a proxy makes the settings private, too.
+    secret = [file] if config.proxy and config.proxy.password else []
+    yield _tried("private files", lambda: _private([*config.keys.glob("*.pem"), config.key, *secret]))
     yield _tried("manifest", lambda: _party_in_manifest(config))
     yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
     yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
@@ -86,7 +88,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield _tried("budget", lambda: _budget(config))
     yield _tried("disk", lambda: _disk(config.state))
     yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
-    yield _proxies()
+    yield _tried("proxy", lambda: _proxies(config))
     yield _tried("connection", lambda: _connection(config))
 
 
@@ -199,7 +201,12 @@ def _clock(certificate: bytes) -> Check:
     return good("clock", f"{now:%Y-%m-%d %H:%M} UTC")
 
 
-def _proxies() -> Check:
+def _proxies(config: party_config.PartyConfig) -> Check:
+    if config.proxy:
+        through = check_proxy(config.curator, config.proxy)
+        if through.stage is Stage.THROUGH:
+            return good("proxy", through.reason)
+        return bad("proxy", f"{through.stage.value}: {through.reason}", through.remedy)
     found = [name for proxy in PROXIES for name in (proxy, proxy.upper()) if os.environ.get(name)]
     if found:
         return Check("proxy", Verdict.WARNING, f"{', '.join(found)}: connections go through it", "")
@@ -207,7 +214,8 @@ def _proxies() -> Check:
 
 
 def _connection(config: party_config.PartyConfig) -> Check:
-    found = check_connection(config.curator, config.curator_name, config.authority, config.certificate, config.key)
+    c = config
+    found = check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key, c.proxy)
     if found.stage is Stage.THROUGH:
         return good("connection", f"{config.curator} answers and accepts this party")
     return bad("connection", f"{found.stage.value}: {found.reason}", found.remedy)

@@ -18,6 +18,7 @@ from common.joining import read_invite
 from common.member_folder import hand_over, make_folder, make_join
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.sum_kind import Method
+from common.proxy import proxy_of, proxy_problems
 from common.release import verify_release
 from common.toml_file import read_toml
 from deploy.operator_client import OperatorClient
@@ -32,6 +33,8 @@ OPERATOR_TOML = """\
 # The operator's side (docs/formats.md). Paths are relative to this file.
 format_version = 1
 curator = {curator}
+# If this machine dials out through a proxy (HTTP CONNECT); keep the file to yourself if there is a password in it.
+# proxy = "http://proxy.example.org:3128"
 certificate = "tls.pem"
 key = "tls.key"
 authority = "authority.pem"
@@ -62,10 +65,14 @@ def init(
 
 def client_of(config: Path) -> OperatorClient:
     """The operator's link to its curator."""
-    document = read_toml(config, "operator")
+    document = read_toml(config, "operator", lambda document: proxy_problems(document, str(config)))
     base = config.parent
     return OperatorClient(
-        document["curator"], base / document["authority"], base / document["certificate"], base / document["key"]
+        document["curator"],
+        base / document["authority"],
+        base / document["certificate"],
+        base / document["key"],
+        proxy_of(document),
     )
 
 

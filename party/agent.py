@@ -16,6 +16,7 @@ import grpc.aio
 
 from common.errors import Catalogue, PrivityError
 from common.protocol.steps import Enrol
+from common.proxy import channel_options
 from common.tls_check import Finding, check_connection
 from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
 from common.wire.v1 import privity_pb2 as pb
@@ -50,7 +51,9 @@ class Agent:
             private_key=config.key.read_bytes(),
             certificate_chain=config.certificate.read_bytes(),
         )
-        options = [("grpc.ssl_target_name_override", config.curator_name)] if config.curator_name else []
+        options = channel_options(config.proxy)
+        if config.curator_name:
+            options.append(("grpc.ssl_target_name_override", config.curator_name))
         return grpc.aio.secure_channel(config.curator, credentials, options=options)
 
     async def serve(self) -> None:
@@ -106,7 +109,7 @@ class Agent:
         c = self._config
 
         def look() -> Finding:
-            return check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key)
+            return check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key, c.proxy)
 
         found = await asyncio.to_thread(look)
         if found.of_identity:

@@ -9,6 +9,7 @@ from common.crypto.identity import Identity
 from common.journal import Journal
 from common.privacy.ledger import Ledger
 from common.protocol.manifest_file import ManifestFile
+from common.proxy import Proxy, proxy_of, proxy_problems
 from common.schema import load_schema
 from common.table import read_table
 from common.toml_file import read_toml
@@ -28,6 +29,7 @@ class PartyConfig:
         curator: address to dial, ``host:port``.
         curator_name: host name that the curator's certificate must show, if it is not the one dialled.
         state: folder of ledger and journal; it must outlive restarts.
+        proxy: to dial through; without one the environment's variables count.
     """
 
     name: str
@@ -43,11 +45,12 @@ class PartyConfig:
     key: Path
     authority: Path
     state: Path
+    proxy: Proxy | None = None
 
 
 def load_config(path: Path) -> PartyConfig:
     """Read party.toml; every fault at once."""
-    document = read_toml(path, "party")
+    document = read_toml(path, "party", lambda document: proxy_problems(document, str(path)))
     base = path.parent
     return PartyConfig(
         name=document["name"],
@@ -63,6 +66,7 @@ def load_config(path: Path) -> PartyConfig:
         key=base / document["key"],
         authority=base / document["authority"],
         state=base / document["state"],
+        proxy=proxy_of(document),
     )
 
 

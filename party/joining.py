@@ -18,6 +18,8 @@ PARTY_TOML = """\
 format_version = 1
 name = {name}
 curator = {curator}
+# If this machine dials out through a proxy (HTTP CONNECT); keep the file to yourself if there is a password in it.
+# proxy = "http://proxy.example.org:3128"
 data = {data}
 schema = "schema.json"
 policy = "policy.toml"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import grpc.aio
 
@@ -81,8 +82,12 @@ class NetworkConsortium:
             raise
         return self
 
-    def start_agent(self, name: str, pair: Pair | None = None) -> asyncio.Task[None]:
-        """Dial in as this party; with another pair than the one that the manifest lists, if it is given."""
+    def start_agent(self, name: str, pair: Pair | None = None, **changes: Any) -> asyncio.Task[None]:
+        """Dial in as this party; with another pair than the one that the manifest lists, if it is given.
+
+        Args:
+            changes: of the node's settings.
+        """
         certificate, key = self.consortium.tls.files(self.folder, "party", name, pair)
         unused = self.folder / "unused"
         config = PartyConfig(
@@ -100,6 +105,7 @@ class NetworkConsortium:
             authority=self.folder / "authority.pem",
             state=unused,
         )
+        config = replace(config, **changes)
         task = asyncio.create_task(Agent(TestNode(config, self.consortium.parties[name].engine)).serve())
         self._agents[name] = task
         return task
