@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import signal
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,15 @@ import grpc.aio
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
+from common.renewal import Next, fitting_key
 from common.schema import Schema, load_schema
 from common.toml_file import read_toml
 from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.desk import Desk
 from curator.runs import Runs
 from curator.servicer import OperatorServicer, PartyLinkServicer
+
+_log = logging.getLogger("privity.curator")
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Certificates:
 
     def __init__(self, manifests: ManifestFile, key: Path) -> None:
         self._manifests, self._key = manifests, key
+        self._lock = threading.Lock()
         self._manifest = manifests.current()
 
     def now(self) -> Any:
@@ -74,16 +80,29 @@ class Certificates:
         if own is None:
             reason = "it lists no certificate for the curator"
             raise PrivityError(Catalogue.TAMPERED, what=self._manifests.path, reason=reason)
+        fitting = fitting_key(own, self._key)
+        if fitting is None:
+            reason = f"the curator's certificate in it is not that of {self._key}"
+            raise PrivityError(Catalogue.TAMPERED, what=self._manifests.path, reason=reason)
+        if fitting != self._key:
+            Next(self._key).take()
+            _log.info("the manifest lists the certificate of the renewed key: it is in use from now on")
         pair = (self._key.read_bytes(), own.encode())
         return grpc.ssl_server_certificate_configuration([pair], root_certificates=self._manifest.callers)
 
     def changed(self) -> Any:
         """The same if the manifest is another one since, None if it is not: gRPC asks at every connection."""
-        manifest = self._manifests.current()
-        if manifest is self._manifest:
-            return None
-        self._manifest = manifest
-        return self.now()
+        with self._lock:
+            manifest = self._manifests.current()
+            if manifest is self._manifest:
+                return None
+            self._manifest = manifest
+            try:
+                return self.now()
+            except PrivityError as error:
+                # Better the certificate before than none.
+                _log.error("the newest manifest lists no certificate of this key: %s", type(error).__name__)
+                return None
 
 
 class CuratorServer:

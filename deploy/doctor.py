@@ -16,7 +16,6 @@ from enum import Enum
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
 
 from common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
 from common.crypto.identity import Identity
@@ -24,6 +23,7 @@ from common.errors import PrivityError
 from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
+from common.renewal import Next, fitting_key
 from common.schema import Schema, load_schema
 from common.table import read_table
 from common.tls_check import Stage, check_connection, check_proxy
@@ -83,6 +83,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield _tried("private files", lambda: _private([*config.keys.glob("*.pem"), config.key, *secret]))
     yield _tried("manifest", lambda: _party_in_manifest(config))
     yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
+    yield from _waiting(config.key)
     yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
     yield _tried("data", lambda: _data(config.data, config.schema))
     yield _tried("budget", lambda: _budget(config))
@@ -104,6 +105,7 @@ def examine_curator(file: Path) -> Iterator[Check]:
         for holder, certificate in manifest.certificates.items():
             yield _tried(f"certificate of {holder}", lambda h=holder, c=certificate: _lasting(h, c.encode()))  # type: ignore[misc]
         yield _tried("schema", lambda: _schema(config.schema, manifest))
+    yield from _waiting(config.key)
     yield _tried("disk", lambda: _disk(config.state))
     yield _listening(config.listen)
 
@@ -141,8 +143,7 @@ def _party_in_manifest(config: party_config.PartyConfig) -> Check:
 
 def _curator_in_manifest(manifest: Manifest, key: Path) -> Check:
     listed = manifest.certificate_of("curator", CURATOR)
-    private = serialization.load_pem_private_key(key.read_bytes(), password=None)
-    if listed is None or x509.load_pem_x509_certificate(listed.encode()).public_key() != private.public_key():
+    if listed is None or fitting_key(listed, key) is None:
         remedy = "Send the curator's answer to the organiser again, to be sealed."
         return bad("manifest", f"the certificate in it is not that of {key}", remedy)
     return good("manifest", f"{manifest.consortium}, serial {manifest.serial}, {len(manifest.members)} parties")
@@ -151,11 +152,19 @@ def _curator_in_manifest(manifest: Manifest, key: Path) -> Check:
 def _lasting(whose: str, certificate: bytes) -> Check:
     what = whose if whose == "certificate" else f"certificate of {whose}"
     left = days_left(x509.load_pem_x509_certificate(certificate))
-    remedy = "Make a new one, and have the organiser seal it."
+    remedy = "Make a new one with `privity ROLE renew`, and have the organiser seal it."
     if left < 0:
         return bad(what, "it has expired", remedy)
     verdict = Verdict.GOOD if left > RENEW_DAYS else Verdict.WARNING
     return Check(what, verdict, f"{left} days left", "" if verdict is Verdict.GOOD else remedy)
+
+
+def _waiting(key: Path) -> Iterator[Check]:
+    """Keys that were renewed and not sealed yet, if there are any."""
+    folder = Next(key).folder
+    if folder.exists():
+        remedy = "Send the answer (join-NAME.json) to the organiser, to be sealed."
+        yield Check("renewal", Verdict.WARNING, f"{folder} waits for a manifest that lists it", remedy)
 
 
 def _schema(file: Path, manifest: Manifest | None) -> Check:

@@ -68,6 +68,16 @@ class OperatorClient:
     def _check(self) -> Finding:
         return check_connection(self.address, None, self.authority, self.certificate, self.key, self.proxy)
 
+    def known(self) -> bool:
+        """Whether the curator takes this certificate for an operator's."""
+        with self._channel() as channel:
+            try:
+                # No run is named so: it says that only to those whom it knows.
+                next(iter(rpc.OperatorStub(channel).Watch(pb.RunName(run=""), timeout=CALL_SECONDS)), None)
+            except grpc.RpcError as error:
+                return isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.NOT_FOUND
+        return False
+
     def stop(self, run: str) -> None:
         """End the run."""
         with self._channel() as channel:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import secrets
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from common import member_folder
 from common.algorithms import ALGORITHMS
+from common.crypto.certificates import name_in
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
 from common.joining import read_invite
@@ -20,6 +23,7 @@ from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.sum_kind import Method
 from common.proxy import proxy_of, proxy_problems
 from common.release import verify_release
+from common.renewal import Next
 from common.toml_file import read_toml
 from deploy.operator_client import OperatorClient
 from deploy.options import refuse_existing, settings_option, sum_options
@@ -63,8 +67,28 @@ def init(
     print(hand_over(file, answer, content, read))
 
 
+@operator_app.command("renew")
+def renew(
+    config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a new TLS key and certificate; commands take them once the curator knows them."""
+    client = _client(config)
+    name = name_in(client.certificate.read_bytes())
+    file, content = member_folder.renew(Next(client.key), "operator", name)
+    print(hand_over(file, answer, content))
+
+
 def client_of(config: Path) -> OperatorClient:
-    """The operator's link to its curator."""
+    """The operator's link to its curator, under renewed keys from the moment that the curator knows them."""
+    client = _client(config)
+    waiting = Next(client.key, client.certificate)
+    if waiting.there() and replace(client, certificate=waiting.next_certificate, key=waiting.next_key).known():
+        waiting.take()
+    return client
+
+
+def _client(config: Path) -> OperatorClient:
     document = read_toml(config, "operator", lambda document: proxy_problems(document, str(config)))
     base = config.parent
     return OperatorClient(

@@ -50,6 +50,17 @@ def init(
 
 
 @party_app.command()
+def renew(
+    config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
+    keys: Annotated[bool, typer.Option("--keys", help="new signing, sealing and agreement keys, too")] = False,
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a new TLS key and certificate; the node takes them once a manifest lists them, without a restart."""
+    file, content = joining.renew(load_config(config), keys=keys)
+    print(hand_over(file, answer, content))
+
+
+@party_app.command()
 def serve(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
     stop_with_stdin: Annotated[bool, typer.Option(help="stop when standard input closes")] = False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.crypto.identity import Identity
 from common.journal import Journal
 from common.privacy.ledger import Ledger
 from common.protocol.manifest_file import ManifestFile
@@ -14,6 +13,7 @@ from common.schema import load_schema
 from common.table import read_table
 from common.toml_file import read_toml
 from party.engine import PartyEngine
+from party.keys import KeyFiles
 from party.policy import load_policy
 from party.releases import ChargedReleases
 
@@ -76,8 +76,11 @@ class Node:
     def __init__(self, config: PartyConfig) -> None:
         self.config = config
         self._policy = load_policy(config.policy)
-        self._identity = Identity.load(config.keys)
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
+        self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
+        if self.manifests.exists():
+            self.files.settle(self.manifests.current())
+        self.keys = self.files.load()
         table = read_table(config.data, load_schema(config.schema))
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         journal = Journal(config.state / "journal.sqlite")
@@ -86,4 +89,17 @@ class Node:
 
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
-        return PartyEngine(self._releases, self._policy, self._identity, self.manifests.current())
+        return PartyEngine(self._releases, self._policy, self.keys, self.manifests.current())
+
+    def settle(self) -> bool:
+        """Take the keys that are kept ready if the manifest lists them; whether it was so."""
+        taken = self.files.settle(self.manifests.current())
+        if taken is not None:
+            self.keys.add(taken)
+        return taken is not None
+
+    def forget_keys(self, engine: PartyEngine) -> None:
+        """Erase former keys that no open run needs."""
+        needed = engine.keys_needed()
+        self.keys.keep(needed)
+        self.files.erase(needed)

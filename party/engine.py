@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from common.algorithms import ALGORITHMS
 from common.canonical import canonical_bytes, parse
-from common.crypto.identity import Identity
+from common.crypto.identity import PublicIdentity
 from common.errors import Catalogue, PrivityError
 from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan
@@ -37,6 +37,7 @@ from common.protocol.steps import (
     step_digest,
 )
 from common.wire.codec import encode_reply
+from party.keys import Keys
 from party.local import LocalSession, complete
 from party.policy import Policy
 from party.releases import ChargedReleases
@@ -45,13 +46,14 @@ from party.rounds import Begun, Rounds
 LARGEST_KEY_BITS = 8192
 PURE = Fraction(0)
 IN_SUMS, ALONE = b"sums", b"alone"
+CLOSED = "#closed"
 
 _log = logging.getLogger("privity.party")
 
 
 def _closed(run: str) -> str:
     """Key of the mark of a closed run; no run's name can begin with this sign."""
-    return f"#closed/{run}"
+    return f"{CLOSED}/{run}"
 
 
 class PartyEngine:
@@ -59,17 +61,17 @@ class PartyEngine:
 
     Args:
         releases: the rows behind ledger and journal.
-        policy, identity: what this party allows, and its own keys.
+        policy, keys: what this party allows, and its own keys.
         manifest: whom it knows; new runs must be under this one until another is adopted.
     """
 
-    def __init__(self, releases: ChargedReleases, policy: Policy, identity: Identity, manifest: Manifest) -> None:
+    def __init__(self, releases: ChargedReleases, policy: Policy, keys: Keys, manifest: Manifest) -> None:
         self.party = releases.party
         self._releases = releases
         self._journal = releases.journal
         self._policy = policy
-        self._identity = identity
-        self._rounds = Rounds(releases, identity)
+        self.keys = keys
+        self._rounds = Rounds(releases, keys)
         self.adopt(manifest)
 
     def adopt(self, manifest: Manifest) -> None:
@@ -82,10 +84,20 @@ class PartyEngine:
             raise PrivityError(
                 Catalogue.STEP_REFUSED, step="start", reason="the schema is not the one that the manifest names"
             )
-        if manifest.keys_of(self.party) != self._identity.public():
-            reason = f"they are not the keys that the manifest lists for {self.party}"
-            raise PrivityError(Catalogue.TAMPERED, what="the keys of this party", reason=reason)
+        self.keys.of(manifest)
         self._manifest, self._manifest_kept = manifest, ("", manifest)
+
+    def keys_needed(self) -> set[PublicIdentity]:
+        """The public halves of those keys that the manifest of now lists, or that of a run that is open."""
+        needed = {self._manifest.keys_of(self.party)}
+        for key in self._journal.keys(""):
+            run, _, entry = key.partition("/")
+            if run != CLOSED and entry == "manifest" and self._journal.recall(_closed(run), "closed") is None:
+                stored = self._journal.recall(key, "manifest")
+                # Closed in this very moment otherwise.
+                if stored is not None:
+                    needed.add(manifest_from(parse(stored)).keys_of(self.party))
+        return needed
 
     def knows(self, manifest_digest: str) -> bool:
         """Whether it is the manifest of now."""
@@ -160,7 +172,7 @@ class PartyEngine:
         algorithm.check_request(step.spec.settings, self._releases.schema, step.spec.delta)
         self._releases.check_affordable(step.spec.epsilon, step.spec.delta, self._policy.allowance(step.spec))
         self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
-        enrolment = Enrolment.signed(self.party, step.spec, self._releases.rows, self._identity)
+        enrolment = Enrolment.signed(self.party, step.spec, self._releases.rows, self.keys.of(manifest))
         return Enrolled(enrolment.to_dict())
 
     def _check_agreed(self, step: Enrol, manifest: Manifest) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from common.formats import require
-from tests.harness.walkthrough import check_release, commands, program, write_rows
+from tests.harness.walkthrough import Background, check_release, commands, program, write_rows
 
 MOST_COMMANDS = 15
 
@@ -25,14 +25,10 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def served(place: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+def nodes(place: Path) -> Iterator[Background]:
     """Nodes that were started, to be stopped."""
-    nodes: list[subprocess.Popen[bytes]] = []
-    yield nodes
-    for node in nodes:
-        node.terminate()
-    for node in nodes:
-        node.wait(20)
+    with Background(place) as made:
+        yield made
 
 
 def listening(port: int) -> bool:
@@ -40,19 +36,17 @@ def listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_newcomer_reaches_a_release(place: Path, served: list[subprocess.Popen[bytes]]) -> None:
+def test_a_newcomer_reaches_a_release(place: Path, nodes: Background) -> None:
     all_commands = commands()
     assert len(all_commands) <= MOST_COMMANDS
     if listening(7443):
         pytest.skip("port 7443, which the page names, is taken on this machine")
     for command in all_commands:
         if command.endswith("&"):
-            with (place / f"{len(served)}.log").open("wb") as log:
-                served.append(subprocess.Popen(program(command), cwd=place, stdout=log, stderr=log))
+            nodes.start(program(command))
             continue
         done = subprocess.run(program(command), cwd=place, capture_output=True, text=True, timeout=300)
-        logs = "".join((place / f"{number}.log").read_text() for number in range(len(served)))
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{logs}"
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{nodes.logs()}"
     check_release(place)
     statement = json.loads((place / "release" / "privacy.json").read_text())
     require(statement, "privacy", "privacy")
@@ -64,12 +58,12 @@ def test_a_newcomer_reaches_a_release(place: Path, served: list[subprocess.Popen
     assert "epsilon 1 spent. Left: 0 of 1." in spent.stdout
 
 
-def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, served: list[subprocess.Popen[bytes]]) -> None:
+def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, nodes: Background) -> None:
     if listening(7443):
         pytest.skip("port 7443, which the page names, is taken on this machine")
     for command in commands()[:10]:
         if command.endswith("&"):
-            served.append(subprocess.Popen(program(command), cwd=place))
+            nodes.start(program(command))
         else:
             subprocess.run(program(command), cwd=place, check=True, capture_output=True)
     deadline = time.monotonic() + 60

@@ -23,6 +23,7 @@ from curator.session import NetworkSession
 from party.agent import Agent
 from party.config import Node, PartyConfig
 from party.engine import PartyEngine
+from party.keys import KeyFiles
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
 
@@ -36,6 +37,8 @@ class TestNode(Node):
         self.config = config
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
         self._engine = engine
+        self.keys = engine.keys
+        self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
 
     def engine(self) -> PartyEngine:
         self._engine.adopt(self.manifests.current())

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+import socket
+import subprocess
 import sys
 from pathlib import Path
+from typing import Self
 
 import pandas as pd
 
@@ -31,6 +34,36 @@ def program(command: str) -> list[str]:
     name, *arguments = shlex.split(command.removesuffix(" &"))
     assert name == "privity"
     return [sys.executable, "-m", "deploy.cli", *arguments]
+
+
+def free_port() -> int:
+    """One that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+class Background:
+    """Processes that go on until the context ends, and what they wrote."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def start(self, command: list[str]) -> None:
+        with (self._place / f"{len(self.processes)}.log").open("wb") as log:
+            self.processes.append(subprocess.Popen(command, cwd=self._place, stdout=log, stderr=log))
+
+    def logs(self) -> str:
+        return "".join((self._place / f"{number}.log").read_text() for number in range(len(self.processes)))
+
+    def __exit__(self, *_error: object) -> None:
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            process.wait(20)
 
 
 def write_rows(folder: Path) -> None:
