@@ -23,6 +23,7 @@ from common import formats
 from common.attribute import Attribute, Group, Value, number_text, value_text
 from common.derived import DerivedAttributes
 from common.errors import Problem, ProblemsFound
+from common.lines import json_lines
 
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 
@@ -98,7 +99,11 @@ class Schema:
 
 def load_schema(path: Path | str) -> Schema:
     """Read a descriptor. Raises ``PrivityError`` if it is not JSON, ``ProblemsFound`` with every fault."""
-    return parse_schema(formats.read_json(path), str(path))
+    data = formats.read_bytes(path)
+    try:
+        return parse_schema(formats.parse_json(data, str(path)), str(path))
+    except ProblemsFound as error:
+        raise ProblemsFound(formats.located(error.problems, json_lines, data.decode("utf-8-sig"))) from None
 
 
 def parse_schema(document: object, file: str) -> Schema:

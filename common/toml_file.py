@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.formats import check
+from common.formats import check, located
+from common.lines import toml_lines
 
 
 def read_toml(
@@ -23,12 +24,13 @@ def read_toml(
         ProblemsFound: everything in which it does not fit ``common/formats/FORMAT_NAME.schema.json``.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        document = tomllib.loads(text)
     except FileNotFoundError:
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not TOML: {error}") from None
     problems = [*check(document, format_name, str(path)), *also(document)]
     if problems:
-        raise ProblemsFound(problems)
+        raise ProblemsFound(located(problems, toml_lines, text))
     return document

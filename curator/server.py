@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from common.errors import Catalogue, PrivityError, Problem
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
 from common.renewal import Next, fitting_key
@@ -49,11 +49,15 @@ class CuratorConfig:
 
 def load_config(path: Path) -> CuratorConfig:
     """Read curator.toml; every fault at once."""
-    document = read_toml(path, "curator")
-    patience = float(document["patience"])
-    if not math.isfinite(patience):
-        problem = Problem(str(path), "patience", "finite", "it is not a number of seconds.", "Write for instance 60.")
-        raise ProblemsFound([problem])
+
+    def also(document: dict[str, Any]) -> list[Problem]:
+        patience = document.get("patience")
+        if not isinstance(patience, float) or math.isfinite(patience):
+            return []
+        message, remedy = "it is not a number of seconds.", "Write for instance 60."
+        return [Problem(str(path), "patience", "finite", message, remedy)]
+
+    document = read_toml(path, "curator", also)
     base = path.parent
     return CuratorConfig(
         listen=document["listen"],
@@ -62,7 +66,7 @@ def load_config(path: Path) -> CuratorConfig:
         organiser_key=base / document["organiser_key"],
         schema=base / document["schema"],
         state=base / document["state"],
-        patience=patience,
+        patience=float(document["patience"]),
     )
 
 
