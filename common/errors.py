@@ -92,7 +92,7 @@ class Catalogue(Enum):
         "no-progress",
         "DEADLINE_EXCEEDED",
         "no answer from {party} for {seconds} s in {phase}",
-        "See whether that party's node runs and can reach the curator.",
+        "See whether that party's node runs (`privity party serve`) and can reach the curator.",
     )
     DOMAIN_TOO_LARGE = ErrorKind(
         "domain-too-large",

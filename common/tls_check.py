@@ -20,6 +20,7 @@ from common.proxy import Proxy, ProxyRefusedError, dial
 SECONDS = 5.0
 CREDENTIALS_NEEDED = 407
 CHECK_PROXY = "Check `proxy` in the settings, that the proxy runs, and that firewalls let this machine dial it."
+CURATOR_SERVES = "the curator runs (`privity curator serve`)"
 PASSING = (408, 429)  # no answer in time, too many questions
 
 
@@ -111,7 +112,7 @@ def _reached(address: str, proxy: Proxy | None) -> socket.socket | Finding:
     except OSError as error:
         reason = "no answer in time" if isinstance(error, TimeoutError) else error.strerror or type(error).__name__
         if proxy is None:
-            remedy = "Check that the curator runs, and that firewalls and proxies let this machine dial out to it."
+            remedy = f"Check that {CURATOR_SERVES}, and that firewalls and proxies let this machine dial out to it."
             return Finding(Stage.NETWORK, f"{address}: {reason}", remedy)
         return Finding(Stage.PROXY_AWAY, f"the proxy {proxy}: {reason}", CHECK_PROXY)
 
@@ -127,7 +128,7 @@ def _of_proxy(refused: ProxyRefusedError, proxy: Proxy | None, address: str) -> 
     if refused.status in range(400, 500) and refused.status not in PASSING:
         remedy = "Ask those who run the proxy to allow CONNECT to this address; it must not open TLS."
         return Finding(Stage.PROXY, reason, remedy)
-    remedy = "Check that the curator runs and the proxy can reach it." if refused.status else CHECK_PROXY
+    remedy = f"Check that {CURATOR_SERVES} and the proxy can reach it." if refused.status else CHECK_PROXY
     return Finding(Stage.NETWORK, reason, remedy)
 
 

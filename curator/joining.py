@@ -70,8 +70,11 @@ def accept(config: CuratorConfig, file: Path) -> tuple[int, bool]:
     manifests = ManifestFile(config.manifest, config.organiser_key)
     try:
         document = file.read_bytes()
-    except OSError:
-        raise PrivityError(Catalogue.FILE_MISSING, file=file) from None
+    except FileNotFoundError:
+        first = "privity consortium seal, if the path is right"
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=file, first=first) from None
+    except OSError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=file, reason=error.strerror) from None
     manifest = manifests.opened(document, str(file))
     if manifest.schema_digest != load_schema(config.schema).digest:
         reason = f"it is over another schema than {config.schema}"

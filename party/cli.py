@@ -95,7 +95,8 @@ def ledger(
             hint="Give party.toml with --config, or the name of the people with --population.",
         )  # fmt: skip
     if not path.exists():
-        raise PrivityError(Catalogue.FILE_MISSING, file=path)
+        first = "privity party serve" if config else "privity synthesize"
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first)
     book = Ledger(path, population)
     Console().print(_by_step(book) if steps else _by_run(book))
     spent = book.spent()

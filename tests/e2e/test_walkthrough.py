@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from common.formats import require
-from tests.harness.walkthrough import Background, check_release, commands, program, write_rows
+from tests.harness.walkthrough import Background, check_release, commands, listening, program, write_rows
 
 MOST_COMMANDS = 15
 
@@ -29,11 +28,6 @@ def nodes(place: Path) -> Iterator[Background]:
     """Nodes that were started, to be stopped."""
     with Background(place) as made:
         yield made
-
-
-def listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_newcomer_reaches_a_release(place: Path, nodes: Background) -> None:

@@ -42,6 +42,12 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
+def listening(port: int) -> bool:
+    """Whether somebody does, on this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Background:
     """Processes that go on until the context ends, and what they wrote."""
 
