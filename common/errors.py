@@ -92,7 +92,7 @@ class Catalogue(Enum):
         "no-progress",
         "DEADLINE_EXCEEDED",
         "no answer from {party} for {seconds} s in {phase}",
-        "See whether that party's node runs and can reach the curator.",
+        "See whether that party's node runs (`privity party serve`) and can reach the curator.",
     )
     DOMAIN_TOO_LARGE = ErrorKind(
         "domain-too-large",
@@ -129,16 +129,23 @@ class PrivityError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault of a file that a person wrote: where it is, which rule it breaks, what to do."""
+    """One fault of a file that a person wrote: where it is, which rule it breaks, what to do.
+
+    Attributes:
+        field: path within the document, such as ``fields[3].bins``.
+        line: of that field in the file, from 1; None if the file does not have it, or has no lines.
+    """
 
     file: str
     field: str
     rule: str
     message: str
     remedy: str
+    line: int | None = None
 
     def __str__(self) -> str:
-        place = f"{self.file}: {self.field}" if self.field else self.file
+        file = self.file if self.line is None else f"{self.file}:{self.line}"
+        place = f"{file}: {self.field}" if self.field else file
         return f"{place}: [{self.rule}] {self.message} {self.remedy}"
 
 

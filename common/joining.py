@@ -77,8 +77,11 @@ def read_invite(path: Path, role: Role) -> Invite:
     """An invite for a member of this role, whole as the organiser signed it.
 
     Raises:
-        PrivityError: no such file, not an invite, tampered with, or for another role.
+        PrivityError: not there yet, not an invite, tampered with, or for another role.
     """
+    if not path.exists():
+        first = "privity consortium invite, if the path is right"
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first)
     document = read_json(path)
     require(document, "invite", str(path))
     content = document["invite"]

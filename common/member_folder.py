@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from common.crypto.certificates import certificate_request, self_signed
-from common.crypto.identity import Identity
+from common.crypto.certificates import Role, certificate_request, self_signed
+from common.crypto.identity import Identity, PublicIdentity
 from common.errors import Catalogue, PrivityError
 from common.files import write_private, write_whole
-from common.joining import Invite, Join, fingerprint
+from common.joining import Invite, Join, fingerprint, read_join
+from common.renewal import CERTIFICATE, KEY, KEYS, REQUEST, Next
 
 SCHEMA, ORGANISER_KEY, AUTHORITY = "schema.json", "organiser.pub", "authority.pem"
-CERTIFICATE, KEY, REQUEST, MANIFEST = "tls.pem", "tls.key", "tls.request.pem", "manifest.json"
 
 
 def make_folder(folder: Path, invite: Invite, settings: str) -> None:
@@ -39,25 +40,79 @@ def make_join(folder: Path, invite: Invite, identity: Identity | None = None) ->
     Args:
         identity: of a party; curator and operators have none.
     """
-    if invite.role == "curator":
-        certificate, key = certificate_request(invite.name)
+    certificate = _make_tls_key(folder, invite.role, invite.name)
+    return _answer(folder, Join(invite.consortium, invite.role, invite.name, _public(identity), certificate), identity)
+
+
+def renew(
+    waiting: Next, role: Role, name: str, identity: Identity | None = None, *, keys: bool = False
+) -> tuple[Path, dict[str, Any]]:
+    """Make a new TLS key beside the one in use, and the answer that has it sealed; nothing in use changes.
+
+    Args:
+        identity: of a party: its keys from then on.
+        keys: whether they are new ones, to be kept ready, too.
+    Raises:
+        PrivityError: others are kept ready already, or there was no answer before.
+    """
+    home = waiting.key.parent
+    if waiting.there():
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="renew", reason=f"{waiting.folder} holds keys that no manifest has listed yet",
+            hint=f"Send {_join_file(home, name)} to the organiser; if it got lost there, remove that folder first.",
+        )  # fmt: skip
+    if not _join_file(home, name).exists():
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=_join_file(home, name), first=f"privity {role} init")
+    consortium = read_join(_join_file(home, name)).consortium
+    with tempfile.TemporaryDirectory(dir=home, prefix=f".{waiting.folder.name}-") as scratch:
+        place = Path(scratch) / "made"
+        place.mkdir(mode=0o700)
+        if identity is not None and keys:
+            identity.save(place / KEYS)
+        certificate = _make_tls_key(place, role, name)
+        answer = _answer(home, Join(consortium, role, name, _public(identity), certificate), identity)
+        place.rename(waiting.folder)
+    return answer
+
+
+def _make_tls_key(folder: Path, role: Role, name: str) -> str:
+    """The key, and its certificate or the curator's request for one, as files; the latter as PEM."""
+    if role == "curator":
+        certificate, key = certificate_request(name)
         write_whole(folder / REQUEST, certificate.decode())
     else:
-        certificate, key = self_signed(invite.name, invite.role)
+        certificate, key = self_signed(name, role)
         write_whole(folder / CERTIFICATE, certificate.decode())
     write_private(folder / KEY, key)
-    keys = None if identity is None else identity.public()
-    join = Join(invite.consortium, invite.role, invite.name, keys, certificate.decode())
-    file = folder / f"join-{invite.name}.json"
+    return certificate.decode()
+
+
+def _public(identity: Identity | None) -> PublicIdentity | None:
+    return None if identity is None else identity.public()
+
+
+def _join_file(folder: Path, name: str) -> Path:
+    return folder / f"join-{name}.json"
+
+
+def _answer(folder: Path, join: Join, identity: Identity | None) -> tuple[Path, dict[str, Any]]:
+    file = _join_file(folder, join.name)
     write_whole(file, json.dumps(join.signed(identity), indent=2) + "\n")
     return file, join.to_dict()
 
 
-def hand_over(file: Path, answer: Path | None, content: dict[str, Any], invite: Invite) -> str:
-    """Put a copy of the answer where the organiser looks, if ``answer`` says where; what comes next, in words."""
+def hand_over(file: Path, answer: Path | None, content: dict[str, Any], invite: Invite | None = None) -> str:
+    """Put a copy of the answer where the organiser looks, if ``answer`` says where; what comes next, in words.
+
+    Args:
+        invite: that it answers; None if it renews an earlier answer.
+    """
     if answer is not None:
         write_whole(answer, file.read_text(encoding="utf-8"))
-    return (
-        f"Invite: {fingerprint(invite.to_dict())}. Compare with the organiser by another way than the file came.\n"
-        f"Answer: {fingerprint(content)}. Send {answer or file} to the organiser."
+    came = "Compare with the organiser by another way than the file came."
+    before = (
+        "Nothing in use changes until a manifest lists the new ones."
+        if invite is None
+        else (f"Invite: {fingerprint(invite.to_dict())}. {came}")
     )
+    return f"{before}\nAnswer: {fingerprint(content)}. Send {answer or file} to the organiser."

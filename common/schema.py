@@ -24,6 +24,7 @@ from common import formats
 from common.attribute import Attribute, Group, Value, number_text, value_text
 from common.derived import DerivedAttributes
 from common.errors import Problem, ProblemsFound
+from common.lines import json_lines
 
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 
@@ -47,16 +48,10 @@ class Schema:
         object.__setattr__(self, "_index", index)
 
     def over(self, names: Collection[str] | None) -> Schema:
-        """The schema of some of the attributes, in this schema's order; None stands for all.
-
-        Raises:
-            KeyError: a name that it does not have.
-        """
+        """The schema of some attributes, in this one's order; None stands for all. ``KeyError`` for a name it lacks."""
         if names is None:
             return self
-        for name in names:
-            self.index(name)
-        return Schema(self.name, tuple(a for a in self.attributes if a.name in set(names)), self.carried)
+        return Schema(self.name, tuple(self.attributes[i] for i in sorted(map(self.index, names))), self.carried)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -111,7 +106,11 @@ class Schema:
 
 def load_schema(path: Path | str) -> Schema:
     """Read a descriptor. Raises ``PrivityError`` if it is not JSON, ``ProblemsFound`` with every fault."""
-    return parse_schema(formats.read_json(path), str(path))
+    data = formats.read_bytes(path)
+    try:
+        return parse_schema(formats.parse_json(data, str(path)), str(path))
+    except ProblemsFound as error:
+        raise ProblemsFound(formats.located(error.problems, json_lines, data.decode("utf-8-sig"))) from None
 
 
 def parse_schema(document: object, file: str) -> Schema:

@@ -1,7 +1,7 @@
 """Why a connection to the curator does not come about: a plain TLS handshake, and what it fails at, in plain words.
 
-gRPC tells only that a server is unavailable. Here the same handshake is made step by step: name, network, the
-curator's certificate, this member's own.
+gRPC tells only that a server is unavailable. Here the same handshake is made step by step: name, network, a proxy if
+the settings name one, the curator's certificate, this member's own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from common.proxy import Proxy, ProxyRefusedError, dial
+
 SECONDS = 5.0
+CREDENTIALS_NEEDED = 407
+CHECK_PROXY = "Check `proxy` in the settings, that the proxy runs, and that firewalls let this machine dial it."
+CURATOR_SERVES = "the curator runs (`privity curator serve`)"
+PASSING = (408, 429)  # no answer in time, too many questions
 
 
 class Stage(Enum):
@@ -23,6 +29,8 @@ class Stage(Enum):
 
     NAME = "the name does not resolve"
     NETWORK = "nobody answers there"
+    PROXY_AWAY = "the proxy is not reached"
+    PROXY = "the proxy does not let us through"
     CURATOR = "the curator's certificate does not hold"
     OWN = "the curator does not accept this certificate"
     THROUGH = "the connection stands"
@@ -39,28 +47,23 @@ class Finding:
     @property
     def of_identity(self) -> bool:
         """Whether waiting will not help."""
-        return self.stage in (Stage.CURATOR, Stage.OWN)
+        return self.stage in (Stage.PROXY, Stage.CURATOR, Stage.OWN)
 
 
-def check_connection(address: str, name: str | None, authority: Path, certificate: Path, key: Path) -> Finding:
+def check_connection(
+    address: str, name: str | None, authority: Path, certificate: Path, key: Path, proxy: Proxy | None = None
+) -> Finding:
     """Shake hands with the curator.
 
     Args:
         address: ``host:port``.
         name: the host name that its certificate must show, if it is not the one dialled.
+        proxy: to go through; none of the environment's counts here.
     """
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    try:
-        socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
-    except (OSError, ValueError):
-        return Finding(Stage.NAME, f"{host} has no address here", "Check the name, and this machine's name servers.")
-    try:
-        raw = socket.create_connection((host, int(port)), SECONDS)
-    except OSError as error:
-        reason = "no answer in time" if isinstance(error, TimeoutError) else error.strerror or type(error).__name__
-        remedy = "Check that the curator runs, and that firewalls and proxies let this machine dial out to it."
-        return Finding(Stage.NETWORK, f"{address}: {reason}", remedy)
+    raw = _reached(address, proxy)
+    if isinstance(raw, Finding):
+        return raw
+    host = address.rpartition(":")[0].strip("[]")
     context = ssl.create_default_context(cafile=str(authority))
     context.set_alpn_protocols(["h2"])
     context.load_cert_chain(certificate, key)
@@ -68,7 +71,7 @@ def check_connection(address: str, name: str | None, authority: Path, certificat
         with raw, context.wrap_socket(raw, server_hostname=name or host) as link:
             accepted = _accepts(link)
     except ssl.SSLCertVerificationError as error:
-        reason = _of_curator(host, int(port), name or host, error)
+        reason = _of_curator(address, proxy, name or host, error)
         return Finding(Stage.CURATOR, reason, "Check the address, and that the invite is of this consortium.")
     except OSError:
         reason = f"{address} does not speak TLS as a curator does"
@@ -77,6 +80,56 @@ def check_connection(address: str, name: str | None, authority: Path, certificat
         remedy = "Ask the organiser whether the manifest that the curator has lists this certificate."
         return Finding(Stage.OWN, _of_own(certificate), remedy)
     return Finding(Stage.THROUGH, address, "")
+
+
+def check_proxy(address: str, proxy: Proxy) -> Finding:
+    """Ask the proxy for a way to the curator, and look no further."""
+    raw = _reached(address, proxy)
+    if isinstance(raw, Finding):
+        return raw
+    raw.close()
+    return Finding(Stage.THROUGH, f"{proxy} lets us through to {address}", "")
+
+
+def _reached(address: str, proxy: Proxy | None) -> socket.socket | Finding:
+    """A connection, or how far it came."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not port.isdecimal():
+        return Finding(Stage.NAME, f"{address} names no port", "Write the address as HOST:PORT.")
+    asked = (host, int(port)) if proxy is None else (proxy.host, proxy.port)
+    try:
+        socket.getaddrinfo(*asked, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        remedy = "Check the name, and this machine's name servers."
+        if proxy is None:
+            return Finding(Stage.NAME, f"{host} has no address here", remedy)
+        return Finding(Stage.PROXY_AWAY, f"the proxy {proxy} has no address here", remedy)
+    try:
+        return dial(proxy, host, int(port), SECONDS) if proxy else socket.create_connection(asked, SECONDS)
+    except ProxyRefusedError as refused:
+        return _of_proxy(refused, proxy, address)
+    except OSError as error:
+        reason = "no answer in time" if isinstance(error, TimeoutError) else error.strerror or type(error).__name__
+        if proxy is None:
+            remedy = f"Check that {CURATOR_SERVES}, and that firewalls and proxies let this machine dial out to it."
+            return Finding(Stage.NETWORK, f"{address}: {reason}", remedy)
+        return Finding(Stage.PROXY_AWAY, f"the proxy {proxy}: {reason}", CHECK_PROXY)
+
+
+def _of_proxy(refused: ProxyRefusedError, proxy: Proxy | None, address: str) -> Finding:
+    """A refusal that lasts until somebody changes settings, or a curator that the proxy does not reach just now."""
+    reason = f"the proxy {proxy}, asked for {address}, says: {refused}"
+    if refused.status == CREDENTIALS_NEEDED:
+        given = proxy is not None and proxy.user is not None
+        said = "does not accept these credentials" if given else "asks for credentials"
+        reason = f"the proxy {proxy} {said}: {refused}"
+        return Finding(Stage.PROXY, reason, "Write them into `proxy` in the settings: http://USER:PASSWORD@HOST:PORT.")
+    if refused.status in range(400, 500) and refused.status not in PASSING:
+        remedy = "Ask those who run the proxy to allow CONNECT to this address; it must not open TLS."
+        return Finding(Stage.PROXY, reason, remedy)
+    remedy = f"Check that {CURATOR_SERVES} and the proxy can reach it." if refused.status else CHECK_PROXY
+    return Finding(Stage.NETWORK, reason, remedy)
 
 
 def _accepts(link: ssl.SSLSocket) -> bool:
@@ -101,13 +154,16 @@ def _of_own(certificate: Path) -> str:
     )
 
 
-def _of_curator(host: str, port: int, dialled: str, error: ssl.SSLCertVerificationError) -> str:
+def _of_curator(address: str, proxy: Proxy | None, dialled: str, error: ssl.SSLCertVerificationError) -> str:
     """Whose certificate it is, after all."""
+    raw = _reached(address, proxy)
+    if isinstance(raw, Finding):
+        return f"it cannot be checked: {error.verify_message}"
     blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     blind.check_hostname = False
     blind.verify_mode = ssl.CERT_NONE
     try:
-        with socket.create_connection((host, port), SECONDS) as raw, blind.wrap_socket(raw) as link:
+        with raw, blind.wrap_socket(raw) as link:
             shown = x509.load_der_x509_certificate(link.getpeercert(binary_form=True) or b"")
     except (OSError, ValueError):
         return f"it cannot be checked: {error.verify_message}"

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.formats import check
+from common.formats import check, located
+from common.lines import toml_lines
+
+WRITTEN_BY = {
+    "consortium": "privity consortium init",
+    "curator": "privity curator init",
+    "operator": "privity operator init",
+    "party": "privity party init",
+}
+"""Settings that nobody writes by hand from the beginning, and the command that does."""
 
 
 def read_toml(
@@ -19,16 +28,20 @@ def read_toml(
     Args:
         also: finds the faults that the format does not; it must bear documents that do not fit the format.
     Raises:
-        PrivityError: file-missing or file-unreadable.
+        PrivityError: file-missing, out-of-order if a command writes such a file, or file-unreadable.
         ProblemsFound: everything in which it does not fit ``common/formats/FORMAT_NAME.schema.json``.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        document = tomllib.loads(text)
     except FileNotFoundError:
+        if format_name in WRITTEN_BY:
+            first = f"{WRITTEN_BY[format_name]}, if the path is right"
+            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first) from None
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not TOML: {error}") from None
     problems = [*check(document, format_name, str(path)), *also(document)]
     if problems:
-        raise ProblemsFound(problems)
+        raise ProblemsFound(located(problems, toml_lines, text))
     return document

@@ -36,6 +36,16 @@ def init(
 
 
 @curator_app.command()
+def renew(
+    config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a new TLS key; the curator takes it once it has accepted a manifest that lists its certificate."""
+    file, content = joining.renew(server.load_config(config))
+    print(hand_over(file, answer, content))
+
+
+@curator_app.command()
 def accept(
     manifest: Annotated[Path, typer.Argument(help="what the organiser sealed")],
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),

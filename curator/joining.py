@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from common import member_folder
 from common.errors import Catalogue, PrivityError
 from common.joining import Invite
 from common.member_folder import make_folder, make_join
+from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
+from common.renewal import Next, fitting_key
 from common.schema import load_schema
 from curator.server import CuratorConfig
 
@@ -53,6 +56,15 @@ def join(folder: Path, invite: Invite, listen: str) -> tuple[Path, dict[str, Any
     return answer
 
 
+def renew(config: CuratorConfig) -> tuple[Path, dict[str, Any]]:
+    """Make a new TLS key and the request for its certificate: the answer to send, and its content.
+
+    Raises:
+        PrivityError: another one waits for being sealed already.
+    """
+    return member_folder.renew(Next(config.key), "curator", CURATOR)
+
+
 def accept(config: CuratorConfig, file: Path) -> tuple[int, bool]:
     """Take a manifest that the organiser sealed: the serial that is here now, and whether it was newer.
 
@@ -62,10 +74,18 @@ def accept(config: CuratorConfig, file: Path) -> tuple[int, bool]:
     manifests = ManifestFile(config.manifest, config.organiser_key)
     try:
         document = file.read_bytes()
-    except OSError:
-        raise PrivityError(Catalogue.FILE_MISSING, file=file) from None
-    if manifests.opened(document, str(file)).schema_digest != load_schema(config.schema).digest:
+    except FileNotFoundError:
+        first = "privity consortium seal, if the path is right"
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=file, first=first) from None
+    except OSError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=file, reason=error.strerror) from None
+    manifest = manifests.opened(document, str(file))
+    if manifest.schema_digest != load_schema(config.schema).digest:
         reason = f"it is over another schema than {config.schema}"
+        raise PrivityError(Catalogue.TAMPERED, what=file, reason=reason)
+    own = manifest.certificate_of("curator", CURATOR)
+    if own is None or fitting_key(own, config.key) is None:
+        reason = f"the curator's certificate in it is not that of {config.key}, nor of a renewed one"
         raise PrivityError(Catalogue.TAMPERED, what=file, reason=reason)
     newer = manifests.offer(document, str(file))
     return manifests.current().serial, newer

@@ -198,9 +198,12 @@ class Runs:
     def release_files(self, name: str) -> list[Path]:
         """Files of a completed run's release."""
         run = self.get(name)
+        if run.state not in FINAL:
+            first = f"the end of the run, for which privity run watch {name} waits"
+            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"the release of {name}", first=first)
         if run.state != COMPLETED:
             raise PrivityError(
-                Catalogue.RUN_FAILED, run=name, state=run.state, reason=run.reason or "there is no release yet",
+                Catalogue.RUN_FAILED, run=name, state=run.state, reason=run.reason,
                 hint="Only completed runs have a release.",
             )  # fmt: skip
         return sorted((self._releases / name).iterdir())

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import math
 import signal
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import grpc
 import grpc.aio
 from prometheus_client import CollectorRegistry
 
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from common.errors import Catalogue, PrivityError, Problem
 from common.metrics import observed
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
+from common.renewal import Next, fitting_key
 from common.schema import Schema, load_schema
 from common.toml_file import read_toml
 from common.wire.v1 import privity_pb2_grpc as rpc
@@ -58,11 +60,15 @@ class CuratorConfig:
 
 def load_config(path: Path) -> CuratorConfig:
     """Read curator.toml; every fault at once."""
-    document = read_toml(path, "curator")
-    patience = float(document["patience"])
-    if not math.isfinite(patience):
-        problem = Problem(str(path), "patience", "finite", "it is not a number of seconds.", "Write for instance 60.")
-        raise ProblemsFound([problem])
+
+    def also(document: dict[str, Any]) -> list[Problem]:
+        patience = document.get("patience")
+        if not isinstance(patience, float) or math.isfinite(patience):
+            return []
+        message, remedy = "it is not a number of seconds.", "Write for instance 60."
+        return [Problem(str(path), "patience", "finite", message, remedy)]
+
+    document = read_toml(path, "curator", also)
     base = path.parent
     return CuratorConfig(
         listen=document["listen"],
@@ -71,7 +77,7 @@ def load_config(path: Path) -> CuratorConfig:
         organiser_key=base / document["organiser_key"],
         schema=base / document["schema"],
         state=base / document["state"],
-        patience=patience,
+        patience=float(document["patience"]),
         metrics=document.get("metrics"),
         reflection=document.get("reflection", False),
     )
@@ -82,6 +88,7 @@ class Certificates:
 
     def __init__(self, manifests: ManifestFile, key: Path) -> None:
         self._manifests, self._key = manifests, key
+        self._lock = threading.Lock()
         self._manifest = manifests.current()
 
     def now(self) -> Any:
@@ -90,16 +97,29 @@ class Certificates:
         if own is None:
             reason = "it lists no certificate for the curator"
             raise PrivityError(Catalogue.TAMPERED, what=self._manifests.path, reason=reason)
+        fitting = fitting_key(own, self._key)
+        if fitting is None:
+            reason = f"the curator's certificate in it is not that of {self._key}"
+            raise PrivityError(Catalogue.TAMPERED, what=self._manifests.path, reason=reason)
+        if fitting != self._key:
+            Next(self._key).take()
+            _log.info("the manifest lists the certificate of the renewed key: it is in use from now on")
         pair = (self._key.read_bytes(), own.encode())
         return grpc.ssl_server_certificate_configuration([pair], root_certificates=self._manifest.callers)
 
     def changed(self) -> Any:
         """The same if the manifest is another one since, None if it is not: gRPC asks at every connection."""
-        manifest = self._manifests.current()
-        if manifest is self._manifest:
-            return None
-        self._manifest = manifest
-        return self.now()
+        with self._lock:
+            manifest = self._manifests.current()
+            if manifest is self._manifest:
+                return None
+            self._manifest = manifest
+            try:
+                return self.now()
+            except PrivityError as error:
+                # Better the certificate before than none.
+                _log.error("the newest manifest lists no certificate of this key", extra={"reason": error.code})
+                return None
 
 
 class CuratorServer:

@@ -16,7 +16,6 @@ from enum import Enum
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
 
 from common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
 from common.crypto.identity import Identity
@@ -24,9 +23,10 @@ from common.errors import PrivityError
 from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
+from common.renewal import Next, fitting_key
 from common.schema import Schema, load_schema
 from common.table import read_table
-from common.tls_check import Stage, check_connection
+from common.tls_check import Stage, check_connection, check_proxy
 from curator import server
 from party import config as party_config
 from party.policy import load_policy
@@ -78,15 +78,18 @@ def examine_party(file: Path) -> Iterator[Check]:
     config = party_config.load_config(file)
     yield good("settings", f"{file}: party {config.name}")
     yield _tried("policy", lambda: _policy(config.policy))
-    yield _tried("private files", lambda: _private([*config.keys.glob("*.pem"), config.key]))
+    # A password of a proxy makes the settings private, too.
+    secret = [file] if config.proxy and config.proxy.password else []
+    yield _tried("private files", lambda: _private([*config.keys.glob("*.pem"), config.key, *secret]))
     yield _tried("manifest", lambda: _party_in_manifest(config))
     yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
+    yield from _waiting(config.key)
     yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
     yield _tried("data", lambda: _data(config.data, config.schema))
     yield _tried("budget", lambda: _budget(config))
     yield _tried("disk", lambda: _disk(config.state))
     yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
-    yield _proxies()
+    yield _tried("proxy", lambda: _proxies(config))
     yield _tried("connection", lambda: _connection(config))
     if config.metrics:
         yield _listening("metrics", config.metrics)
@@ -104,6 +107,7 @@ def examine_curator(file: Path) -> Iterator[Check]:
         for holder, certificate in manifest.certificates.items():
             yield _tried(f"certificate of {holder}", lambda h=holder, c=certificate: _lasting(h, c.encode()))  # type: ignore[misc]
         yield _tried("schema", lambda: _schema(config.schema, manifest))
+    yield from _waiting(config.key)
     yield _tried("disk", lambda: _disk(config.state))
     yield _listening("address", config.listen)
     if config.metrics:
@@ -143,8 +147,7 @@ def _party_in_manifest(config: party_config.PartyConfig) -> Check:
 
 def _curator_in_manifest(manifest: Manifest, key: Path) -> Check:
     listed = manifest.certificate_of("curator", CURATOR)
-    private = serialization.load_pem_private_key(key.read_bytes(), password=None)
-    if listed is None or x509.load_pem_x509_certificate(listed.encode()).public_key() != private.public_key():
+    if listed is None or fitting_key(listed, key) is None:
         remedy = "Send the curator's answer to the organiser again, to be sealed."
         return bad("manifest", f"the certificate in it is not that of {key}", remedy)
     return good("manifest", f"{manifest.consortium}, serial {manifest.serial}, {len(manifest.members)} parties")
@@ -153,11 +156,19 @@ def _curator_in_manifest(manifest: Manifest, key: Path) -> Check:
 def _lasting(whose: str, certificate: bytes) -> Check:
     what = whose if whose == "certificate" else f"certificate of {whose}"
     left = days_left(x509.load_pem_x509_certificate(certificate))
-    remedy = "Make a new one, and have the organiser seal it."
+    remedy = "Make a new one with `privity ROLE renew`, and have the organiser seal it."
     if left < 0:
         return bad(what, "it has expired", remedy)
     verdict = Verdict.GOOD if left > RENEW_DAYS else Verdict.WARNING
     return Check(what, verdict, f"{left} days left", "" if verdict is Verdict.GOOD else remedy)
+
+
+def _waiting(key: Path) -> Iterator[Check]:
+    """Keys that were renewed and not sealed yet, if there are any."""
+    folder = Next(key).folder
+    if folder.exists():
+        remedy = "Send the answer (join-NAME.json) to the organiser, to be sealed."
+        yield Check("renewal", Verdict.WARNING, f"{folder} waits for a manifest that lists it", remedy)
 
 
 def _schema(file: Path, manifest: Manifest | None) -> Check:
@@ -203,7 +214,12 @@ def _clock(certificate: bytes) -> Check:
     return good("clock", f"{now:%Y-%m-%d %H:%M} UTC")
 
 
-def _proxies() -> Check:
+def _proxies(config: party_config.PartyConfig) -> Check:
+    if config.proxy:
+        through = check_proxy(config.curator, config.proxy)
+        if through.stage is Stage.THROUGH:
+            return good("proxy", through.reason)
+        return bad("proxy", f"{through.stage.value}: {through.reason}", through.remedy)
     found = [name for proxy in PROXIES for name in (proxy, proxy.upper()) if os.environ.get(name)]
     if found:
         return Check("proxy", Verdict.WARNING, f"{', '.join(found)}: connections go through it", "")
@@ -211,7 +227,8 @@ def _proxies() -> Check:
 
 
 def _connection(config: party_config.PartyConfig) -> Check:
-    found = check_connection(config.curator, config.curator_name, config.authority, config.certificate, config.key)
+    c = config
+    found = check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key, c.proxy)
     if found.stage is Stage.THROUGH:
         return good("connection", f"{config.curator} answers and accepts this party")
     return bad("connection", f"{found.stage.value}: {found.reason}", found.remedy)

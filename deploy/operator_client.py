@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import grpc
 
 from common.errors import Catalogue, PrivityError
+from common.proxy import Proxy, channel_options
 from common.tls_check import Finding, Stage, check_connection
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
@@ -30,16 +31,19 @@ class OperatorClient:
     Attributes:
         address: ``host:port``.
         authority, certificate, key: PEM files.
+        proxy: to dial through; without one the environment's variables count.
     """
 
     address: str
     authority: Path
     certificate: Path
     key: Path
+    proxy: Proxy | None = None
 
     def _channel(self) -> grpc.Channel:
         files = (self.authority, self.key, self.certificate)
-        return grpc.secure_channel(self.address, grpc.ssl_channel_credentials(*(file.read_bytes() for file in files)))
+        credentials = grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
+        return grpc.secure_channel(self.address, credentials, options=channel_options(self.proxy))
 
     def submit(self, request: dict[str, Any], token: str, name: str = "") -> str:
         """Name of the run; the same token again names the same run.
@@ -64,7 +68,17 @@ class OperatorClient:
         return not self._check().of_identity
 
     def _check(self) -> Finding:
-        return check_connection(self.address, None, self.authority, self.certificate, self.key)
+        return check_connection(self.address, None, self.authority, self.certificate, self.key, self.proxy)
+
+    def known(self) -> bool:
+        """Whether the curator takes this certificate for an operator's."""
+        with self._channel() as channel:
+            try:
+                # No run is named so: it says that only to those whom it knows.
+                next(iter(rpc.OperatorStub(channel).Watch(pb.RunName(run=""), timeout=CALL_SECONDS)), None)
+            except grpc.RpcError as error:
+                return isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.NOT_FOUND
+        return False
 
     def stop(self, run: str, *, discard: bool = False) -> None:
         """Stop the run; for good if it is discarded."""

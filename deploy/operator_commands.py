@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from common import member_folder
+from common.crypto.certificates import name_in
 from common.joining import read_invite
 from common.member_folder import hand_over, make_folder, make_join
+from common.proxy import proxy_of, proxy_problems
+from common.renewal import Next
 from common.toml_file import read_toml
 from deploy.operator_client import OperatorClient
 
@@ -20,6 +25,8 @@ OPERATOR_TOML = """\
 # The operator's side (docs/formats.md). Paths are relative to this file.
 format_version = 1
 curator = {curator}
+# If this machine dials out through a proxy (HTTP CONNECT); keep the file to yourself if there is a password in it.
+# proxy = "http://proxy.example.org:3128"
 certificate = "tls.pem"
 key = "tls.key"
 authority = "authority.pem"
@@ -45,10 +52,34 @@ def init(
     print(hand_over(file, answer, content, read))
 
 
+@operator_app.command("renew")
+def renew(
+    config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a new TLS key and certificate; commands take them once the curator knows them."""
+    client = _client(config)
+    name = name_in(client.certificate.read_bytes())
+    file, content = member_folder.renew(Next(client.key), "operator", name)
+    print(hand_over(file, answer, content))
+
+
 def client_of(config: Path) -> OperatorClient:
-    """The operator's link to its curator."""
-    document = read_toml(config, "operator")
+    """The operator's link to its curator, under renewed keys from the moment that the curator knows them."""
+    client = _client(config)
+    waiting = Next(client.key, client.certificate)
+    if waiting.there() and replace(client, certificate=waiting.next_certificate, key=waiting.next_key).known():
+        waiting.take()
+    return client
+
+
+def _client(config: Path) -> OperatorClient:
+    document = read_toml(config, "operator", lambda document: proxy_problems(document, str(config)))
     base = config.parent
     return OperatorClient(
-        document["curator"], base / document["authority"], base / document["certificate"], base / document["key"]
+        document["curator"],
+        base / document["authority"],
+        base / document["certificate"],
+        base / document["key"],
+        proxy_of(document),
     )

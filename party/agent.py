@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import grpc
 import grpc.aio
 
 from common.errors import Catalogue, PrivityError
 from common.metrics import observed
-from common.protocol.steps import Enrol
+from common.protocol.steps import Close, Enrol
+from common.proxy import channel_options
 from common.tls_check import Finding, check_connection
 from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
 from common.wire.v1 import privity_pb2 as pb
@@ -35,6 +37,10 @@ FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grp
 _log = logging.getLogger("privity.party")
 
 
+class NotAcceptedError(PrivityError):
+    """The curator or a proxy does not accept this party as it shows itself; waiting will not help."""
+
+
 class Agent:
     """Serves one party until it is cancelled."""
 
@@ -44,15 +50,19 @@ class Agent:
         # A party that has just joined has no manifest yet: the first one comes from the curator.
         self._engine = node.engine() if node.manifests.exists() else None
         self._told: set[str] = set()
+        if self._engine is not None:
+            node.forget_keys(self._engine)
 
-    def _channel(self) -> grpc.aio.Channel:
+    def _channel(self, certificate: Path, key: Path) -> grpc.aio.Channel:
         config = self._config
         credentials = grpc.ssl_channel_credentials(
             root_certificates=config.authority.read_bytes(),
-            private_key=config.key.read_bytes(),
-            certificate_chain=config.certificate.read_bytes(),
+            private_key=key.read_bytes(),
+            certificate_chain=certificate.read_bytes(),
         )
-        options = [("grpc.ssl_target_name_override", config.curator_name)] if config.curator_name else []
+        options = channel_options(config.proxy)
+        if config.curator_name:
+            options.append(("grpc.ssl_target_name_override", config.curator_name))
         return grpc.aio.secure_channel(config.curator, credentials, options=options)
 
     async def serve(self) -> None:
@@ -62,10 +72,35 @@ class Agent:
             PrivityError: the curator does not accept this party.
         """
         node = self._node
-        watched = observed(self._config.metrics, node.metrics.registry, node.certificates)
-        async with watched, self._channel() as channel:
-            with IdleTime(self._prepare) as idle:
-                await self._exchange_for_ever(channel, idle)
+        with IdleTime(self._prepare) as idle:
+            async with observed(self._config.metrics, node.metrics.registry, node.certificates):
+                await self._connect_for_ever(idle)
+
+    async def _connect_for_ever(self, idle: IdleTime) -> None:
+        while True:
+            shown = self._config.certificate.read_bytes()
+            try:
+                async with self._channel(self._config.certificate, self._config.key) as channel:
+                    await self._exchange_for_ever(channel, idle)
+            except NotAcceptedError:
+                if not await self._renewed(shown):
+                    raise
+
+    async def _renewed(self, shown: bytes) -> bool:
+        """Whether another certificate than the one shown is in use now: the one kept ready, if the curator knows it."""
+        waiting, failures = self._node.files.next, 0
+        while waiting.next_certificate.exists():
+            try:
+                async with self._channel(waiting.next_certificate, waiting.next_key) as channel:
+                    await self._newest_engine(rpc.PartyLinkStub(channel))
+                break
+            except grpc.aio.AioRpcError as error:
+                look = self._look(waiting.next_certificate, waiting.next_key)
+                if error.code() in FATAL or (await asyncio.to_thread(look)).of_identity:
+                    return False
+            await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
+            failures += 1
+        return self._config.certificate.read_bytes() != shown
 
     def _prepare(self) -> bool:
         return self._engine is not None and self._engine.prepare()
@@ -80,10 +115,13 @@ class Agent:
         manifests = self._node.manifests
         if manifests.offer(reply.document, "the curator's manifest"):
             _log.info("a newer manifest of the consortium", extra={"serial": manifests.current().serial})
+        if self._node.settle():
+            _log.info("the manifest lists the renewed certificate and keys: they are in use from now on")
         if self._engine is None:
             self._engine = self._node.engine()
         else:
             self._engine.adopt(manifests.current())
+        self._node.forget_keys(self._engine)
         return self._engine
 
     async def _exchange_for_ever(self, channel: grpc.aio.Channel, idle: IdleTime) -> None:
@@ -115,10 +153,7 @@ class Agent:
             PrivityError: connection-failed.
         """
         c = self._config
-
-        def look() -> Finding:
-            return check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key)
-
+        look = self._look(c.certificate, c.key)
         found = await asyncio.to_thread(look)
         if found.of_identity:
             # A curator that was just then ending hangs up, too: it must be so a second time.
@@ -126,11 +161,16 @@ class Agent:
             found = await asyncio.to_thread(look)
         self._node.metrics.connection_ended(found.stage)
         if found.of_identity:
-            raise PrivityError(Catalogue.CONNECTION_FAILED, address=c.curator, reason=found.reason, hint=found.remedy)
+            reason, hint = found.reason, found.remedy
+            raise NotAcceptedError(Catalogue.CONNECTION_FAILED, address=c.curator, reason=reason, hint=hint)
         _log.warning("no connection to the curator", extra={"status": error.code().name, "reason": found.stage.value})
 
+    def _look(self, certificate: Path, key: Path) -> Callable[[], Finding]:
+        c = self._config
+        return lambda: check_connection(c.curator, c.curator_name, c.authority, certificate, key, c.proxy)
+
     def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
-        return PrivityError(
+        return NotAcceptedError(
             Catalogue.CONNECTION_FAILED,
             address=self._config.curator,
             reason=error.details() or error.code().name,
@@ -169,6 +209,8 @@ class Agent:
             self._told.add(step.run)
             _log.warning("a run waits for approval: privity party show RUN", extra={"run": step.run})
         await link.SendReply(_stream(reply))
+        if isinstance(step, Close):
+            self._node.forget_keys(engine)
 
 
 @contextlib.asynccontextmanager

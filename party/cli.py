@@ -54,6 +54,17 @@ def init(
 
 
 @party_app.command()
+def renew(
+    config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
+    keys: Annotated[bool, typer.Option("--keys", help="new signing, sealing and agreement keys, too")] = False,
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a new TLS key and certificate; the node takes them once a manifest lists them, without a restart."""
+    file, content = joining.renew(load_config(config), keys=keys)
+    print(hand_over(file, answer, content))
+
+
+@party_app.command()
 def serve(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
     log_format: Annotated[logs.LogFormat, typer.Option(help="of log lines")] = logs.LogFormat.TEXT,
@@ -90,7 +101,8 @@ def ledger(
             hint="Give party.toml with --config, or the name of the people with --population.",
         )  # fmt: skip
     if not path.exists():
-        raise PrivityError(Catalogue.FILE_MISSING, file=path)
+        first = "privity party serve" if config else "privity synthesize"
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first)
     book = Ledger(path, population)
     Console().print(_by_step(book) if steps else _by_run(book))
     spent = book.spent()

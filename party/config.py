@@ -7,15 +7,16 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from common.crypto.identity import Identity
 from common.journal import Journal
 from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
+from common.proxy import Proxy, proxy_of, proxy_problems
 from common.schema import load_schema
 from common.table import read_table
 from common.toml_file import read_toml
 from party.engine import PartyEngine
+from party.keys import KeyFiles
 from party.metrics import PartyMetrics
 from party.policy import load_policy
 from party.releases import ChargedReleases
@@ -34,6 +35,7 @@ class PartyConfig:
         curator_name: host name that the curator's certificate must show, if it is not the one dialled.
         state: folder of ledger and journal; it must outlive restarts.
         metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
+        proxy: to dial through; without one the environment's variables count.
     """
 
     name: str
@@ -50,11 +52,12 @@ class PartyConfig:
     authority: Path
     state: Path
     metrics: str | None = None
+    proxy: Proxy | None = None
 
 
 def load_config(path: Path) -> PartyConfig:
     """Read party.toml; every fault at once."""
-    document = read_toml(path, "party")
+    document = read_toml(path, "party", lambda document: proxy_problems(document, str(path)))
     base = path.parent
     return PartyConfig(
         name=document["name"],
@@ -71,6 +74,7 @@ def load_config(path: Path) -> PartyConfig:
         authority=base / document["authority"],
         state=base / document["state"],
         metrics=document.get("metrics"),
+        proxy=proxy_of(document),
     )
 
 
@@ -80,8 +84,11 @@ class Node:
     def __init__(self, config: PartyConfig) -> None:
         self.config = config
         self._policy = load_policy(config.policy)
-        self._identity = Identity.load(config.keys)
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
+        self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
+        if self.manifests.exists():
+            self.files.settle(self.manifests.current())
+        self.keys = self.files.load()
         table = read_table(config.data, load_schema(config.schema))
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         journal = Journal(config.state / JOURNAL_FILE)
@@ -91,7 +98,7 @@ class Node:
 
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
-        engine = PartyEngine(self._releases, self._policy, self._identity, self.manifests.current())
+        engine = PartyEngine(self._releases, self._policy, self.keys, self.manifests.current())
         engine.listener = self.metrics.step
         return engine
 
@@ -103,3 +110,16 @@ class Node:
             if curator is not None:
                 found[f"curator/{CURATOR}"] = curator
         return found
+
+    def settle(self) -> bool:
+        """Take the keys that are kept ready if the manifest lists them; whether it was so."""
+        taken = self.files.settle(self.manifests.current())
+        if taken is not None:
+            self.keys.add(taken)
+        return taken is not None
+
+    def forget_keys(self, engine: PartyEngine) -> None:
+        """Erase former keys that no open run needs."""
+        needed = engine.keys_needed()
+        self.keys.keep(needed)
+        self.files.erase(needed)

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from common.algorithms import ALGORITHMS
 from common.canonical import canonical_bytes, parse
-from common.crypto.identity import Identity
+from common.crypto.identity import PublicIdentity
 from common.errors import Catalogue, PrivityError
 from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
@@ -40,6 +40,7 @@ from common.protocol.steps import (
 )
 from common.wire.codec import encode_reply
 from party.approvals import Approvals, AwaitingApproval, closed_key
+from party.keys import Keys
 from party.local import LocalSession, complete
 from party.policy import Approval, Policy
 from party.releases import ChargedReleases
@@ -57,19 +58,19 @@ class PartyEngine:
 
     Args:
         releases: the rows behind ledger and journal.
-        policy, identity: what this party allows, and its own keys.
+        policy, keys: what this party allows, and its own keys.
         manifest: whom it knows; new runs must be under this one until another is adopted.
     Attributes:
         listener: told of every step that was answered, with the code of its refusal or "".
     """
 
-    def __init__(self, releases: ChargedReleases, policy: Policy, identity: Identity, manifest: Manifest) -> None:
+    def __init__(self, releases: ChargedReleases, policy: Policy, keys: Keys, manifest: Manifest) -> None:
         self.party = releases.party
         self._releases = releases
         self._journal = releases.journal
         self._policy = policy
-        self._identity = identity
-        self._rounds = Rounds(releases.party, identity)
+        self.keys = keys
+        self._rounds = Rounds(releases.party, keys)
         self._approvals = Approvals(releases.journal)
         self.listener: Callable[[Step, str], None] = lambda _step, _code: None
         self.adopt(manifest)
@@ -84,11 +85,21 @@ class PartyEngine:
             raise PrivityError(
                 Catalogue.STEP_REFUSED, step="start", reason="the schema is not the one that the manifest names"
             )
-        if manifest.keys_of(self.party) != self._identity.public():
-            reason = f"they are not the keys that the manifest lists for {self.party}"
-            raise PrivityError(Catalogue.TAMPERED, what="the keys of this party", reason=reason)
+        self.keys.of(manifest)
         self._policy.check_manifest(manifest.parties_per_person, self.party)
         self._manifest, self._manifest_kept = manifest, ("", manifest)
+
+    def keys_needed(self) -> set[PublicIdentity]:
+        """The public halves of those keys that the manifest of now lists, or that of a run that is open."""
+        needed = {self._manifest.keys_of(self.party)}
+        for key in self._journal.keys(""):
+            run, _, entry = key.partition("/")
+            if not run.startswith("#") and entry == "manifest" and self._journal.content(closed_key(run)) is None:
+                stored = self._journal.recall(key, "manifest")
+                # Closed in this very moment otherwise.
+                if stored is not None:
+                    needed.add(manifest_from(parse(stored)).keys_of(self.party))
+        return needed
 
     def knows(self, manifest_digest: str) -> bool:
         """Whether it is the manifest of now."""
@@ -189,7 +200,7 @@ class PartyEngine:
             self._approvals.demand_yes(step.spec)
         self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
         rows, of_person = self._releases.rows, self._policy.rows_per_person
-        enrolment = Enrolment.signed(self.party, step.spec, rows, self._identity, of_person)
+        enrolment = Enrolment.signed(self.party, step.spec, rows, self.keys.of(manifest), of_person)
         return Enrolled(enrolment.to_dict())
 
     def _check_affordable(self, spec: RunSpec, rows_elsewhere: int) -> None:

@@ -7,9 +7,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from common import member_folder
 from common.crypto.identity import Identity
 from common.joining import Invite
 from common.member_folder import make_folder, make_join
+from common.renewal import Next
+from party.config import PartyConfig
 from party.policy import Approval
 
 SETTINGS = "party.toml"
@@ -19,6 +22,8 @@ PARTY_TOML = """\
 format_version = 1
 name = {name}
 curator = {curator}
+# If this machine dials out through a proxy (HTTP CONNECT); keep the file to yourself if there is a password in it.
+# proxy = "http://proxy.example.org:3128"
 data = {data}
 schema = "schema.json"
 policy = "policy.toml"
@@ -90,3 +95,14 @@ def join(folder: Path, invite: Invite, data: Path, population: str, approval: Ap
     )
     (folder / "policy.toml").write_text(policy, encoding="utf-8")
     return file, content
+
+
+def renew(config: PartyConfig, *, keys: bool) -> tuple[Path, dict[str, Any]]:
+    """Make a new TLS key, and new keys of its own if ``keys``; the answer to have them sealed, and its content.
+
+    Raises:
+        PrivityError: others wait for being sealed already.
+    """
+    waiting = Next(config.key, config.certificate, config.keys)
+    identity = Identity.generate() if keys else Identity.load(config.keys)
+    return member_folder.renew(waiting, "party", config.name, identity, keys=keys)

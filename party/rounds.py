@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.crypto.identity import Identity
 from common.crypto.residues import Residues, drop_tables
 from common.errors import Catalogue, PrivityError
 from common.privacy.ledger import Allowance
@@ -19,6 +18,7 @@ from common.protocol.round import Round
 from common.protocol.round_context import RoundContext, mask_keys
 from common.protocol.steps import CombineBlock, Contribute, Done, SealBlock, Sealed, Sum
 from common.wire.codec import decode_step, encode_step
+from party.keys import Keys
 from party.releases import ChargedReleases
 
 AHEAD = 256
@@ -46,9 +46,9 @@ class Begun:
 class Rounds:
     """What one party does in the rounds of a run."""
 
-    def __init__(self, party: str, identity: Identity) -> None:
+    def __init__(self, party: str, keys: Keys) -> None:
         self._party = party
-        self._identity = identity
+        self._own = keys
         self._simulation = True
         self._context: RoundContext | None = None
         self._keys: tuple[str, dict[str, bytes]] = ("", {})
@@ -80,8 +80,8 @@ class Rounds:
         except ValueError as error:
             raise context.refusal(str(error)) from error
         part = begun.releases.vector_part(context.round, plan.noise_quota, self._position(plan), cells)
-        party, keys = self._party, self._mask_keys(begun)
-        return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, party, self._identity, keys))
+        party, own, keys = self._party, self._own.of(begun.manifest), self._mask_keys(begun)
+        return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, party, own, keys))
 
     def combine(self, step: CombineBlock, begun: Begun) -> Sealed | Sum:
         """The sum of the blobs of a node of the tree, for the combiner above it or, at the root, for the curator."""
@@ -89,13 +89,12 @@ class Rounds:
         tree = context.tree(step.attempt)
         if not 0 <= step.node <= tree.root or tree.combiners[step.node] != self._party:
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="another party is this node's combiner")
-        total = secure_sum.combine_block(
-            step.blobs, context, step.attempt, step.block, step.node, self._identity, step.base
-        )
+        own = self._own.of(begun.manifest)
+        total = secure_sum.combine_block(step.blobs, context, step.attempt, step.block, step.node, own, step.base)
         if step.node == tree.root:
             return Sum(total)
         child = begun.plan.parties + step.node
-        return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, self._identity))
+        return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, own))
 
     def prepare(self) -> bool:
         """Make some randomness ahead, in idle time; False if there is nothing to prepare.
@@ -149,7 +148,7 @@ class Rounds:
         return self._context
 
     def _mask_keys(self, begun: Begun) -> dict[str, bytes]:
-        digest = begun.plan.digest
+        digest, own = begun.plan.digest, self._own.of(begun.manifest)
         if self._keys[0] != digest:
-            self._keys = (digest, mask_keys(self._identity, self._party, begun.plan, begun.manifest))
+            self._keys = (digest, mask_keys(own, self._party, begun.plan, begun.manifest))
         return self._keys[1]

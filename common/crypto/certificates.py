@@ -208,6 +208,12 @@ def same_certificate(one: bytes, other: bytes) -> bool:
         return False
 
 
+def name_in(certificate: bytes) -> str:
+    """The member that a certificate (PEM) names; ValueError if it names none."""
+    names = x509.load_pem_x509_certificate(certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    return identity_from_san(names.value.get_values_for_type(x509.UniformResourceIdentifier))[1]
+
+
 def days_left(certificate: x509.Certificate, now: datetime | None = None) -> int:
     """Whole days until it expires; below 0 once it has."""
     return (certificate.not_valid_after_utc - (now or datetime.now(UTC))).days

@@ -7,7 +7,8 @@ integers as ``int`` of any size, all others as ``decimal.Decimal``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -22,6 +23,7 @@ from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 LONGEST_ECHO = 40  # characters of a value that a message repeats
 MOST_KEYS_NAMED = 10  # unknown or missing keys that one message names
 DEEPEST = 64  # levels of nesting that a document may have
+Places = dict[tuple[str | int, ...], int]
 UNREAD = ("depth", "text")  # rules whose breach ends the check before the schema is applied
 
 
@@ -49,8 +51,25 @@ def check(document: object, format_name: str, file: str) -> list[Problem]:
     if unfit:
         return unfit
     errors = _leaves(_validator(format_name).iter_errors(document))
-    problems = {_problem(error, file): _order(error) for error in errors}  # a dict drops equal problems
+    # A dict drops equal problems.
+    problems = {problem: _order(path) for error in errors for path, problem in _problems(error, file)}
     return sorted(problems, key=lambda problem: problems[problem])
+
+
+def located(problems: Iterable[Problem], lines: Callable[[str], Places], text: str) -> list[Problem]:
+    """The problems of a document with their lines in its text, as ``lines`` finds them, from the top down.
+
+    What a document lacks has the line of the entry that lacks it, and none if that is the whole document.
+    """
+    known = {path_text(path): line for path, line in lines(text).items()}
+
+    def line_of(field: str) -> int | None:
+        while field and field not in known:
+            field = field[: max(field.rfind("."), field.rfind("["), 0)]
+        return known.get(field)
+
+    found = [replace(problem, line=line_of(problem.field)) for problem in problems]
+    return sorted(found, key=lambda problem: problem.line or 0)
 
 
 def require(document: object, format_name: str, file: str) -> None:
@@ -65,8 +84,13 @@ def read_json(path: Path | str) -> Any:
 
     Raises ``PrivityError`` (file-missing, file-unreadable).
     """
+    return parse_json(read_bytes(path), str(path))
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """The content of a file. Raises ``PrivityError`` (file-missing, file-unreadable)."""
     try:
-        return parse_json(Path(path).read_bytes(), str(path))
+        return Path(path).read_bytes()
     except FileNotFoundError as error:
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from error
     except OSError as error:
@@ -154,15 +178,28 @@ def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
         yield from _leaves(max(branches.values(), key=lambda branch: max(len(e.path) for e in branch)))
 
 
-def _order(error: ValidationError) -> tuple[tuple[int, int, str], ...]:
-    """Sort key of an error's place: array positions by number, keys by name."""
-    return tuple((0, step, "") if isinstance(step, int) else (1, 0, step) for step in error.absolute_path)
+def _order(path: Iterable[str | int]) -> tuple[tuple[int, int, str], ...]:
+    """Sort key of a place: array positions by number, keys by name."""
+    return tuple((0, step, "") if isinstance(step, int) else (1, 0, step) for step in path)
 
 
-def _problem(error: ValidationError, file: str) -> Problem:
+def _problems(error: ValidationError, file: str) -> Iterator[tuple[tuple[str | int, ...], Problem]]:
+    """Problems with their paths: one for each unknown key, and one for anything else."""
+    path, rule = tuple(error.absolute_path), str(error.validator)
+    known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
+    if rule == "additionalProperties" and isinstance(error.instance, dict) and error.validator_value is False:
+        unknown = [key for key in error.instance if key not in known]
+        remedy = f"Known keys: {', '.join(sorted(known))}."
+        for key in unknown[:MOST_KEYS_NAMED]:
+            # A key that is too long to be repeated is told by what holds it.
+            place = path_text([*path, key] if len(key) <= LONGEST_ECHO else path)
+            yield (*path, key), Problem(file, place, rule, f"unknown key {shorten(key)}.", remedy)
+        if len(unknown) > MOST_KEYS_NAMED:
+            message = f"{len(unknown) - MOST_KEYS_NAMED} more unknown keys."
+            yield path, Problem(file, path_text(path), rule, message, remedy)
+        return
     message, remedy = _describe(error)
-    rule = str(error.validator)
-    return Problem(file, path_text(error.absolute_path), rule, message, remedy)
+    yield path, Problem(file, path_text(path), rule, message, remedy)
 
 
 def _names(keys: Iterable[object]) -> str:
@@ -176,11 +213,6 @@ def _describe(error: ValidationError) -> tuple[str, str]:
     limit: Any = error.validator_value
     found: Any = error.instance
     match error.validator:
-        case "additionalProperties" if isinstance(found, dict) and limit is False:
-            known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
-            unknown = [key for key in found if key not in known]
-            word = "key" if len(unknown) == 1 else "keys"
-            return f"unknown {word} {_names(unknown)}.", f"Known keys: {', '.join(sorted(known))}."
         case "required":
             lacking = next(key for key in limit if key not in found and repr(key) in error.message)
             return f"the key {lacking!r} is missing.", f"Add {lacking!r}."

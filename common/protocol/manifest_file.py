@@ -86,9 +86,8 @@ class ManifestFile:
                     self._stamp = ()
                     if isinstance(error, PrivityError):
                         raise
-                    raise PrivityError(
-                        Catalogue.OUT_OF_ORDER, missing=self.path, first="privity consortium seal"
-                    ) from None
+                    first = "privity consortium seal, and with its manifest privity curator accept"
+                    raise PrivityError(Catalogue.OUT_OF_ORDER, missing=self.path, first=first) from None
                 _log.error("the manifest cannot be read again", extra={"error": type(error).__name__})
             assert self._kept is not None
             return self._kept

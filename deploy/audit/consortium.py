@@ -51,6 +51,7 @@ from curator.desk import PartyRefusedError
 from curator.meter import Meter
 from curator.session import NetworkSession
 from party.engine import PartyEngine
+from party.keys import Keys
 from party.policy import Approval, Policy
 from party.releases import ChargedReleases, EntropySource, system_entropy
 
@@ -141,7 +142,7 @@ class Consortium:
         journal = Journal(self.folder / f"{name}-journal.sqlite" if self.folder else ":memory:")
         entropy = self._entropy(name) if self._entropy else system_entropy
         releases = ChargedReleases(name, table, journal, ledger, entropy)
-        engine = PartyEngine(releases, self.policies[name], identity, self.manifest)
+        engine = PartyEngine(releases, self.policies[name], Keys(name, identity), self.manifest)
         self.parties[name] = Member(name, table, identity, ledger, journal, releases, engine)
         return self.parties[name]
 

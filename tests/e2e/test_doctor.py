@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -135,6 +138,48 @@ def test_an_address_for_metrics_is_looked_at(made: Path) -> None:
         assert "metrics" in done.stderr
     finally:
         file.write_text(before)
+
+
+@pytest.fixture
+def proxy() -> Iterator[int]:
+    """The port of one that asks for credentials."""
+    command = [sys.executable, "-m", "tests.harness.proxy", "0", "north:secret"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        ("", "asks for credentials"),
+        ("north:wrong@", "does not accept these credentials"),
+        ("north:secret@", "says: HTTP/1.1 503"),
+    ],
+)
+def test_a_proxy_is_named_with_what_it_says_and_without_its_password(
+    made: Path, proxy: int, user: str, said: str
+) -> None:
+    setting = f'proxy = "http://{user}127.0.0.1:{proxy}"\ndata = '
+    path, before = changed(made, "north/party.toml", "data = ", setting)
+    try:
+        path.chmod(0o644)
+        code, found = verdicts(path)
+    finally:
+        path.write_bytes(before)
+    assert code == 1
+    assert found["proxy"][0] == found["connection"][0] == "amiss"
+    for what in ("proxy", "connection"):
+        assert f"the proxy http://127.0.0.1:{proxy}" in found[what][1]
+        assert said in found[what][1]
+    assert found["private files"][0] == ("amiss" if user else "ok"), "a password makes the settings private"
+    assert "wrong" not in str(found)
+    assert "secret" not in str(found)
 
 
 def test_where_there_is_no_node_it_says_so(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from common.release import verify_release
-from tests.harness.command import ROOT, listening, program, wait_until
+from tests.harness.command import ROOT, listening, program, shown_commands, wait_until
 from tests.harness.tables import write_people
 
 PAGES = ROOT / "docs" / "roles"
@@ -32,11 +32,7 @@ def stages(page: str) -> dict[int, list[str]]:
     """Commands by number of the stage."""
     text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
     parts = re.split(r"^## (\d+) .+$", text, flags=re.MULTILINE)
-    blocks = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-    return {
-        int(number): [line[2:] for block in blocks.findall(body) for line in block.splitlines() if line[:2] == "$ "]
-        for number, body in zip(parts[1::2], parts[2::2], strict=True)
-    }
+    return {int(number): shown_commands(body) for number, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 class Person:

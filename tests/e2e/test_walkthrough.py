@@ -3,87 +3,63 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from common.exit_codes import Exit
 from common.formats import require
-from common.release import verify_release
 from tests.harness.command import listening, program
-from tests.harness.tables import write_people
+from tests.harness.walkthrough import Background, check_release, commands, write_rows
 
-PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
-PARTIES = ("north", "south", "east")
 MOST_COMMANDS = 15
-
-
-def commands() -> list[str]:
-    blocks = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """The parties' rows and the descriptor, as a consortium has them before it begins."""
-    table, _ = write_people(tmp_path, 900)
-    rows = pd.read_csv(table, dtype=str, keep_default_na=False)
-    for number, party in enumerate(PARTIES):
-        rows.iloc[number::3].to_csv(tmp_path / f"{party}.csv", index=False)
-    table.unlink()
+    write_rows(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def served(place: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+def nodes(place: Path) -> Iterator[Background]:
     """Nodes that were started, to be stopped."""
-    nodes: list[subprocess.Popen[bytes]] = []
-    yield nodes
-    for node in nodes:
-        node.terminate()
-    for node in nodes:
-        node.wait(20)
+    with Background(place) as made:
+        yield made
 
 
-def test_a_newcomer_reaches_a_release(place: Path, served: list[subprocess.Popen[bytes]]) -> None:
+def test_a_newcomer_reaches_a_release(place: Path, nodes: Background) -> None:
     all_commands = commands()
     assert len(all_commands) <= MOST_COMMANDS
     if listening(7443):
         pytest.skip("port 7443, which the page names, is taken on this machine")
     for command in all_commands:
         if command.endswith("&"):
-            with (place / f"{len(served)}.log").open("wb") as log:
-                served.append(subprocess.Popen(program(command), cwd=place, stdout=log, stderr=log))
+            nodes.start(program(command))
             continue
         done = subprocess.run(program(command), cwd=place, capture_output=True, text=True, timeout=300)
-        logs = "".join((place / f"{number}.log").read_text() for number in range(len(served)))
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{logs}"
-    verify_release(place / "release")
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{nodes.logs()}"
+    check_release(place)
     statement = json.loads((place / "release" / "privacy.json").read_text())
     require(statement, "privacy", "privacy")
     assert not statement["simulation"]
     assert [party["rows"] for party in statement["parties"]] == [300, 300, 300]
-    assert len(pd.read_csv(place / "release" / "synthetic.csv")) == 900
-    assert {(place / party / "manifest.json").read_bytes() for party in PARTIES} == {
-        (place / "organiser" / "manifest.json").read_bytes()
-    }
     spent = subprocess.run(
         program("privity party ledger --config north/party.toml"), cwd=place, capture_output=True, text=True
     )
     assert "epsilon 1 spent. Left: 0 of 1." in spent.stdout
 
 
-def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, served: list[subprocess.Popen[bytes]]) -> None:
+def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, nodes: Background) -> None:
     if listening(7443):
         pytest.skip("port 7443, which the page names, is taken on this machine")
     for command in commands()[:10]:
         if command.endswith("&"):
-            served.append(subprocess.Popen(program(command), cwd=place))
+            nodes.start(program(command))
         else:
             subprocess.run(program(command), cwd=place, check=True, capture_output=True)
     deadline = time.monotonic() + 60

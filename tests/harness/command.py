@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
 import socket
@@ -44,6 +45,12 @@ def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
         return psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
+
+
+def shown_commands(text: str) -> list[str]:
+    """The commands that a page shows, in its order, as they stand."""
+    blocks = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
 def program(command: str) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import grpc.aio
 from prometheus_client import CollectorRegistry
@@ -24,6 +25,7 @@ from curator.session import NetworkSession
 from party.agent import Agent
 from party.config import Node, PartyConfig
 from party.engine import PartyEngine
+from party.keys import KeyFiles
 from party.metrics import PartyMetrics
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
@@ -40,6 +42,8 @@ class TestNode(Node):
         self._engine = engine
         self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger.spent, engine._policy.total_epsilon)
         engine.listener = self.metrics.step
+        self.keys = engine.keys
+        self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
 
     def engine(self) -> PartyEngine:
         self._engine.adopt(self.manifests.current())
@@ -93,8 +97,12 @@ class NetworkConsortium:
             raise
         return self
 
-    def start_agent(self, name: str, pair: Pair | None = None) -> asyncio.Task[None]:
-        """Dial in as this party; with another pair than the one that the manifest lists, if it is given."""
+    def start_agent(self, name: str, pair: Pair | None = None, **changes: Any) -> asyncio.Task[None]:
+        """Dial in as this party; with another pair than the one that the manifest lists, if it is given.
+
+        Args:
+            changes: of the node's settings.
+        """
         certificate, key = self.consortium.tls.files(self.folder, "party", name, pair)
         unused = self.folder / "unused"
         config = PartyConfig(
@@ -113,6 +121,7 @@ class NetworkConsortium:
             state=unused,
             metrics=self._party_metrics.get(name),
         )
+        config = replace(config, **changes)
         task = asyncio.create_task(Agent(TestNode(config, self.consortium.parties[name].engine)).serve())
         self._agents[name] = task
         return task

@@ -30,7 +30,7 @@ def test_every_violation_is_reported_at_once_with_its_place():
     }
     found = {(problem.field, problem.rule) for problem in formats.check(document, "table_schema", "s.json")}
     assert found == {
-        ("", "additionalProperties"),
+        ("colour", "additionalProperties"),
         ("format_version", "const"),
         ("fields[0].name", "minLength"),
         ("fields[0].type", "enum"),
@@ -38,7 +38,7 @@ def test_every_violation_is_reported_at_once_with_its_place():
         ("fields[1].categories", "minItems"),
         ("fields[2].bins", "minimum"),
         ("fields[2].edges", "minItems"),
-        ("fields[2].constraints", "additionalProperties"),
+        ("fields[2].constraints.max", "additionalProperties"),
         ("fields[2].constraints.minimum", "type"),
         ("fields[3].missingValues", "uniqueItems"),
         ("fields[3].taxonomy.A.B", "type"),

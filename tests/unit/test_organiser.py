@@ -159,7 +159,7 @@ def test_an_undeclared_member_is_not_invited(organiser: Organiser) -> None:
         ('operators = ["operator"]', 'operators = ["curator"]', "operators", "unique"),
         ('# curator_member = "north"', 'curator_member = "west"', "curator_member", "member"),
         ('curator = "localhost:7443"', 'curator = "localhost"', "curator", "pattern"),
-        ("format_version = 1", "format_version = 1\ncolour = 1", "", "additionalProperties"),
+        ("format_version = 1", "format_version = 1\ncolour = 1", "colour", "additionalProperties"),
     ],
 )
 def test_each_fault_of_the_agreement_is_found(organiser: Organiser, old: str, new: str, field: str, rule: str) -> None:

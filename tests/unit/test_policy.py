@@ -66,7 +66,7 @@ def test_every_fault_is_reported_at_once(write):
     with pytest.raises(ProblemsFound) as caught:
         load_policy(path)
     assert {(p.field, p.rule) for p in caught.value.problems} == {
-        ("", "additionalProperties"),
+        ("colour", "additionalProperties"),
         ("", "required"),
         ("total_epsilon", "epsilon"),
         ("epsilon_per_run", "epsilon"),

@@ -1,0 +1,82 @@
+"""A party's private keys: those in use, new ones kept ready, and former ones that open runs still need.
+
+A run goes on under the manifest under which it began, so under the keys that this manifest lists. Former keys are
+erased as soon as no open run's manifest lists them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from common.canonical import digest
+from common.crypto.certificates import same_certificate
+from common.crypto.identity import Identity, PublicIdentity
+from common.errors import Catalogue, PrivityError
+from common.protocol.manifest import Manifest
+from common.renewal import Next
+
+FORMER = "former"
+
+
+class Keys:
+    """A party's private keys, by the manifest that lists their public halves."""
+
+    def __init__(self, party: str, *identities: Identity) -> None:
+        self._party = party
+        self._known = {identity.public(): identity for identity in identities}
+
+    def of(self, manifest: Manifest) -> Identity:
+        """Those that this manifest lists.
+
+        Raises:
+            PrivityError: it lists others.
+        """
+        identity = self._known.get(manifest.keys_of(self._party))
+        if identity is None:
+            reason = f"they are not the keys that the manifest lists for {self._party}"
+            raise PrivityError(Catalogue.TAMPERED, what="the keys of this party", reason=reason)
+        return identity
+
+    def add(self, identity: Identity) -> None:
+        self._known[identity.public()] = identity
+
+    def keep(self, needed: Collection[PublicIdentity]) -> None:
+        """Forget all others."""
+        self._known = {public: identity for public, identity in self._known.items() if public in needed}
+
+
+class KeyFiles:
+    """Where they lie: ``keys/`` in use, ``next/`` kept ready, ``former/`` for open runs."""
+
+    def __init__(self, party: str, keys: Path, certificate: Path, key: Path) -> None:
+        self._party = party
+        self._folder = keys
+        self._former = keys.parent / FORMER
+        self.next = Next(key, certificate, keys)
+
+    def load(self) -> Keys:
+        """Those in use, and the former ones."""
+        former = self._former.iterdir() if self._former.exists() else ()
+        return Keys(self._party, Identity.load(self._folder), *map(Identity.load, former))
+
+    def settle(self, manifest: Manifest) -> Identity | None:
+        """Take what is kept ready if the manifest lists it: this party's keys from now on; None if it does not."""
+        listed, waiting = manifest.certificate_of("party", self._party), self.next
+        if listed is None or not waiting.next_certificate.exists():
+            return None
+        if not same_certificate(listed.encode(), waiting.next_certificate.read_bytes()):
+            return None
+        if waiting.next_keys.exists() and self._folder.exists():
+            public = Identity.load(self._folder).public()
+            self._former.mkdir(mode=0o700, exist_ok=True)
+            self._folder.replace(self._former / digest(public.to_dict())[:16])
+        waiting.take()
+        return Identity.load(self._folder)
+
+    def erase(self, needed: Collection[PublicIdentity]) -> None:
+        """Erase former keys but for those needed."""
+        for folder in self._former.iterdir() if self._former.exists() else ():
+            if Identity.load(folder).public() not in needed:
+                shutil.rmtree(folder)

@@ -1,0 +1,82 @@
+"""Renewal by commands, of everybody at once, while the real processes of the walk-through serve and nobody restarts."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+
+from common.crypto.identity import Identity
+from common.protocol.manifest import read_manifest
+from common.release import verify_release
+from tests.harness.command import program, wait_until
+from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
+
+RENEW = [
+    "privity party renew --config north/party.toml --keys --answer organiser/joins/north.json",
+    "privity party renew --config south/party.toml --answer organiser/joins/south.json",
+    "privity operator renew --config operator/operator.toml --answer organiser/joins/operator.json",
+    "privity curator renew --config curator/curator.toml --answer organiser/joins/curator.json",
+]
+SEAL = [
+    "privity consortium seal --folder organiser",
+    "privity curator accept organiser/manifest.json --config curator/curator.toml",
+]
+SECRETS = ("north/tls.key", "south/tls.key", "operator/tls.key", "curator/tls.key", "north/keys/sealing.pem")
+
+
+def test_everybody_renews_and_nobody_restarts(tmp_path: Path) -> None:
+    write_rows(tmp_path)
+    address = f"localhost:{free_port()}"
+    *founding, submit = [command.replace(CURATOR, address) for command in commands()]
+
+    def run(command: str) -> str:
+        done = subprocess.run(program(command), cwd=tmp_path, capture_output=True, text=True, timeout=280)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{nodes.logs()}"
+        return done.stdout
+
+    def content(names: tuple[str, ...]) -> dict[str, bytes]:
+        return {name: (tmp_path / name).read_bytes() for name in names}
+
+    with Background(tmp_path) as nodes:
+        for command in founding:
+            if command.endswith("&"):
+                nodes.start(program(command))
+            else:
+                run(command)
+            if command.startswith("privity party init"):
+                half_for_each_run(tmp_path)
+        run(submit.replace("--epsilon 1", "--epsilon 1/2"))
+        before, untouched = content(SECRETS), content(("east/tls.key", "east/party.toml", "north/party.toml"))
+        for command in RENEW:
+            run(command)
+        assert content(SECRETS) == before, "nothing in use changes"
+        assert "waits for a manifest" in doctor(tmp_path, "north/party.toml")
+        for command in SEAL:
+            run(command)
+        run(submit.replace("--epsilon 1", "--epsilon 1/2").replace("--out release", "--out again"))
+        after = content(SECRETS)
+        assert not {name for name in SECRETS if after[name] == before[name]}
+        assert content(tuple(untouched)) == untouched
+        assert all(node.poll() is None for node in nodes.processes)
+        for name in ("north", "south", "operator", "curator"):
+            assert not (tmp_path / name / "next").exists()
+        wait_until(lambda: not list((tmp_path / "north" / "former").iterdir()), "former keys erased after the run")
+    verify_release(tmp_path / "again")
+    assert len(pd.read_csv(tmp_path / "again" / "synthetic.csv")) == 900
+    newest = read_manifest(tmp_path / "east" / "manifest.json", tmp_path / "east" / "organiser.pub")
+    assert newest.serial == 2
+    assert newest.keys_of("north") == Identity.load(tmp_path / "north" / "keys").public()
+
+
+def half_for_each_run(place: Path) -> None:
+    for party in PARTIES:
+        policy = place / party / "policy.toml"
+        if policy.exists():
+            policy.write_text(policy.read_text().replace('epsilon_per_run = "1"', 'epsilon_per_run = "1/2"'))
+
+
+def doctor(place: Path, config: str) -> str:
+    command = program(f"privity doctor --config {config} --json")
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=60).stdout

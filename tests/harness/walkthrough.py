@@ -1,0 +1,74 @@
+"""The commands of docs/walkthrough.md, and the files that a consortium has before it begins."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+from typing import Self
+
+import pandas as pd
+
+from common.release import verify_release
+from tests.harness.command import shown_commands
+from tests.harness.tables import write_people
+
+PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
+PARTIES = ("north", "south", "east")
+CURATOR = "localhost:7443"
+"""As the page has it."""
+
+ROWS = 900
+
+
+def commands() -> list[str]:
+    """The commands of the page, in its order, as they stand."""
+    return shown_commands(PAGE.read_text(encoding="utf-8"))
+
+
+def free_port() -> int:
+    """One that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+class Background:
+    """Processes that go on until the context ends, and what they wrote."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def start(self, command: list[str]) -> None:
+        with (self._place / f"{len(self.processes)}.log").open("wb") as log:
+            self.processes.append(subprocess.Popen(command, cwd=self._place, stdout=log, stderr=log))
+
+    def logs(self) -> str:
+        return "".join((self._place / f"{number}.log").read_text() for number in range(len(self.processes)))
+
+    def __exit__(self, *_error: object) -> None:
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            process.wait(20)
+
+
+def write_rows(folder: Path) -> None:
+    """Each party's rows and the descriptor."""
+    table, _ = write_people(folder, ROWS)
+    rows = pd.read_csv(table, dtype=str, keep_default_na=False)
+    for number, party in enumerate(PARTIES):
+        rows.iloc[number::3].to_csv(folder / f"{party}.csv", index=False)
+    table.unlink()
+
+
+def check_release(folder: Path) -> None:
+    """A whole release over all rows is there, and every party has the manifest that the organiser sealed."""
+    verify_release(folder / "release")
+    assert len(pd.read_csv(folder / "release" / "synthetic.csv")) == ROWS
+    assert {(folder / party / "manifest.json").read_bytes() for party in PARTIES} == {
+        (folder / "organiser" / "manifest.json").read_bytes()
+    }

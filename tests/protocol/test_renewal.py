@@ -1,0 +1,243 @@
+"""New keys beside those in use: taken when a manifest lists them, live, and never before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.crypto.certificates import certificate_request, issue_for_request, self_signed
+from common.crypto.identity import Identity, PublicIdentity
+from common.errors import PrivityError
+from common.joining import Join, read_join
+from common.member_folder import renew
+from common.protocol.manifest import CURATOR, Manifest
+from common.protocol.steps import Close
+from common.renewal import Next, fitting_key
+from deploy.operator_commands import OPERATOR_TOML, client_of
+from party.keys import FORMER, KeyFiles
+from tests.harness.command import privity, wait_until
+from tests.harness.consortium import TestConsortium, make_consortium
+from tests.harness.network import NetworkConsortium
+from tests.harness.tls import HOST, OPERATOR
+
+PARTY = "party-1"
+NO_NOISE = Fraction(400)
+
+
+def member_files(folder: Path, consortium: TestConsortium, role: str, name: str) -> Path:
+    """A member's folder as `init` leaves it: TLS key, a party's own keys, the answer."""
+    place = folder / f"home-{name}"
+    place.mkdir()
+    certificate, key = consortium.tls.pairs[f"{role}/{name}"]
+    (place / "tls.pem").write_bytes(certificate)
+    (place / "tls.key").write_bytes(key)
+    identity = consortium.parties[name].identity if role == "party" else None
+    if identity:
+        identity.save(place / "keys")
+    answer = Join("test", role, name, identity and identity.public(), certificate.decode())  # type: ignore[arg-type]
+    (place / f"join-{name}.json").write_text(json.dumps(answer.signed(identity)))
+    return place
+
+
+def start(network: NetworkConsortium, place: Path) -> asyncio.Task[None]:
+    return network.start_agent(
+        PARTY, keys=place / "keys", certificate=place / "tls.pem", key=place / "tls.key", state=place / "state"
+    )
+
+
+def renewed(place: Path, *, keys: bool) -> dict:
+    identity = Identity.generate() if keys else Identity.load(place / "keys")
+    waiting = Next(place / "tls.key", place / "tls.pem", place / "keys")
+    return renew(waiting, "party", PARTY, identity, keys=keys)[1]
+
+
+def listing(manifest: Manifest, answer: dict, serial: int = 2) -> Manifest:
+    """The manifest that the organiser seals with this answer of party-1."""
+    return replace(
+        manifest,
+        serial=serial,
+        members={**manifest.members, PARTY: PublicIdentity.from_dict(answer["keys"])},
+        certificates={**manifest.certificates, f"party/{PARTY}": answer["certificate"]},
+    )
+
+
+@pytest.mark.parametrize("keys", [False, True], ids=["certificate", "keys too"])
+def test_a_begun_run_goes_on_and_the_next_one_is_under_the_new_keys(tmp_path: Path, keys: bool) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(3)
+        place = member_files(tmp_path, consortium, "party", PARTY)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent(PARTY)
+            serving = start(network, place)
+            plan = await network.begin(consortium.spec(epsilon=NO_NOISE))
+            answer = renewed(place, keys=keys)
+            (table,) = await network.session(plan).measure("before", [(0, 1)], Fraction(1, 2))
+            assert (place / "next").exists(), "nothing lists it yet"
+
+            network.seal(listing(consortium.manifest, answer))
+            (table,) = await network.session(plan).measure("after", [(0, 1)], NO_NOISE - 1)
+            assert table.counts.sum() == 180
+            assert not (place / "next").exists()
+            assert (place / "tls.pem").read_text() == answer["certificate"]
+            assert Identity.load(place / "keys").public().to_dict() == answer["keys"]
+            former = place / FORMER
+            assert former.exists() == keys, "the open run needs the former keys"
+
+            newest = consortium.manifest = listing(consortium.manifest, answer)
+            spec = consortium.spec(run="run-2", epsilon=NO_NOISE, manifest_digest=newest.digest)
+            (table,) = await network.session(await network.begin(spec)).measure("new", [(0, 1)], NO_NOISE)
+            assert table.counts.sum() == 180
+
+            await network.server.desk.ask(PARTY, Close("run-1", "COMPLETED"), "close")
+            await asyncio.to_thread(wait_until, lambda: not keys or not list(former.iterdir()), "erased")
+            assert not serving.done()
+
+    asyncio.run(scenario())
+
+
+def test_a_node_that_starts_again_finds_the_keys_of_its_open_runs(tmp_path: Path) -> None:
+    consortium = make_consortium(2)
+    place = member_files(tmp_path, consortium, "party", PARTY)
+    newest = listing(consortium.manifest, renewed(place, keys=True))
+    files = KeyFiles(PARTY, place / "keys", place / "tls.pem", place / "tls.key")
+    assert files.settle(consortium.manifest) is None
+    assert files.settle(newest) is not None
+    keys = files.load()
+    for manifest in (consortium.manifest, newest):
+        assert keys.of(manifest).public() == manifest.keys_of(PARTY)
+    files.erase({newest.keys_of(PARTY)})
+    with pytest.raises(PrivityError, match="not the keys that the manifest lists"):
+        files.load().of(consortium.manifest)
+
+
+@pytest.mark.parametrize("crash_before", range(4))
+def test_a_crash_while_the_new_ones_are_taken_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash_before: int
+) -> None:
+    consortium = make_consortium(2)
+    place = member_files(tmp_path, consortium, "party", PARTY)
+    newest = listing(consortium.manifest, renewed(place, keys=True))
+    done = 0
+
+    class Crash(BaseException):
+        pass
+
+    def move(*arguments, before=os.rename, **options):
+        nonlocal done
+        if done == crash_before:
+            raise Crash
+        done += 1
+        return before(*arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", move)
+        with pytest.raises(Crash):
+            KeyFiles(PARTY, place / "keys", place / "tls.pem", place / "tls.key").settle(newest)
+    again = KeyFiles(PARTY, place / "keys", place / "tls.pem", place / "tls.key")
+    assert again.settle(newest) is not None
+    for manifest in (consortium.manifest, newest):
+        assert again.load().of(manifest).public() == manifest.keys_of(PARTY)
+    certificate = (place / "tls.pem").read_text()
+    assert certificate == newest.certificates[f"party/{PARTY}"]
+    assert fitting_key(certificate, place / "tls.key") == place / "tls.key"
+    assert not (place / "next").exists()
+
+
+def test_a_party_that_is_refused_with_both_stops_and_keeps_both(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+        place = member_files(tmp_path, consortium, "party", PARTY)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent(PARTY)
+            renewed(place, keys=True)
+            other = self_signed(PARTY, "party")[0].decode()
+            certificates = {**consortium.manifest.certificates, f"party/{PARTY}": other}
+            network.seal(replace(consortium.manifest, serial=2, certificates=certificates))
+            with pytest.raises(PrivityError, match="manifest does not list it"):
+                await asyncio.wait_for(asyncio.shield(start(network, place)), 60)
+            assert (place / "next" / "keys").exists()
+            assert (place / "tls.pem").read_bytes() == consortium.tls.pairs[f"party/{PARTY}"][0]
+
+    asyncio.run(scenario())
+
+
+async def reconnect(network: NetworkConsortium) -> None:
+    """A party on a new connection, through which it is asked something."""
+    await network.stop_agent(PARTY)
+    network.start_agent(PARTY)
+    await asyncio.wait_for(network.server.desk.ask(PARTY, Close("no-run", "FAILED"), "close"), 20)
+
+
+def test_a_curator_shows_the_certificate_that_is_sealed_and_none_that_is_not_of_its_key(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+
+        def listing_request(request: bytes, serial: int) -> Manifest:
+            certificate = issue_for_request(consortium.tls.authority, request, CURATOR, [HOST]).decode()
+            certificates = {**consortium.manifest.certificates, "curator/curator": certificate}
+            return replace(consortium.manifest, serial=serial, certificates=certificates)
+
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            key = tmp_path / "curator-curator.key"
+            first = key.read_bytes()
+            request, _ = certificate_request(CURATOR)
+            joined = Join("test", "curator", CURATOR, None, request.decode())
+            (tmp_path / "join-curator.json").write_text(json.dumps(joined.signed(None)))
+            file, answer = renew(Next(key), "curator", CURATOR)
+            assert read_join(file).certificate == answer["certificate"]
+            await reconnect(network)
+
+            network.seal(listing_request(request, serial=2))
+            await reconnect(network)
+            assert key.read_bytes() == first
+
+            network.seal(listing_request(answer["certificate"].encode(), serial=3))
+            await reconnect(network)
+            assert key.read_bytes() != first
+            assert not (tmp_path / "next").exists()
+
+    asyncio.run(scenario())
+
+
+def test_an_operator_goes_on_with_the_old_until_the_curator_knows_the_new(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+        place = member_files(tmp_path, consortium, "operator", OPERATOR)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            (place / "authority.pem").write_bytes(consortium.tls.authority.cert_pem)
+            settings = place / "operator.toml"
+            settings.write_text(OPERATOR_TOML.format(curator=json.dumps(f"{HOST}:{network.port}")))
+            done = await asyncio.to_thread(privity, "operator", "renew", "--config", settings)
+            assert done.returncode == 0, done.stderr
+            answer = read_join(place / f"join-{OPERATOR}.json")
+
+            client = await asyncio.to_thread(client_of, settings)
+            assert await asyncio.to_thread(client.known)
+            assert client.certificate.read_text() != answer.certificate
+
+            certificates = {**consortium.manifest.certificates, f"operator/{OPERATOR}": answer.certificate}
+            network.seal(replace(consortium.manifest, serial=2, certificates=certificates))
+            client = await asyncio.to_thread(client_of, settings)
+            assert await asyncio.to_thread(client.known)
+            assert client.certificate.read_text() == answer.certificate
+            assert not (place / "next").exists()
+
+    asyncio.run(scenario())
+
+
+def test_renewing_twice_or_before_joining_says_what_comes_first(tmp_path: Path) -> None:
+    consortium = make_consortium(2)
+    place = member_files(tmp_path, consortium, "party", PARTY)
+    renewed(place, keys=False)
+    kept = (place / "next" / "tls.pem").read_bytes()
+    with pytest.raises(PrivityError, match="no manifest has listed yet"):
+        renewed(place, keys=True)
+    assert (place / "next" / "tls.pem").read_bytes() == kept
+    with pytest.raises(PrivityError, match=r"First comes privity party init"):
+        renew(Next(tmp_path / "tls.key"), "party", PARTY, Identity.generate())
