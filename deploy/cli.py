@@ -1,4 +1,7 @@
-"""The command ``privity``: every subcommand, and one way to show an error."""
+"""The command ``privity``: every subcommand, and one way to show an error.
+
+``privity-party`` and ``privity-curator``, the entry points of the image, are its subcommands of these names.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +45,26 @@ app.add_typer(run_app, name="run")
 
 
 def main() -> None:
-    """Run the command; a known error is told in plain words with exit code 1, never as a traceback."""
+    """The entry point ``privity``."""
+    run(app)
+
+
+def party_main() -> None:
+    """The entry point ``privity-party``."""
+    run(party_app)
+
+
+def curator_main() -> None:
+    """The entry point ``privity-curator``."""
+    run(curator_app)
+
+
+def run(command: typer.Typer) -> None:
+    """Run a command; a known error is told in plain words with exit code 1, never as a traceback."""
     # A polite kill unwinds like Ctrl-C, so that children are stopped and scratch folders removed.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        app()
+        command()
     except PrivityError as error:
         print(f"error [{error.code}]: {error.message}\n{error.remedy}", file=sys.stderr)
         sys.exit(1)
