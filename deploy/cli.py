@@ -51,12 +51,14 @@ def main() -> None:
 
 def party_main() -> None:
     """The entry point ``privity-party``."""
-    run(party_app)
+    sys.argv[:1] = ["privity", "party"]
+    main()
 
 
 def curator_main() -> None:
     """The entry point ``privity-curator``."""
-    run(curator_app)
+    sys.argv[:1] = ["privity", "curator"]
+    main()
 
 
 def run(command: typer.Typer) -> None:

@@ -132,8 +132,9 @@ def test_a_run_through_a_proxy_that_goes_away_meanwhile(site: Site, proxy) -> No
         submitted = run_in(site.place, "run", "submit", *operator, "--epsilon", "1/4").split()
         assert len(submitted) == 1, submitted
         run = submitted[0]
-        wait_until(lambda: f"run {run}: " in site.log("north"), "the run has begun")
-    before = len(site.log("north"))
+        # By then this party's connection has carried a whole exchange: that it is lost will be news to it.
+        wait_until(lambda: f"run {run}: contribute/" in site.log("north"), "the run has begun")
+        before = len(site.log("north"))
     wait_until(lambda: CUT in site.log("north")[before:], "the party has noticed")
     cut = len(site.log("north"))
     with through(command, site):
