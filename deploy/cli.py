@@ -1,4 +1,7 @@
-"""The command ``privity``: every subcommand, and one way to show an error."""
+"""The command ``privity``: every subcommand, and one way to show an error.
+
+``privity-party`` and ``privity-curator``, the entry points of the image, are its subcommands of these names.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +48,28 @@ app.add_typer(run_app, name="run")
 
 
 def main() -> None:
-    """Run the command; a known error is told in plain words, or as JSON, with its exit code, never as a traceback."""
+    """The entry point ``privity``."""
+    run(app)
+
+
+def party_main() -> None:
+    """The entry point ``privity-party``."""
+    sys.argv[:1] = ["privity", "party"]
+    main()
+
+
+def curator_main() -> None:
+    """The entry point ``privity-curator``."""
+    sys.argv[:1] = ["privity", "curator"]
+    main()
+
+
+def run(command: typer.Typer) -> None:
+    """Run a command; a known error is told in plain words, or as JSON, with its exit code, never as a traceback."""
     # A polite kill unwinds like Ctrl-C, so that children are stopped and scratch folders removed.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        app()
+        command()
     except PrivityError as error:
         if "--json" in sys.argv:
             told = json.dumps({"error": error.code, "message": error.message, "remedy": error.remedy})

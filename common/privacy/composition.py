@@ -25,7 +25,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from common.errors import Catalogue, PrivityError
 from common.formats import shorten
@@ -245,6 +244,8 @@ def laplace_delta(unit: Fraction, groups: Sequence[tuple[int, int]], epsilon: fl
     chance = 1 / (1 + math.exp(-other_gain))
     middle, reach = trials * chance, WINDOW * math.sqrt(trials * chance * (1 - chance)) + WINDOW
     b = np.arange(max(0, math.floor(middle - reach)), min(trials, math.ceil(middle + reach)) + 1)
+    from scipy.stats import binom  # half a second to load, for this composition alone
+
     outside = binom.cdf(b[0] - 1, trials, chance) + binom.sf(b[-1], trials, chance)
     left = np.asarray(epsilon - other_gain * (2 * b - trials), dtype=np.float64)
     return float((binom.pmf(b, trials, chance) * _beyond(cells, gain, likely, left)).sum() + outside)
@@ -254,6 +255,8 @@ def _beyond(cells: int, gain: float, likely: float, epsilon: NDArray[np.float64]
     """E max(0, 1 - exp(epsilon - loss)) of cells that each lose ``gain`` or its opposite, at each epsilon."""
     # The least number of gains whose loss is above epsilon; one less, where rounding leaves a doubt, adds nothing.
     least = np.clip(np.floor((epsilon / gain + cells) / 2), -1, cells)
+    from scipy.stats import binom  # half a second to load, for this composition alone
+
     here, there = binom.sf(least, cells, likely), binom.sf(least, cells, 1 - likely)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(there > 0, np.maximum(0.0, here - np.exp(epsilon) * there), here)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -37,6 +38,20 @@ def privity(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     process = start(*arguments)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def run_in(place: Path, *arguments: str) -> str:
+    """Run ``privity`` to its end in a folder, which must succeed: what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "deploy.cli", *arguments],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+    return done.stdout
 
 
 def children(process: subprocess.Popen[str]) -> list[psutil.Process]:

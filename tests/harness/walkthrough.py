@@ -56,9 +56,9 @@ class Background:
             process.wait(20)
 
 
-def write_rows(folder: Path) -> None:
+def write_rows(folder: Path, rows_in_all: int = ROWS) -> None:
     """Each party's rows and the descriptor."""
-    table, _ = write_people(folder, ROWS)
+    table, _ = write_people(folder, rows_in_all)
     rows = pd.read_csv(table, dtype=str, keep_default_na=False)
     for number, party in enumerate(PARTIES):
         rows.iloc[number::3].to_csv(folder / f"{party}.csv", index=False)

@@ -1,0 +1,133 @@
+"""deploy/containers.py: asks for what compose.yaml asks for; with an engine, a consortium of three and a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.errors import PrivityError, ProblemsFound
+from common.release import verify_release
+from deploy import containers
+from tests.deploy.test_compose import services
+from tests.e2e.test_walkthrough import PARTIES
+from tests.harness.command import ROOT
+
+pytest.importorskip("docker", reason="the docker SDK is not installed (extra containers)")
+
+NAME = "privity-test"
+BASE = os.environ.get("PRIVITY_TEST_BASE")
+"""Image to build on where the one of the Dockerfile cannot be had."""
+
+
+def owner(folder: Path) -> str:
+    found = folder.stat()
+    return f"{found.st_uid}:{found.st_gid}"
+
+
+def asked(options: dict[str, Any]) -> dict[str, Any]:
+    """What the engine is asked for, in the words of compose.yaml."""
+    mounts = [
+        {"type": m["Type"], "source": m["Source"], "target": m["Target"], "read_only": m["ReadOnly"]}
+        for m in options["mounts"]
+    ]
+    shown = {key: options[key] for key in ("entrypoint", "user", "working_dir", "init", "read_only", "cap_drop")}
+    shown |= {"security_opt": options["security_opt"], "tmpfs": list(options["tmpfs"]), "volumes": mounts}
+    if "restart_policy" in options:
+        shown |= {"command": options["command"], "restart": options["restart_policy"]["Name"]}
+    if "healthcheck" in options:
+        given = options["healthcheck"]
+        times = {key: f"{given[key] // containers.SECOND}s" for key in ("interval", "timeout", "start_period")}
+        shown["healthcheck"] = {"test": given["test"], "retries": given["retries"], **times}
+    return shown
+
+
+def written(service: dict[str, Any]) -> dict[str, Any]:
+    """The same of compose.yaml."""
+    keys = ["entrypoint", "user", "working_dir", "init", "read_only", "cap_drop", "security_opt", "tmpfs"]
+    if "restart" in service:
+        keys += ["command", "restart"]
+    keys += ["healthcheck"] if "healthcheck" in service else []
+    mounts = [
+        {"read_only": False, **{key: value for key, value in mount.items() if key != "bind"}}
+        for mount in service["volumes"]
+    ]
+    return {key: service[key] for key in keys} | {"volumes": mounts}
+
+
+def test_it_asks_for_what_compose_asks_for(founded: Path) -> None:
+    members = containers.members_of(founded)
+    assert members[0].role == "curator"
+    by_compose = {name: written(service) for name, service in services(founded, owner(founded / "north")).items()}
+    assert {member.name: asked(member.options()) for member in members} == by_compose
+
+
+def test_parties_that_dial_this_machine_are_told_so(founded: Path, tmp_path: Path) -> None:
+    place = tmp_path / "copy"
+    shutil.copytree(founded, place)
+    for name, curator in (("north", "localhost:7443"), ("east", "elsewhere:7443")):
+        file = place / name / "party.toml"
+        file.write_text(file.read_text().replace("curator:7443", curator))
+    with pytest.raises(ProblemsFound) as error:
+        containers.members_of(place)
+    assert "north/party.toml" in error.value.message
+    assert "localhost:7443 leads nowhere in a container" in error.value.message
+    assert "--curator curator:7443" in error.value.message
+
+
+def test_a_folder_without_a_consortium(tmp_path: Path) -> None:
+    with pytest.raises(PrivityError) as error:
+        containers.members_of(tmp_path)
+    assert error.value.code == "file-missing"
+
+
+def test_without_an_engine_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    with pytest.raises(PrivityError) as error, containers.engine():
+        pass
+    assert error.value.code == "connection-failed"
+    assert "DOCKER_HOST" in error.value.remedy
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    with contextlib.ExitStack() as stack:
+        try:
+            client = stack.enter_context(containers.engine())
+        except PrivityError as error:
+            pytest.skip(f"no container engine answers here: {error.message}")
+        yield client
+
+
+@pytest.mark.timeout(1500)
+def test_a_consortium_of_three_in_containers(
+    client: Any, founded: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "copy"
+    shutil.copytree(founded, place)
+    if os.getuid() == 0:  # nodes run as who owns the folders: not as root
+        for path in (place, *place.rglob("*")):
+            os.chown(path, 10001, 10001)
+    containers.build(client, NAME, BASE)
+    members = containers.members_of(place)
+    containers.start(client, members, NAME, NAME)
+    try:
+        arguments = ["run", "submit", "--epsilon", "1", "--out", "release"]
+        assert containers.operate(client, members, NAME, NAME, arguments) == 0, capfd.readouterr()
+        verify_release(place / "operator" / "release")
+        for name in ("curator", *PARTIES):
+            container = client.containers.get(f"{NAME}-{name}")
+            assert container.status == "running"
+            assert not container.attrs["HostConfig"]["PortBindings"]
+    finally:
+        containers.stop(client, NAME)
+    assert not client.containers.list(all=True, filters={"label": f"{containers.LABEL}={NAME}"})
+
+
+def test_the_project_is_where_the_image_is_built_from() -> None:
+    assert (containers.ROOT, (ROOT / containers.DOCKERFILE).exists()) == (ROOT, True)
