@@ -21,7 +21,7 @@ from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.manifest_file import ManifestFile
 from common.protocol.plan import check_run_name
 from common.protocol.session import Progress
-from common.protocol.sum_kind import Method, sum_kind
+from common.protocol.sum_kind import USUAL_KEY_BITS, Method, sum_kind
 from common.schema import Schema
 from curator.desk import Awaited, Desk
 from curator.driver import RunDriver, RunRequest
@@ -96,15 +96,16 @@ def parse_request(data: bytes) -> RunRequest:
     except ValueError:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file="run request", reason="not JSON") from None
     require(document, "run_request", "run request")
+    method = Method(document.get("secure_sum", Method.PAILLIER.value))
     return RunRequest(
         algorithm=document["algorithm"],
         settings=document.get("settings", {}),
         epsilon=parse_epsilon(document["epsilon"]),
-        tolerate=document["tolerate"],
-        key_bits=document["key_bits"],
+        tolerate=document.get("tolerate", 1),
+        key_bits=document.get("key_bits", USUAL_KEY_BITS if method is Method.PAILLIER else None),
         rows=document.get("rows"),
         delta=parse_delta(document.get("delta", "0")),
-        secure_sum=sum_kind(document.get("secure_sum", Method.PAILLIER.value), document.get("exponents")),
+        secure_sum=sum_kind(method.value, document.get("exponents")),
         attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
     )
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
-from common.protocol.sum_kind import Method, SumKind, sum_kind
+from common.protocol.sum_kind import USUAL_KEY_BITS, Method, SumKind, sum_kind
 
-USUAL_KEY_BITS = 3072
 KEY_BITS = (2048, USUAL_KEY_BITS, 4096)
 
 

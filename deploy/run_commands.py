@@ -34,11 +34,12 @@ HERE = Path(SETTINGS)
 
 @run_app.command("submit")
 def submit(
-    epsilon: options.Epsilon,
-    algorithm: options.AlgorithmName = "dp-subn",
-    delta: options.Delta = "0",
-    settings: options.Settings = "{}",
-    tolerate: options.Tolerate = 1,
+    spec: options.Spec = None,
+    epsilon: options.Epsilon = None,
+    algorithm: options.AlgorithmName = options.ALGORITHM,
+    delta: options.Delta = options.NO_DELTA,
+    settings: options.Settings = options.NO_SETTINGS,
+    tolerate: options.Tolerate = options.ONE,
     attributes: options.Attributes = None,
     rows: Annotated[int | None, typer.Option(help="of the release; as many as the parties hold if left out")] = None,
     secure_sum: options.SecureSum = Method.PAILLIER,
@@ -54,7 +55,7 @@ def submit(
     if out is not None:
         refuse_existing(out)
     request = options.run_request(
-        epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows
+        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows
     )
     client = client_of(config)
     run = client.submit(request, token or name or secrets.token_hex(16), name or "")

@@ -29,11 +29,12 @@ SUMMED = ("cells", "ciphertexts", "bytes", "relayed")
 
 
 def plan_command(
-    epsilon: options.Epsilon,
-    algorithm: options.AlgorithmName = "dp-subn",
-    delta: options.Delta = "0",
-    settings: options.Settings = "{}",
-    tolerate: options.Tolerate = 1,
+    spec: options.Spec = None,
+    epsilon: options.Epsilon = None,
+    algorithm: options.AlgorithmName = options.ALGORITHM,
+    delta: options.Delta = options.NO_DELTA,
+    settings: options.Settings = options.NO_SETTINGS,
+    tolerate: options.Tolerate = options.ONE,
     attributes: options.Attributes = None,
     secure_sum: options.SecureSum = Method.PAILLIER,
     key_bits: options.KeyBits = None,
@@ -50,10 +51,10 @@ def plan_command(
 ) -> None:
     """Say by phase what a run would cost each party, open, move and take, and how far off its tables would be."""
     request = options.run_request(
-        epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None
+        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None
     )
     names = [f"party {k}" for k in range(1, parties + 1)] if parties else _parties_of(config)
-    over = _over(load_schema(schema or config.parent / SCHEMA), attributes)
+    over = _over(load_schema(schema or config.parent / SCHEMA), request.get("attributes"))
     rows = _rows(names, party_rows or [LIKELY_ROWS])
     phases = planned(request, over, rows)
     if as_json:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from common.algorithms import ALGORITHMS
 from common.crypto.residues import Exponents
-from common.privacy.budget import parse_delta, parse_epsilon
-from common.protocol.sum_kind import Method
+from common.errors import Catalogue, PrivityError, Problem
+from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
+from common.protocol.sum_kind import USUAL_KEY_BITS, Method
+from common.toml_file import read_toml
 from deploy.options import settings_option, sum_options
 
 FORMAT_VERSION = 1
 
-Epsilon = Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")]
+Epsilon = Annotated[str | None, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")]
 AlgorithmName = Annotated[str, typer.Option("--algorithm", help=" or ".join(ALGORITHMS))]
 Delta = Annotated[str, typer.Option(help="the same as epsilon, for algorithms that can spend some: copula")]
 Settings = Annotated[str, typer.Option(help="the algorithm's settings as JSON")]
@@ -27,8 +30,17 @@ KeyBits = Annotated[int | None, typer.Option(help="of the Paillier modulus; 3072
 ExponentsKind = Annotated[Exponents | None, typer.Option(help="of Paillier's randomness; half if left out")]
 
 
+Spec = Annotated[
+    Path | None, typer.Option("--spec", help="the run as a TOML file, in the place of these options: docs/formats.md")
+]
+"""Options of ``run_request``, with their defaults below."""
+
+ALGORITHM, NO_DELTA, NO_SETTINGS, ONE = "dp-subn", "0", "{}", 1
+
+
 def run_request(
-    epsilon: str,
+    spec: Path | None,
+    epsilon: str | None,
     algorithm: str,
     delta: str,
     settings: str,
@@ -43,7 +55,20 @@ def run_request(
 
     Raises:
         PrivityError: an option that cannot be.
+        ProblemsFound: every fault of the file.
     """
+    others = (epsilon, algorithm, delta, settings, tolerate, attributes or None, secure_sum, key_bits, exponents, rows)
+    if spec is not None:
+        if others != (None, ALGORITHM, NO_DELTA, NO_SETTINGS, ONE, None, Method.PAILLIER, None, None, None):
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="spec", reason="it comes with options that the file holds itself",
+                hint="Leave them out, or the file.",
+            )  # fmt: skip
+        return read_spec(spec)
+    if epsilon is None:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="epsilon", reason="it is left out", hint="Give --epsilon, or a file by --spec."
+        )
     kind, bits = sum_options(secure_sum, exponents, key_bits)
     parse_epsilon(epsilon)
     parse_delta(delta)
@@ -58,5 +83,34 @@ def run_request(
         "secure_sum": kind.method.value,
         "exponents": None if kind.exponents is None else kind.exponents.value,
         "rows": rows,
-        "attributes": attributes,
+        "attributes": attributes or None,
     }
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """A run spec that a person wrote: TOML, in the format of a run request.
+
+    Raises:
+        PrivityError: file-missing or file-unreadable.
+        ProblemsFound: every fault, with its line.
+    """
+
+    def also(document: dict[str, Any]) -> list[Problem]:
+        problems = amount_problems(document, str(path), ("epsilon",), ("delta",))
+        name = document.get("algorithm")
+        if isinstance(name, str) and name and name not in ALGORITHMS:
+            message, remedy = f"{name!r} is no algorithm.", f"Write one of: {', '.join(ALGORITHMS)}."
+            problems.append(Problem(str(path), "algorithm", "known", message, remedy))
+        return problems
+
+    document = read_toml(path, "run_request", also)
+    method = Method(document.get("secure_sum", Method.PAILLIER.value))
+    defaults = {
+        "settings": {},
+        "delta": NO_DELTA,
+        "tolerate": ONE,
+        "secure_sum": method.value,
+        "exponents": None,
+        "key_bits": USUAL_KEY_BITS if method is Method.PAILLIER else None,
+    }
+    return defaults | document

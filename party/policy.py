@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from common.crypto.residues import Exponents
-from common.errors import Catalogue, PrivityError, Problem
-from common.privacy.budget import parse_delta, parse_epsilon
+from common.errors import Catalogue, PrivityError
+from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
 from common.protocol.sum_kind import Method, SumKind
 from common.toml_file import read_toml
 
 FORMAT_VERSION = 1
+EPSILONS, DELTAS = ("total_epsilon", "epsilon_per_run"), ("total_delta", "delta_per_run")
 
 
 class Approval(Enum):
@@ -137,33 +136,14 @@ class Policy:
 
 def load_policy(path: Path) -> Policy:
     """Read policy.toml; raises PrivityError or ProblemsFound, and then the party must refuse all runs."""
-    amounts: dict[str, Fraction] = {"total_delta": Fraction(0)}
-    readers: dict[str, Callable[[str, str], Fraction]] = {
-        "total_epsilon": parse_epsilon,
-        "epsilon_per_run": parse_epsilon,
-        "total_delta": parse_delta,
-        "delta_per_run": parse_delta,
-    }
-
-    def bad_amounts(document: dict[str, Any]) -> list[Problem]:
-        problems = []
-        for key, read in readers.items():
-            text = document.get(key)
-            if isinstance(text, str) and text:  # all else is a fault of the format
-                try:
-                    amounts[key] = read(text, key)
-                except PrivityError as error:
-                    rule = "epsilon" if read is parse_epsilon else "delta"
-                    problems.append(Problem(str(path), key, rule, error.message + ".", error.remedy))
-        return problems
-
-    document = read_toml(path, "policy", bad_amounts)
+    document = read_toml(path, "policy", lambda found: amount_problems(found, str(path), EPSILONS, DELTAS))
+    total_delta = parse_delta(document.get("total_delta", "0"))
     return Policy(
         population=document["population"],
-        total_epsilon=amounts["total_epsilon"],
-        epsilon_per_run=amounts["epsilon_per_run"],
-        total_delta=amounts["total_delta"],
-        delta_per_run=amounts.get("delta_per_run", amounts["total_delta"]),
+        total_epsilon=parse_epsilon(document["total_epsilon"]),
+        epsilon_per_run=parse_epsilon(document["epsilon_per_run"]),
+        total_delta=total_delta,
+        delta_per_run=parse_delta(document["delta_per_run"]) if "delta_per_run" in document else total_delta,
         algorithms=tuple(document["algorithms"]),
         minimum_parties=document["minimum_parties"],
         minimum_tolerate=document["minimum_tolerate"],

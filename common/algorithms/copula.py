@@ -33,8 +33,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
-from statsmodels.stats.correlation_tools import corr_clipped, corr_nearest
-from statsmodels.tools.sm_exceptions import IterationLimitWarning
 
 from common.algorithms.bivariate_normal import correlation_for, orthant
 from common.algorithms.dependency_graph import check_all_pairs
@@ -291,6 +289,10 @@ def _wanted(
 
 def nearest_correlations(matrix: Numbers) -> Numbers:
     """A correlation matrix without small eigenvalues near this symmetric one with a diagonal of ones."""
+    # Half a second to load, and needed here alone: every command would pay for it.
+    from statsmodels.stats.correlation_tools import corr_clipped, corr_nearest
+    from statsmodels.tools.sm_exceptions import IterationLimitWarning
+
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IterationLimitWarning)  # what is left is clipped
         found = corr_nearest(matrix, threshold=LEAST_EIGENVALUE, n_fact=PROJECTIONS / len(matrix))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from common.errors import Catalogue, PrivityError
+from common.errors import Catalogue, PrivityError, Problem
 from common.formats import shorten
 from common.privacy.relation import PrivacyMismatchError, Relation, check_same_relation
 
@@ -266,3 +266,19 @@ def exp_above(x: Fraction) -> Fraction:
     parts = 64 * max(1, math.ceil(x))
     y = Fraction(math.ceil(x / parts * 2**40), 2**40)
     return Fraction(math.ceil(((2 + y) / (2 - y)) ** parts * 2**64), 2**64)
+
+
+def amount_problems(
+    document: Mapping[str, Any], file: str, epsilons: Sequence[str] = (), deltas: Sequence[str] = ()
+) -> list[Problem]:
+    """Faults of the epsilons and deltas of a document under these keys; what is no text is a fault of the format."""
+    problems = []
+    for rule, keys, read in (("epsilon", epsilons, parse_epsilon), ("delta", deltas, parse_delta)):
+        for key in keys:
+            text = document.get(key)
+            if isinstance(text, str) and text:
+                try:
+                    read(text, key)
+                except PrivityError as error:
+                    problems.append(Problem(file, key, rule, error.message + ".", error.remedy))
+    return problems

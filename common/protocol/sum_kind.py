@@ -9,6 +9,9 @@ from typing import Any
 from common.crypto.residues import SHORT_BITS, Exponents
 from common.errors import Catalogue, PrivityError
 
+USUAL_KEY_BITS = 3072
+"""Of a run's Paillier modulus unless it is asked otherwise."""
+
 
 class Method(Enum):
     """``paillier``: under the curator's key, with masks inside. ``masks``: pairwise masks alone, and no key holder."""

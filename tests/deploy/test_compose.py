@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.test_walkthrough import PARTIES
 from tests.harness.command import ROOT
+from tests.harness.walkthrough import PARTIES
 
 FILE = ROOT / "deploy" / "compose.yaml"
 VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")

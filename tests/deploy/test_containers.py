@@ -15,8 +15,8 @@ from common.errors import PrivityError, ProblemsFound
 from common.release import verify_release
 from deploy import containers
 from tests.deploy.test_compose import services
-from tests.e2e.test_walkthrough import PARTIES
 from tests.harness.command import ROOT
+from tests.harness.walkthrough import PARTIES
 
 pytest.importorskip("docker", reason="the docker SDK is not installed (extra containers)")
 

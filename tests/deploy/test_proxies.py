@@ -18,9 +18,9 @@ from common.crypto.certificates import self_signed
 from common.files import write_private
 from common.release import verify_release
 from common.tls_check import check_connection
-from tests.e2e.test_walkthrough import PARTIES
 from tests.harness.command import ROOT, run_in, wait_until
 from tests.harness.founding import found
+from tests.harness.walkthrough import PARTIES
 
 SAMPLES = ROOT / "deploy" / "proxies"
 CUT = "no connection to the curator"

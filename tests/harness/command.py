@@ -18,6 +18,11 @@ import psutil
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 120
 
+# A shell that starts the tests in the background ignores interrupts, and children would inherit that. It is mended here
+# and not between fork and exec: gRPC's threads may be at work then, and its handlers of forks abort.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
     """Start ``privity`` in the background, output captured."""
@@ -28,8 +33,6 @@ def start(*arguments: str | Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell that starts the tests in the background ignores interrupts, and children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

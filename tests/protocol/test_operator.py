@@ -107,7 +107,8 @@ def test_how_a_run_ended_is_in_the_exit_code(tmp_path: Path) -> None:
                 (("plan", "--epsilon", "1", "--algorithm", "magic"), Exit.INPUT),
             ):
                 code, _, said = await command(*wrong)
-                assert (code, bool(json.loads(said)["remedy"])) == (expected, True), wrong
+                assert code == expected, (wrong, said)
+                assert json.loads(said)["remedy"], wrong
             assert not (tmp_path / "release").exists()
 
     asyncio.run(scenario())

@@ -22,6 +22,7 @@ from curator.server import load_config as load_curator
 from deploy.cli import app
 from deploy.operator_commands import client_of
 from deploy.organiser import load_agreement
+from deploy.run_request import read_spec
 from party.config import load_config as load_party
 from party.policy import load_policy
 from party.synthesizer import SYNTHESIZERS
@@ -161,7 +162,13 @@ def load_example(name, content, folder):
             manifest = read_manifest(path, folder / "organiser.pub")
             assert manifest.schema_digest == load_schema("visits.schema.json").digest
         case "Run request":
-            request = parse_request(content.encode())
+            try:
+                document = json.loads(content)
+            except ValueError:
+                path = folder / "autumn.toml"
+                path.write_text(content, encoding="utf-8")
+                document = read_spec(path)
+            request = parse_request(json.dumps(document).encode())
             ALGORITHMS[request.algorithm].check(request.settings, load_schema("visits.schema.json"))
         case "model.json":
             schema = load_schema("visits.schema.json")

@@ -1,0 +1,62 @@
+"""A run spec that a person wrote: what is left out, every fault at once with its line, and options beside it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.errors import PrivityError, ProblemsFound
+from common.protocol.sum_kind import MASKS, PAILLIER, Method
+from curator.runs import parse_request
+from deploy.run_request import read_spec, run_request
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "autumn.toml"
+    file.write_text(text)
+    return file
+
+
+def request_of(folder: Path, text: str):
+    return parse_request(json.dumps(read_spec(written(folder, text))).encode())
+
+
+def test_the_shortest_spec_means_what_options_left_out_mean(tmp_path: Path) -> None:
+    text = 'format_version = 1\nalgorithm = "dp-subn"\nepsilon = "1/3"\n'
+    options = run_request(None, "1/3", "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
+    assert request_of(tmp_path, text) == parse_request(json.dumps(options).encode())
+    request = request_of(tmp_path, text)
+    assert (request.epsilon, request.tolerate, request.key_bits) == (Fraction(1, 3), 1, 3072)
+    assert (request.secure_sum, request.attributes) == (PAILLIER, None)
+
+
+def test_masks_have_no_key(tmp_path: Path) -> None:
+    text = 'format_version = 1\nalgorithm = "one-way"\nepsilon = "1"\nsecure_sum = "masks"\nattributes = ["a"]\n'
+    request = request_of(tmp_path, text)
+    assert (request.secure_sum, request.key_bits, request.attributes) == (MASKS, None, ("a",))
+
+
+def test_every_fault_at_once_with_its_line(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        'format_version = 1\nalgorithm = "magic"\nepsilon = "-1"\ntolerate = 0\n\ncolour = "red"\nattributes = []\n',
+    )
+    with pytest.raises(ProblemsFound) as caught:
+        read_spec(file)
+    found = {(problem.field, problem.line) for problem in caught.value.problems}
+    assert found == {("algorithm", 2), ("epsilon", 3), ("tolerate", 4), ("colour", 6), ("attributes", 7)}
+    assert all(problem.remedy for problem in caught.value.problems)
+    assert f"{file}:2: algorithm: [known] 'magic' is no algorithm." in caught.value.message
+
+
+def test_options_beside_a_file_are_refused_and_so_is_nothing_at_all(tmp_path: Path) -> None:
+    file = written(tmp_path, 'format_version = 1\nalgorithm = "dp-subn"\nepsilon = "1"\n')
+    with pytest.raises(PrivityError, match="comes with options"):
+        run_request(file, "1", "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
+    with pytest.raises(PrivityError, match="epsilon: it is left out"):
+        run_request(None, None, "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
+    with pytest.raises(PrivityError, match="no such file"):
+        run_request(tmp_path / "none", None, "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
