@@ -23,11 +23,13 @@ from common.errors import PrivityError
 from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
+from common.proxy import Proxy
 from common.renewal import Next, fitting_key
 from common.schema import Schema, load_schema
 from common.table import read_table
-from common.tls_check import Stage, check_connection, check_proxy
+from common.tls_check import Finding, Stage, check_connection, check_proxy
 from curator import server
+from deploy.operator_commands import link_of
 from party import config as party_config
 from party.policy import load_policy
 
@@ -89,8 +91,8 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield _tried("budget", lambda: _budget(config))
     yield _tried("disk", lambda: _disk(config.state))
     yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
-    yield _tried("proxy", lambda: _proxies(config))
-    yield _tried("connection", lambda: _connection(config))
+    yield _tried("proxy", lambda: _proxies(config.curator, config.proxy))
+    yield _tried("connection", lambda: _connection(_party_link(config), config.curator))
     if config.metrics:
         yield _listening("metrics", config.metrics)
 
@@ -112,6 +114,19 @@ def examine_curator(file: Path) -> Iterator[Check]:
     yield _listening("address", config.listen)
     if config.metrics:
         yield _listening("metrics", config.metrics)
+
+
+def examine_operator(file: Path) -> Iterator[Check]:
+    """Every check of the operator's folder."""
+    link = link_of(file)
+    yield good("settings", f"{file}: dials {link.address}")
+    secret = [file] if link.proxy and link.proxy.password else []
+    yield _tried("private files", lambda: _private([link.key, *secret]))
+    yield _tried("certificate", lambda: _lasting("certificate", link.certificate.read_bytes()))
+    yield from _waiting(link.key)
+    yield _tried("clock", lambda: _clock(link.certificate.read_bytes()))
+    yield _tried("proxy", lambda: _proxies(link.address, link.proxy))
+    yield _tried("connection", lambda: _connection(link.check(), link.address))
 
 
 def _policy(file: Path) -> Check:
@@ -210,27 +225,29 @@ def _disk(state: Path) -> Check:
 def _clock(certificate: bytes) -> Check:
     now = datetime.now(UTC)
     if now < x509.load_pem_x509_certificate(certificate).not_valid_before_utc:
-        return bad("clock", f"{now:%Y-%m-%d %H:%M} UTC is before this party's certificate was made", "Set the clock.")
+        return bad("clock", f"{now:%Y-%m-%d %H:%M} UTC is before the certificate was made", "Set the clock.")
     return good("clock", f"{now:%Y-%m-%d %H:%M} UTC")
 
 
-def _proxies(config: party_config.PartyConfig) -> Check:
-    if config.proxy:
-        through = check_proxy(config.curator, config.proxy)
+def _proxies(address: str, proxy: Proxy | None) -> Check:
+    if proxy:
+        through = check_proxy(address, proxy)
         if through.stage is Stage.THROUGH:
             return good("proxy", through.reason)
         return bad("proxy", f"{through.stage.value}: {through.reason}", through.remedy)
-    found = [name for proxy in PROXIES for name in (proxy, proxy.upper()) if os.environ.get(name)]
+    found = [name for known in PROXIES for name in (known, known.upper()) if os.environ.get(name)]
     if found:
         return Check("proxy", Verdict.WARNING, f"{', '.join(found)}: connections go through it", "")
     return good("proxy", "none is set")
 
 
-def _connection(config: party_config.PartyConfig) -> Check:
-    c = config
-    found = check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key, c.proxy)
+def _party_link(c: party_config.PartyConfig) -> Finding:
+    return check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key, c.proxy)
+
+
+def _connection(found: Finding, address: str) -> Check:
     if found.stage is Stage.THROUGH:
-        return good("connection", f"{config.curator} answers and accepts this party")
+        return good("connection", f"{address} answers and accepts this certificate")
     return bad("connection", f"{found.stage.value}: {found.reason}", found.remedy)
 
 

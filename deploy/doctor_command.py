@@ -12,20 +12,24 @@ from rich.console import Console
 from rich.table import Table
 
 from common.errors import Catalogue, PrivityError
-from deploy.doctor import Check, Verdict, examine_curator, examine_party
+from deploy.doctor import Check, Verdict, examine_curator, examine_operator, examine_party
 
-NODES: dict[str, Callable[[Path], Iterator[Check]]] = {"party.toml": examine_party, "curator.toml": examine_curator}
+NODES: dict[str, Callable[[Path], Iterator[Check]]] = {
+    "party.toml": examine_party,
+    "curator.toml": examine_curator,
+    "operator.toml": examine_operator,
+}
 
 
 def doctor_command(
-    config: Annotated[Path | None, typer.Option(help="party.toml or curator.toml; the one here if left out")] = None,
+    config: Annotated[Path | None, typer.Option(help="party.toml, curator.toml or operator.toml; the one here")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a check")] = False,
 ) -> None:
-    """Look at everything that a node needs; exit code 1 if anything is amiss."""
+    """Look at everything that a node, or the operator, needs; exit code 1 if anything is amiss."""
     file = config or next((Path(name) for name in NODES if Path(name).exists()), None)
     if file is None or file.name not in NODES:
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="config", reason="no party.toml or curator.toml is here or was named",
+            Catalogue.BAD_OPTION, option="config", reason=f"none of {', '.join(NODES)} is here or was named",
             hint="Go to the node's folder, or name its file with --config.",
         )  # fmt: skip
     shown = Table("check", "", "found", "what to do")

@@ -65,9 +65,10 @@ class OperatorClient:
         """Whether another try may find the curator."""
         if not isinstance(error, grpc.Call) or error.code() is not grpc.StatusCode.UNAVAILABLE:
             return False
-        return not self._check().of_identity
+        return not self.check().of_identity
 
-    def _check(self) -> Finding:
+    def check(self) -> Finding:
+        """How far a connection comes, step by step."""
         return check_connection(self.address, None, self.authority, self.certificate, self.key, self.proxy)
 
     def known(self) -> bool:
@@ -137,7 +138,7 @@ class OperatorClient:
     def _failed(self, error: grpc.RpcError) -> PrivityError:
         """What went wrong: no connection, and why not, or what the curator said."""
         if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE:
-            found = self._check()
+            found = self.check()
             if found.stage is not Stage.THROUGH:
                 return PrivityError(
                     Catalogue.CONNECTION_FAILED, address=self.address, reason=found.reason, hint=found.remedy

@@ -58,7 +58,7 @@ def renew(
     answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
 ) -> None:
     """Make a new TLS key and certificate; commands take them once the curator knows them."""
-    client = _client(config)
+    client = link_of(config)
     name = name_in(client.certificate.read_bytes())
     file, content = member_folder.renew(Next(client.key), "operator", name)
     print(hand_over(file, answer, content))
@@ -66,14 +66,15 @@ def renew(
 
 def client_of(config: Path) -> OperatorClient:
     """The operator's link to its curator, under renewed keys from the moment that the curator knows them."""
-    client = _client(config)
+    client = link_of(config)
     waiting = Next(client.key, client.certificate)
     if waiting.there() and replace(client, certificate=waiting.next_certificate, key=waiting.next_key).known():
         waiting.take()
     return client
 
 
-def _client(config: Path) -> OperatorClient:
+def link_of(config: Path) -> OperatorClient:
+    """The operator's link under the keys that are in use."""
     document = read_toml(config, "operator", lambda document: proxy_problems(document, str(config)))
     base = config.parent
     return OperatorClient(

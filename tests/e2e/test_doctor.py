@@ -72,6 +72,13 @@ def test_a_curator_that_could_serve(made: Path) -> None:
     assert re.search(r"manifest .*ok", shown.stdout)
 
 
+def test_an_operator_with_everything_but_a_curator(made: Path) -> None:
+    code, found = verdicts(made / "operator" / "operator.toml")
+    assert code == 1
+    assert {what for what, (verdict, _, _) in found.items() if verdict == "amiss"} == {"connection"}
+    assert found["certificate"] == ("ok", "364 days left", "")
+
+
 def changed(made: Path, file: str, old: str, new: str):
     """Puts the file back afterwards."""
     path = made / file
@@ -183,6 +190,6 @@ def test_a_proxy_is_named_with_what_it_says_and_without_its_password(
 
 
 def test_where_there_is_no_node_it_says_so(tmp_path: Path) -> None:
-    done = privity("doctor", "--config", str(tmp_path / "operator.toml"))
+    done = privity("doctor", "--config", str(tmp_path / "policy.toml"))
     assert done.returncode == Exit.INPUT
     assert "[bad-option]" in done.stderr
