@@ -11,7 +11,7 @@ import typer
 from common import logs
 from common.joining import read_invite
 from common.member_folder import hand_over
-from common.process import stop_when_stdin_closes
+from common.process import stay_alone, stop_when_stdin_closes
 from curator import joining, server
 
 curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")
@@ -67,4 +67,6 @@ def serve(
     if stop_with_stdin:
         stop_when_stdin_closes()
     with logs.errors_for_logs(log_format):
-        asyncio.run(server.serve(server.load_config(config), port_file))
+        settings = server.load_config(config)
+        with stay_alone(settings.state):
+            asyncio.run(server.serve(settings, port_file))

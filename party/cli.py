@@ -18,7 +18,7 @@ from common.errors import Catalogue, PrivityError
 from common.joining import read_invite
 from common.member_folder import hand_over
 from common.privacy.ledger import Entry, Ledger
-from common.process import stop_when_stdin_closes
+from common.process import stay_alone, stop_when_stdin_closes
 from party import approval_commands, joining
 from party.agent import Agent
 from party.config import LEDGER_FILE, Node, load_config
@@ -74,10 +74,11 @@ def serve(
     logs.configure(log_format)
     with logs.errors_for_logs(log_format):
         settings = load_config(config)
-        agent = Agent(Node(settings))
-        if stop_with_stdin:
-            stop_when_stdin_closes()
-        asyncio.run(_until_stopped(agent))
+        with stay_alone(settings.state):
+            agent = Agent(Node(settings))
+            if stop_with_stdin:
+                stop_when_stdin_closes()
+            asyncio.run(_until_stopped(agent))
 
 
 @party_app.command()

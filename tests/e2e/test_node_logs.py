@@ -161,3 +161,19 @@ def test_grpc_may_be_made_to_speak_again() -> None:
             [sys.executable, "-c", code], cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True
         )
         assert done.stdout.strip() == used
+
+
+def test_one_folder_is_for_one_process(consortium: Consortium) -> None:
+    nodes = Nodes(consortium, "text")
+    try:
+        nodes.start_all()
+        wait_until((consortium.party("north") / "state" / "ledger.sqlite").exists, "a node at work")
+        for command, file in (
+            ("party", consortium.party("north") / "party.toml"),
+            ("curator", consortium.curator / "curator.toml"),
+        ):
+            done = privity(command, "serve", "--config", file)
+            assert done.returncode == Exit.INPUT
+            assert f"another node is at work on {file.parent / 'state'}" in done.stderr
+    finally:
+        nodes.stop()
