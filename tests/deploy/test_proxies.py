@@ -133,14 +133,14 @@ def test_a_run_through_a_proxy_that_goes_away_meanwhile(site: Site, proxy) -> No
         assert len(submitted) == 1, submitted
         run = submitted[0]
         # By then this party's connection has carried a whole exchange: that it is lost will be news to it.
-        wait_until(lambda: f"run {run}: contribute/" in site.log("north"), "the run has begun")
+        wait_until(lambda: f'run={run} step="contribute/' in site.log("north"), "the run has begun")
         before = len(site.log("north"))
     wait_until(lambda: CUT in site.log("north")[before:], "the party has noticed")
     cut = len(site.log("north"))
     with through(command, site):
         run_in(site.place, "run", "watch", run, *operator)
         run_in(site.place, "run", "fetch", run, *operator, "--out", str(release))
-    assert f"run {run}: " in site.log("north")[cut:], "the run went on after the cut"
+    assert f"run={run} " in site.log("north")[cut:], "the run went on after the cut"
     verify_release(release)
 
 

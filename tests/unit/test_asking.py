@@ -50,6 +50,10 @@ def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:
     assert "under noise of which any 1 parties' part is enough" in words
 
 
+def test_it_is_said_that_the_curator_is_not_bound_to_the_shares() -> None:
+    assert [line for line in told(SPEC) if "it may ask for other tables and choices" in line]
+
+
 def test_the_cost_is_that_of_a_person() -> None:
     words = "\n".join(told(SPEC, parties_per_person=2, rows_per_person=3))
     assert "epsilon 1, delta 0 for each row; epsilon 4 for a person (up to 3 rows here, 1 elsewhere at least)" in words
