@@ -28,8 +28,8 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     for cost in _costs(spec, schema):
         yield f"- {_leaves(cost, spec)} ({cost.phase}: epsilon {cost.epsilon}{_delta(cost)})"
     yield (
-        "That is what the algorithm asks for. The curator is bound to the kinds of answers, the attributes and the epsilon"
-        " in all, not to these shares: within them it may ask for other tables and choices."
+        "That is what the algorithm asks for. The curator is bound to the kinds of answers, the attributes and the"
+        " epsilon in all, not to these shares: within them it may ask for other tables and choices."
     )
     yield (
         "What is published: a synthetic table, the model that it was drawn from, and the noisy tables, for everybody"
