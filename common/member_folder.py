@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -70,9 +71,10 @@ def renew(
         if identity is not None and keys:
             identity.save(place / KEYS)
         certificate = _make_tls_key(place, role, name)
-        answer = _answer(home, Join(consortium, role, name, _public(identity), certificate), identity)
+        shutil.rmtree(waiting.folder, ignore_errors=True)  # what a crash left empty
         place.rename(waiting.folder)
-    return answer
+    # Nobody is sent an answer whose keys are not there.
+    return _answer(home, Join(consortium, role, name, _public(identity), certificate), identity)
 
 
 def _make_tls_key(folder: Path, role: Role, name: str) -> str:

@@ -47,7 +47,12 @@ class Next:
         return self.folder / KEYS
 
     def there(self) -> bool:
-        return self.folder.exists()
+        """Whether anything is kept ready; after a crash, whether taking it has not ended."""
+        return any((self.folder / name).exists() for name in (CERTIFICATE, KEY, REQUEST))
+
+    def half_taken(self) -> bool:
+        """Whether a caller's key is in use already, and its certificate is not."""
+        return self.next_certificate.exists() and not self.next_key.exists()
 
     def take(self) -> None:
         """Put them in the place of those in use. After a crash in between, taking goes on where it ended.
@@ -64,7 +69,7 @@ class Next:
         for source, target in moves:
             if target is not None and source.exists():
                 os.replace(source, target)
-        shutil.rmtree(self.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def fitting_key(certificate: str, key: Path) -> Path | None:

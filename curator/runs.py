@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import secrets
+import time
 import traceback
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, field
@@ -31,6 +33,7 @@ from curator.metrics import CuratorMetrics, reason_of
 _log = logging.getLogger("privity.curator")
 
 QUEUED, RUNNING, COMPLETED, FAILED, STOPPED = "QUEUED", "RUNNING", "COMPLETED", "FAILED", "STOPPED"
+SEEN_EVERY_SECONDS = 10.0
 FINAL = (COMPLETED, FAILED, STOPPED)
 """States in which nothing goes on; a stopped run may be resumed."""
 
@@ -131,21 +134,27 @@ class Runs:
         self._queue: asyncio.Queue[Run] = asyncio.Queue()
         self._current: tuple[Run, asyncio.Task[None]] | None = None
         self._closing = False
+        self._seen: dict[str, tuple[float, list[Awaited]]] = {}
         self._load()
 
     def _load(self) -> None:
         """Runs of an earlier process: closed ones are known, all others are driven to their end again."""
-        for key in self._journal.keys("token/"):
+        for key in self._journal.keys("#token/"):
             stored = self._journal.recall(key, "request")
             assert stored is not None
             submitted = json.loads(stored)
             run = Run(submitted["run"], parse_request(submitted["request"].encode()), submitted["at"])
             self._runs[run.name] = run
-            stands = self._end_of(run) if self._is_closed(run) else self._stop_of(run)
-            if stands is not None:
-                run.stand(stands)
-            else:
-                self._queue.put_nowait(run)
+            self._take_up(run)
+
+    def _take_up(self, run: Run) -> None:
+        """Bring a run that nothing is done for to where the journal has it: ended, stopped, or queued."""
+        end = self._end_of(run)
+        stands = end or self._stop_of(run)
+        if stands is not None and (end is None or self._is_closed(run)):
+            run.stand(stands)
+        else:
+            self._queue.put_nowait(run)
 
     def submit(self, token: str, request: bytes, name: str = "") -> str:
         """Name of the run that this token stands for; the same token again gives the same name.
@@ -155,7 +164,7 @@ class Runs:
         """
         parsed = parse_request(request)
         parsed.check(self._manifests.current(), self._schema)
-        key = f"token/{token}"
+        key = f"#token/{token}"
         known = self._journal.recall(key, "request")
         if known is None and name:
             self._check_free(name)
@@ -224,8 +233,18 @@ class Runs:
         return list(self._runs.values())
 
     def awaited(self, run: Run) -> list[Awaited]:
-        """What a run waits for."""
-        return self._desk.awaited(run.name)
+        """What a run waits for, as it was up to ten seconds ago: when a step is answered may depend on rows."""
+        if run.state != RUNNING:
+            return []
+        at, seen = self._seen.get(run.name, (-math.inf, []))
+        if time.monotonic() - at > SEEN_EVERY_SECONDS:
+            seen = self._desk.awaited(run.name)
+            self._seen = {run.name: (time.monotonic(), seen)}
+        return seen
+
+    def notes(self, run: Run) -> list[str]:
+        """The people that a run waits for, now."""
+        return [f"{a.party} waits for {a.note}" for a in self._desk.awaited(run.name) if a.note]
 
     def stop(self, name: str, *, discard: bool = False) -> None:
         """Stop a run that is queued or at work; with ``discard`` for good, also one that was stopped before."""
@@ -258,7 +277,7 @@ class Runs:
                 hint="Submit it anew.",
             )  # fmt: skip
         if run.state == STOPPED:
-            self._journal.drop(f"stopped/{name}")
+            self._journal.drop(f"#stopped/{name}")
             run.update(state=QUEUED, reason="", remedy="")
             self._queue.put_nowait(run)
 
@@ -274,6 +293,9 @@ class Runs:
             # Waiting without awaiting: the run's end, whatever it is, must not end this loop.
             await asyncio.wait([task])
             self._current = None
+            if task.cancelled() and not self._closing:
+                # It was stopped before its first step: then nothing of it was done, its end neither.
+                self._take_up(run)
 
     async def _drive(self, run: Run) -> None:
         """Bring a run to its end, put the end on disk, tell the parties, erase its secrets; in this order."""
@@ -295,7 +317,7 @@ class Runs:
                 return
             end = self._record("ended", run, stands)
         await driver.close(end.state)
-        self._journal.record(f"closed/{run.name}", "closed", b"")
+        self._journal.record(f"#closed/{run.name}", "closed", b"")
         run.stand(end)
 
     async def _learn(self, driver: RunDriver, run: Run) -> End:
@@ -325,21 +347,21 @@ class Runs:
 
     def _is_closed(self, run: Run) -> bool:
         """Whether its parties were told of its end."""
-        return self._journal.recall(f"closed/{run.name}", "closed") is not None
+        return self._journal.recall(f"#closed/{run.name}", "closed") is not None
 
     def _end_of(self, run: Run) -> End | None:
         """Its end for good."""
-        stored = self._journal.recall(f"ended/{run.name}", "ended")
+        stored = self._journal.recall(f"#ended/{run.name}", "ended")
         return None if stored is None else End.read(stored)
 
     def _stop_of(self, run: Run) -> End | None:
         """Why it was stopped, until it is resumed."""
-        stored = self._journal.recall(f"stopped/{run.name}", "stopped")
+        stored = self._journal.recall(f"#stopped/{run.name}", "stopped")
         return None if stored is None else End.read(stored)
 
     def _record(self, word: str, run: Run, end: End) -> End:
         """Put on disk that the run stands, as ``stopped`` or ``ended``; the first record stays the only one."""
-        key = f"{word}/{run.name}"
+        key = f"#{word}/{run.name}"
         if self._journal.content(key) is None:
             self._metrics.run_ended(end.state, end.code)
             _log.info("a run ended", extra={"run": run.name, "state": end.state, "reason": reason_of(end.code)})

@@ -147,8 +147,7 @@ class OperatorServicer(rpc.OperatorServicer):
         try:
             self._check(context)
             async for run in self._runs.watch(request.run):
-                notes = (f"{a.party} waits for {a.note}" for a in self._runs.awaited(run) if a.note)
-                yield _event(run, ", ".join(notes))
+                yield _event(run, ", ".join(self._runs.notes(run)))
         except PrivityError as error:
             await abort(context, error)
 

@@ -181,7 +181,7 @@ def _lasting(whose: str, certificate: bytes) -> Check:
 def _waiting(key: Path) -> Iterator[Check]:
     """Keys that were renewed and not sealed yet, if there are any."""
     folder = Next(key).folder
-    if folder.exists():
+    if Next(key).there():
         remedy = "Send the answer (join-NAME.json) to the organiser, to be sealed."
         yield Check("renewal", Verdict.WARNING, f"{folder} waits for a manifest that lists it", remedy)
 

@@ -68,7 +68,9 @@ def client_of(config: Path) -> OperatorClient:
     """The operator's link to its curator, under renewed keys from the moment that the curator knows them."""
     client = link_of(config)
     waiting = Next(client.key, client.certificate)
-    if waiting.there() and replace(client, certificate=waiting.next_certificate, key=waiting.next_key).known():
+    if waiting.half_taken() or (
+        waiting.there() and replace(client, certificate=waiting.next_certificate, key=waiting.next_key).known()
+    ):
         waiting.take()
     return client
 

@@ -109,11 +109,19 @@ class Agent:
         """The engine under the manifest that the organiser sealed last, as far as the curator has it.
 
         Raises:
-            PrivityError: what the curator gave is not the organiser's.
+            PrivityError: the first one is not the organiser's, or does not fit this party.
         """
         reply = await link.GetManifest(pb.ManifestRequest())
         manifests = self._node.manifests
-        if manifests.offer(reply.document, "the curator's manifest"):
+        try:
+            newer = manifests.offer(reply.document, "the curator's manifest", self._node.check_manifest)
+        except PrivityError as error:
+            if self._engine is None:
+                raise
+            # Runs that have begun go on under theirs; new ones wait for a manifest that fits.
+            _log.error("the newest manifest does not fit this party: privity doctor", extra={"reason": error.code})
+            return self._engine
+        if newer:
             _log.info("a newer manifest of the consortium", extra={"serial": manifests.current().serial})
         if self._node.settle():
             _log.info("the manifest lists the renewed certificate and keys: they are in use from now on")

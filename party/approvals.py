@@ -15,6 +15,9 @@ from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.protocol.plan import RunSpec
 
+MOST_WAITING = 100
+"""Runs that wait for a yes or no at the same time."""
+
 
 class AwaitingApproval(Exception):  # noqa: N818 - it is not an error
     """A run was filed, and nobody has said yes or no to it."""
@@ -68,8 +71,11 @@ class Approvals:
         """Note a run that was asked for.
 
         Raises:
-            PrivityError: step-changed: it was asked for under this name as another run.
+            PrivityError: step-changed: it was asked for under this name as another run; step-refused: too many wait.
         """
+        if not self.knows(spec.run) and sum(filed.waits for filed in self.filed()) >= MOST_WAITING:
+            reason = f"{MOST_WAITING} runs wait for approval already"
+            raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason=reason)
         content = {"spec": spec.to_dict(), "at": datetime.now(UTC).isoformat(timespec="seconds")}
         self._journal.record(f"#asked/{spec.run}", spec.digest, canonical_bytes(content))
 
@@ -94,6 +100,12 @@ class Approvals:
         """
         if self._is_marked("refused", run):
             raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason="its owner refused it")
+
+    def forget(self, run: str) -> None:
+        """Keep nothing of a run in which this party took no part, but for a no."""
+        for word in ("asked", "shown", "approved"):
+            if not self._is_marked("refused", run):
+                self._journal.drop(f"#{word}/{run}")
 
     def filed(self) -> list[Filed]:
         """Every run that was asked for, the oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 from common.errors import PrivityError
@@ -13,8 +14,21 @@ from common.protocol.plan import RunSpec
 from common.schema import Schema
 from party.policy import Policy
 
-LIKELY_ROWS = 10_000
-"""Rows that each party is taken to hold: how many they are shows only when all have enrolled."""
+LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
+"""Rows that each party may hold: how many they do shows only when all have enrolled, and phases may depend on it."""
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """One kind of answers in one phase.
+
+    Attributes:
+        cost: the most that it may cost this party.
+        parts: whether sums over some of the parties are opened, too.
+    """
+
+    cost: Cost
+    parts: bool
 
 
 def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> Iterator[str]:
@@ -24,12 +38,13 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
     yield "What leaves this house:"
-    yield "- the number of its rows: to the curator and to every party, in clear."
-    for cost in _costs(spec, schema):
-        yield f"- {_leaves(cost, spec)} ({cost.phase}: epsilon {cost.epsilon}{_delta(cost)})"
+    yield "- the number of its rows, and how many one person has at most: to all members, and published."
+    for leaving in _leaving(spec, schema):
+        cost = leaving.cost
+        yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to epsilon {cost.epsilon}{_delta(cost)})"
     yield (
-        "That is what the algorithm asks for. The curator is bound to the kinds of answers, the attributes and the"
-        " epsilon in all, not to these shares: within them it may ask for other tables and choices."
+        "That is what the algorithm asks for. The curator is bound to these kinds of answers, the attributes and the"
+        " epsilon in all, not to the phases: within them it may ask for other tables and choices."
     )
     yield (
         "What is published: a synthetic table, the model that it was drawn from, and the noisy tables, for everybody"
@@ -38,44 +53,74 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     yield from _against_policy(spec, party, policy, parties_per_person - 1)
 
 
-def _costs(spec: RunSpec, schema: Schema) -> list[Cost]:
-    """The run's charges by phase and mechanism, as its algorithm will ask for them."""
-    session = PlannedSession(
-        schema.over(spec.attributes), dict.fromkeys(spec.members, LIKELY_ROWS), spec.tolerate, spec.delta
-    )
-    rehearse(session, spec.algorithm, spec.epsilon, spec.settings)
-    together: dict[tuple[str, str], Cost] = {}
-    for cost in session.record.costs:
-        before = together.get((cost.phase, cost.mechanism))
-        epsilon, delta = (before.epsilon, before.delta) if before else (Fraction(0), Fraction(0))
-        together[cost.phase, cost.mechanism] = Cost(
-            cost.phase, cost.mechanism, epsilon + cost.epsilon, cost.payers, delta + cost.delta
+def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
+    """What the run's algorithm will ask for, by phase and mechanism, for whatever numbers of rows there are."""
+    found: dict[tuple[str, str], Leaving] = {}
+    for rows in LIKELY_ROWS:
+        session = PlannedSession(
+            schema.over(spec.attributes), dict.fromkeys(spec.members, rows), spec.tolerate, spec.delta
         )
-    return list(together.values())
+        rehearse(session, spec.algorithm, spec.epsilon, spec.settings)
+        for (phase, mechanism), cost in _summed(session.record.costs).items():
+            before = found.get((phase, mechanism))
+            if before is None or before.cost.epsilon < cost.epsilon:
+                found[phase, mechanism] = Leaving(cost, _parts(session, phase, len(spec.members)))
+    return list(found.values())
+
+
+def _summed(costs: list[Cost]) -> dict[tuple[str, str], Cost]:
+    """The first party's costs, by phase and mechanism: it is in every sum."""
+    together: dict[tuple[str, str], Cost] = {}
+    for c in costs:
+        before = together.get((c.phase, c.mechanism))
+        epsilon, delta = (before.epsilon, before.delta) if before else (Fraction(0), Fraction(0))
+        together[c.phase, c.mechanism] = Cost(c.phase, c.mechanism, epsilon + c.epsilon, c.payers, delta + c.delta)
+    return together
+
+
+def _parts(session: PlannedSession, phase: str, parties: int) -> bool:
+    replaced = (round_.replacement for round_, _ in session.rounds if round_.phase == phase)
+    return any(r is not None and r.coverage < parties for r in replaced)
 
 
 def _delta(cost: Cost) -> str:
     return f", delta {cost.delta}" if cost.delta else ""
 
 
-def _leaves(cost: Cost, spec: RunSpec) -> str:
-    if cost.mechanism == OWN_MODEL:
+def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
+    mechanism = leaving.cost.mechanism
+    if mechanism == OWN_MODEL:
         return "a model of its rows alone, learnt here under noise that this party draws: the curator sees it"
-    if "contingency tables" in cost.mechanism:
-        hidden = spec.secure_sum.in_words(None).replace(" with a None-bit modulus", "")
+    if "contingency tables" not in mechanism:
+        return f"outcomes of random choices on its rows, {mechanism}: the curator sees which candidate was chosen"
+    hidden = spec.secure_sum.in_words(None).replace(" with a None-bit modulus", "")
+    noise = f"under noise of which any {len(spec.members) - spec.tolerate} parties' part is enough"
+    if leaving.parts:
         return (
-            f"counts of its rows, hidden by {hidden} and with noise in them: nobody sees this party's; the sum over"
-            f" parties is opened, under noise of which any {len(spec.members) - spec.tolerate} parties' part is enough"
+            f"counts of its rows, hidden by {hidden} and with noise in them: the sums over the first parties are opened"
+            f" as one after another joins, so that of the first party alone too, {noise}"
         )
-    return f"outcomes of random choices on its rows, {cost.mechanism}: the curator sees which candidate was chosen"
+    return (
+        f"counts of its rows, hidden by {hidden} and with noise in them: nobody sees this party's; the sum over all"
+        f" parties is opened, {noise}"
+    )
 
 
 def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
     person = policy.epsilon_of_a_person(spec, rows_elsewhere)
+    yield f"What it costs: epsilon {spec.epsilon}, delta {spec.delta} for each row."
+    if rows_elsewhere:
+        # How many rows the others' people have shows only in the plan, after the yes.
+        yield (
+            f"For a person with up to {policy.rows_per_person} rows here and some elsewhere: epsilon {person} at least,"
+            f" and {policy.epsilon_per_run} at most, which the policy sets."
+        )
+        person = policy.epsilon_per_run
+    else:
+        yield f"For a person with up to {policy.rows_per_person} rows here: epsilon {person}."
     yield (
-        f"What it costs: epsilon {spec.epsilon}, delta {spec.delta} for each row; epsilon {person} for a person"
-        f" (up to {policy.rows_per_person} rows here, {rows_elsewhere} elsewhere at least). No outcome becomes more"
-        f" than e^{person} times as likely, whether these people's rows were used as they are or replaced by others."
+        f"No outcome becomes more than e^{person} times as likely, whether these people's rows were used as they are or"
+        " replaced by others."
     )
     try:
         policy.check_run(spec, party, rows_elsewhere)

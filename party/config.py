@@ -9,13 +9,13 @@ from prometheus_client import CollectorRegistry
 
 from common.journal import Journal
 from common.privacy.ledger import Ledger
-from common.protocol.manifest import CURATOR
+from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
 from common.proxy import Proxy, proxy_of, proxy_problems
 from common.schema import load_schema
 from common.table import read_table
 from common.toml_file import read_toml
-from party.engine import PartyEngine
+from party.engine import PartyEngine, check_schema
 from party.keys import KeyFiles
 from party.metrics import PartyMetrics
 from party.policy import load_policy
@@ -101,6 +101,16 @@ class Node:
         engine = PartyEngine(self._releases, self._policy, self.keys, self.manifests.current())
         engine.listener = self.metrics.step
         return engine
+
+    def check_manifest(self, manifest: Manifest) -> None:
+        """Refuse a manifest that this party cannot go by, before it takes the place of another.
+
+        Raises:
+            PrivityError: it names another schema, lists other keys, or is beyond the policy.
+        """
+        check_schema(self._releases, manifest)
+        self.files.check(self.keys, manifest)
+        self._policy.check_manifest(manifest.parties_per_person, self.config.name)
 
     def certificates(self) -> dict[str, str]:
         """This party's own certificate and the curator's, by ``ROLE/NAME``, as they are now."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
-from common.algorithms import ALGORITHMS
+from common.algorithms import ALGORITHMS, Algorithm
 from common.canonical import canonical_bytes, parse
 from common.crypto.identity import PublicIdentity
 from common.errors import Catalogue, PrivityError
@@ -48,9 +48,15 @@ from party.rounds import Begun, Rounds
 
 LARGEST_KEY_BITS = 8192
 PURE = Fraction(0)
-IN_SUMS, ALONE = b"sums", b"alone"
 
 _log = logging.getLogger("privity.party")
+
+
+def check_schema(releases: ChargedReleases, manifest: Manifest) -> None:
+    """Refuse a manifest over another schema than that of the rows."""
+    if releases.schema.digest != manifest.schema_digest:
+        reason = "the schema is not the one that the manifest names"
+        raise PrivityError(Catalogue.STEP_REFUSED, step="start", reason=reason)
 
 
 class PartyEngine:
@@ -72,6 +78,7 @@ class PartyEngine:
         self.keys = keys
         self._rounds = Rounds(releases.party, keys)
         self._approvals = Approvals(releases.journal)
+        self._charged_elsewhere = ""
         self.listener: Callable[[Step, str], None] = lambda _step, _code: None
         self.adopt(manifest)
 
@@ -81,10 +88,7 @@ class PartyEngine:
         Raises:
             PrivityError: it names another schema, or other keys for this party.
         """
-        if self._releases.schema.digest != manifest.schema_digest:
-            raise PrivityError(
-                Catalogue.STEP_REFUSED, step="start", reason="the schema is not the one that the manifest names"
-            )
+        check_schema(self._releases, manifest)
         self.keys.of(manifest)
         self._policy.check_manifest(manifest.parties_per_person, self.party)
         self._manifest, self._manifest_kept = manifest, ("", manifest)
@@ -153,10 +157,14 @@ class PartyEngine:
         stored = self._journal.recall(key, content)
         if stored is None:
             stored = self._journal.record(key, content, encode_reply(step.run, step.key, self._answer(step)))
+            # A no that came meanwhile holds for this answer too.
+            self._approvals.demand_no_no(step.run, self.party)
         return stored
 
     def _close(self, run: str) -> None:
-        if self._journal.keys(f"{run}/") or self._approvals.knows(run):
+        if not self._journal.keys(f"{run}/"):
+            self._approvals.forget(run)
+        else:
             # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
             self._journal.record(closed_key(run), "closed", b"")
             self._releases.forget(run)
@@ -190,9 +198,7 @@ class PartyEngine:
         # How many rows a person has at the others shows only in the plan; it is one at least.
         elsewhere = manifest.parties_per_person - 1
         self._policy.check_run(step.spec, self.party, elsewhere)
-        algorithm = ALGORITHMS.get(step.spec.algorithm)
-        if algorithm is None:
-            raise self._refusal(step, "the algorithm is none that this party knows")
+        algorithm = self._algorithm(step, step.spec)
         algorithm.check_request(step.spec.settings, self._run_releases(step, step.spec).schema, step.spec.delta)
         self._check_affordable(step.spec, elsewhere)
         self._approvals.file(step.spec)
@@ -202,6 +208,13 @@ class PartyEngine:
         rows, of_person = self._releases.rows, self._policy.rows_per_person
         enrolment = Enrolment.signed(self.party, step.spec, rows, self.keys.of(manifest), of_person)
         return Enrolled(enrolment.to_dict())
+
+    def _algorithm(self, step: Step, spec: RunSpec) -> Algorithm:
+        """What the run was approved as: its kinds of answers are all that it may ask for."""
+        algorithm = ALGORITHMS.get(spec.algorithm)
+        if algorithm is None:
+            raise self._refusal(step, "the algorithm is none that this party knows")
+        return algorithm
 
     def _check_affordable(self, spec: RunSpec, rows_elsewhere: int) -> None:
         person = self._policy.epsilon_of_a_person(spec, rows_elsewhere)
@@ -219,6 +232,9 @@ class PartyEngine:
         spec = step.spec
         if set(spec.members) - set(manifest.members):
             raise self._refusal(step, "it names parties that the manifest does not list")
+        if manifest.parties_per_person > 1 and set(spec.members) != set(manifest.members):
+            # Else the ledger of a party would not show what its people lose by runs over others.
+            raise self._refusal(step, "a person may be at several parties, so every run is over all of them")
         if len(spec.members) < manifest.minimum_parties or spec.tolerate < manifest.minimum_tolerate:
             reason = f"the members agreed on {manifest.minimum_parties} parties and t = {manifest.minimum_tolerate}"
             raise self._refusal(step, f"{reason} at least")
@@ -229,19 +245,17 @@ class PartyEngine:
             raise self._refusal(step, "the party did not enrol in this run")
         begun = self._as_begun(step, plan)
         plan.check(begun.manifest)
-        own = next(e for e in plan.enrolments if e.party == self.party)
-        if (own.rows, own.rows_per_person) != (self._releases.rows, self._policy.rows_per_person):
-            raise self._refusal(step, "the plan states other row counts for this party")
+        self._check_own_rows(step, plan)
         elsewhere = plan.rows_elsewhere(self.party, begun.manifest.parties_per_person)
         self._policy.check_run(plan.spec, self.party, elsewhere)
         if self._journal.recall(f"{step.run}/plan", "plan") is None:
             self._check_affordable(plan.spec, elsewhere)
         self._check_key(step)
+        # Charged first: a run whose plan is kept goes on.
+        self._charge_elsewhere(begun, elsewhere)
         kept = canonical_bytes({"plan": plan.to_dict(), "table": self._releases.table_digest})
         if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
             raise self._refusal(step, "the run has begun with another plan or other rows")
-        if elsewhere:
-            self._releases.charge_elsewhere(step.run, plan.spec.epsilon * elsewhere, begun.allowance)
         self._rounds.expect(begun)
         return Done()
 
@@ -274,7 +288,21 @@ class PartyEngine:
         begun = self._as_begun(step, RunPlan.from_dict(kept["plan"]))
         elsewhere = begun.plan.rows_elsewhere(self.party, begun.manifest.parties_per_person)
         self._policy.check_run(begun.plan.spec, self.party, elsewhere)
+        self._check_own_rows(step, begun.plan)
+        self._charge_elsewhere(begun, elsewhere)
         return begun
+
+    def _charge_elsewhere(self, begun: Begun, rows: int) -> None:
+        """Once for the run, whatever is asked of this party in it."""
+        spec = begun.plan.spec
+        if rows and self._charged_elsewhere != spec.run:
+            self._releases.charge_elsewhere(spec.run, spec.epsilon * rows, begun.allowance)
+            self._charged_elsewhere = spec.run
+
+    def _check_own_rows(self, step: Step, plan: RunPlan) -> None:
+        own = next(e for e in plan.enrolments if e.party == self.party)
+        if (own.rows, own.rows_per_person) != (self._releases.rows, self._policy.rows_per_person):
+            raise self._refusal(step, "the plan states other row counts for this party")
 
     def _as_begun(self, step: Step, plan: RunPlan) -> Begun:
         manifest = self._manifest_of(step)
@@ -282,27 +310,31 @@ class PartyEngine:
         allowance = self._policy.allowance(plan.spec, elsewhere)
         return Begun(plan, manifest, self._run_releases(step, plan.spec), allowance)
 
-    def _claim(self, step: Contribute | Learn, way: bytes) -> None:
-        """Refuse a run that would show the curator this party's rows both in a sum and by themselves."""
-        if self._journal.record(f"{step.run}/way", "way", way) != way:
-            raise self._refusal(step, "the run has used this party's rows in another way")
-
     def _contribute(self, step: Contribute) -> Reply:
         begun = self._begun(step)
-        plan = begun.plan
+        plan, algorithm = begun.plan, self._algorithm(step, begun.plan.spec)
+        if algorithm.apart:
+            # A model of its own and an opened sum would be two views of the same rows at one observer.
+            raise self._refusal(step, f"{plan.spec.algorithm} takes no sums")
+        replaced = step.round.replacement
+        if replaced is not None and replaced.coverage < plan.parties and not algorithm.opens_parts(plan.spec.settings):
+            raise self._refusal(step, f"{plan.spec.algorithm} with these settings opens sums over all parties only")
         if step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
             raise self._refusal(step, "it asks for more epsilon or delta than the run's")
         self._rounds.check(step, begun)
-        self._claim(step, IN_SUMS)
         return self._rounds.contribute(step, begun)
 
     def _select(self, step: Select) -> Reply:
         begun = self._begun(step)
+        if not self._algorithm(step, begun.plan.spec).draws:
+            raise self._refusal(step, f"{begun.plan.spec.algorithm} draws nothing")
         return Choice(begun.releases.select(step, begun.allowance))
 
     def _learn(self, step: Learn) -> Reply:
         begun = self._begun(step)
         plan = begun.plan
+        if not self._algorithm(step, plan.spec).apart:
+            raise self._refusal(step, f"{plan.spec.algorithm} learns no model of one party's rows")
         algorithm = ALGORITHMS.get(step.algorithm)
         if algorithm is None or algorithm.apart:
             raise self._refusal(step, f"{step.algorithm!r} is nothing that one party can learn alone")
@@ -312,7 +344,6 @@ class PartyEngine:
         if step.epsilon > plan.spec.epsilon:
             # Its first releases would be within the run's epsilon, and spent for nothing.
             raise self._refusal(step, f"epsilon {step.epsilon} is asked for, more than the run's")
-        self._claim(step, ALONE)
         allowance = replace(begun.allowance, per_run_delta=PURE)
         session = LocalSession(step.run, schema, begun.releases, allowance, prefix=f"{step.name}/")
         return Learned(complete(algorithm.learn(session, step.epsilon, step.settings)).to_dict())

@@ -17,7 +17,7 @@ from common.errors import Catalogue, PrivityError
 from common.protocol.manifest import Manifest
 from common.renewal import Next
 
-FORMER = "former"
+FORMER, GONE = "former", ".gone-"
 
 
 class Keys:
@@ -58,8 +58,22 @@ class KeyFiles:
 
     def load(self) -> Keys:
         """Those in use, and the former ones."""
-        former = self._former.iterdir() if self._former.exists() else ()
-        return Keys(self._party, Identity.load(self._folder), *map(Identity.load, former))
+        return Keys(self._party, Identity.load(self._folder), *map(Identity.load, self._former_ones()))
+
+    def _former_ones(self) -> list[Path]:
+        """Folders of former keys, but for those that were about to be erased."""
+        there = self._former.iterdir() if self._former.exists() else ()
+        return [folder for folder in there if not folder.name.startswith(GONE)]
+
+    def check(self, known: Keys, manifest: Manifest) -> None:
+        """Refuse a manifest that lists keys which are neither known nor kept ready.
+
+        Raises:
+            PrivityError: tampered.
+        """
+        ready = self.next.next_keys
+        if not (ready.exists() and Identity.load(ready).public() == manifest.keys_of(self._party)):
+            known.of(manifest)
 
     def settle(self, manifest: Manifest) -> Identity | None:
         """Take what is kept ready if the manifest lists it: this party's keys from now on; None if it does not."""
@@ -77,6 +91,9 @@ class KeyFiles:
 
     def erase(self, needed: Collection[PublicIdentity]) -> None:
         """Erase former keys but for those needed."""
-        for folder in self._former.iterdir() if self._former.exists() else ():
+        for folder in self._former_ones():
             if Identity.load(folder).public() not in needed:
-                shutil.rmtree(folder)
+                # Named away first: a crash meanwhile leaves nothing that is taken for keys.
+                folder.rename(folder.with_name(GONE + folder.name))
+        for folder in self._former.glob(f"{GONE}*"):
+            shutil.rmtree(folder)

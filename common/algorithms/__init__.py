@@ -26,6 +26,8 @@ class Algorithm:
         check_delta: reads the settings with a run's delta, and refuses what does not go together; without it the
             algorithm is pure.
         memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
+        draws: whether it draws candidates on the rows of one party at a time.
+        parts: whether with these settings it opens sums over some of the parties, too.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
     """
 
@@ -35,6 +37,11 @@ class Algorithm:
     joins: bool = True
     check_delta: Callable[[Mapping[str, Any], Fraction], None] | None = None
     memory: Callable[[Schema, int], int] | None = None
+    draws: bool = False
+    parts: Callable[[Mapping[str, Any]], bool] | None = None
+
+    def opens_parts(self, settings: Mapping[str, Any]) -> bool:
+        return self.parts is not None and self.parts(settings)
 
     def check_request(self, settings: Mapping[str, Any], schema: Schema, delta: Fraction) -> None:
         """Refuse what cannot run, before any party is asked.
@@ -53,11 +60,11 @@ class Algorithm:
 ALGORITHMS: dict[str, Algorithm] = {
     "copula": Algorithm(copula.check, copula.learn, check_delta=copula.check_delta, memory=copula.memory),
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
-    "dp-subn": Algorithm(dp_subn.check, dp_subn.learn),
+    "dp-subn": Algorithm(dp_subn.check, dp_subn.learn, draws=True, parts=dp_subn.opens_parts),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
-    "jtree": Algorithm(jtree.check, jtree.learn),
+    "jtree": Algorithm(jtree.check, jtree.learn, draws=True),
     "one-way": Algorithm(one_way.check, one_way.learn, joins=False),
-    "privbayes": Algorithm(privbayes.check, privbayes.learn),
-    "privhd": Algorithm(privhd.check, privhd.learn),
+    "privbayes": Algorithm(privbayes.check, privbayes.learn, draws=True),
+    "privhd": Algorithm(privhd.check, privhd.learn, draws=True),
 }
 """Every algorithm that a run may name."""

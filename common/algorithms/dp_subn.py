@@ -263,6 +263,11 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     return await learn_parameters(session, network, opened, budget.parameters, budget.share)
 
 
+def opens_parts(settings: Mapping[str, Any]) -> bool:
+    """Whether sums over some of the parties are opened: by every schedule but one opening over all."""
+    return settings.get("schedule", Settings.schedule) != Settings.schedule
+
+
 def _weights(schedule: str, parties: int) -> tuple[Fraction, ...]:
     try:
         return schedule_weights(schedule, parties)

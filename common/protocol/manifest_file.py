@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -56,18 +57,19 @@ class ManifestFile:
             raise PrivityError(Catalogue.TAMPERED, what=name, reason="it is of another consortium")
         return manifest
 
-    def offer(self, document: bytes, name: str) -> bool:
+    def offer(self, document: bytes, name: str, fits: Callable[[Manifest], None] = lambda _manifest: None) -> bool:
         """Take a document that came from elsewhere, if it is newer; whether it was.
 
+        Args:
+            fits: raises PrivityError for a manifest that the node cannot go by: the one before stays then.
         Raises:
-            PrivityError: as ``opened``.
+            PrivityError: as ``opened``, or of ``fits``.
         """
-        if self.exists():
-            before = self.current()
-            if self.opened(document, name).serial <= before.serial:
-                return False
-        else:
-            self.opened(document, name)
+        before = self.current().serial if self.exists() else 0
+        manifest = self.opened(document, name)
+        if manifest.serial <= before:
+            return False
+        fits(manifest)
         write_whole(self.path, document.decode())
         return True
 

@@ -20,6 +20,7 @@ from common.protocol.manifest import Manifest
 from common.protocol.sum_kind import PAILLIER, Method, SumKind
 
 FORMAT_VERSION = 1
+MOST_MEMBERS, LARGEST_SPEC = 1_000, 1 << 17
 _ENROLLED_AS = "privity enrolment"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _MODULUS = re.compile(r"[1-9a-f][0-9a-f]{0,4095}")
@@ -100,6 +101,10 @@ class RunSpec:
             raise ValueError("delta is not below 1")
         if spec.attributes == () or len(set(attributes)) != len(attributes):
             raise ValueError("no attribute, or one twice")
+        if len(set(spec.members)) != len(spec.members) or len(spec.members) > MOST_MEMBERS:
+            raise ValueError("a member twice, or too many")
+        if len(canonical_bytes(content)) > LARGEST_SPEC:
+            raise ValueError("too large for a run spec")
         if not fits or not _whole(spec.tolerate) or spec.to_dict() != content:
             raise ValueError("not a run spec of this version")
         return spec

@@ -172,7 +172,8 @@ class Consortium:
         values: dict[str, Any] = {
             "run": run,
             "algorithm": "dp-subn",
-            "settings": {},
+            # A schedule lets an auditor open sums over some of the parties, too.
+            "settings": {} if "algorithm" in changes else {"schedule": "uniform"},
             "epsilon": epsilon,
             "tolerate": 1,
             "members": tuple(self.parties),

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ CHART = ROOT / "deploy" / "helm" / "privity"
 PARTY = {"role": "party", "member": "north", "rows": {"claim": "north-rows"}}
 CURATOR = {"role": "curator", "member": "curator", "service": {"type": "LoadBalancer"}}
 KUBERNETES = "1.34"
+
+NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +114,12 @@ def secret(folder: Path, place: Path) -> None:
             shutil.copy(file, place / file.name)
 
 
-def lay(chart: Any, values: dict[str, Any], tmp_path: Path) -> Path:
-    """Run the first container's script, its two volumes being folders here; twice, as after a restart."""
+def lay(chart: Any, values: dict[str, Any], tmp_path: Path, again: Callable[[Path], None] = lambda _node: None) -> Path:
+    """Run the first container's script, its two volumes being folders here; twice, as after a restart.
+
+    Args:
+        again: what happens on the volume in between.
+    """
     container = pod(rendered(chart, values))["initContainers"][0]
     assert container["command"] == ["sh", "-c"]
     (script,) = container["args"]
@@ -122,10 +128,42 @@ def lay(chart: Any, values: dict[str, Any], tmp_path: Path) -> Path:
     entry_points(tmp_path / "bin")
     environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
     script = script.replace("/member", str(tmp_path / "member")).replace("/node", str(node))
-    for _ in range(2):
-        done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True)
+    for file in (tmp_path / "member").iterdir():
+        file.chmod(0o440)
+    as_user = not_root(tmp_path) if values["role"] == "party" else {}
+    for time in range(2):
+        if time:
+            again(node)
+        done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, **as_user)
         assert done.returncode == 0, done.stderr
     return node
+
+
+def not_root(folder: Path) -> dict[str, Any]:
+    """Options for a process that may not overwrite what it may not write: its folder, and those above, opened to it."""
+    if os.geteuid() != 0:
+        return {}
+    for place in (folder, *folder.parents):
+        if stat.S_IMODE(place.stat().st_mode) & 0o011 == 0:
+            place.chmod(stat.S_IMODE(place.stat().st_mode) | 0o011)
+    for place in (folder, *folder.rglob("*")):
+        os.chown(place, NOBODY, NOBODY)
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": folder}
+
+
+def test_renewed_keys_on_the_volume_stay_and_settings_are_the_secrets(
+    chart: Any, founded: Path, tmp_path: Path
+) -> None:
+    def renewed(node: Path) -> None:
+        for name in ("tls.key", "tls.pem", "keys/signing.pem", "join-north.json", "policy.toml"):
+            (node / name).chmod(0o600)
+            (node / name).write_text("renewed")
+
+    secret(founded / "north", tmp_path / "member")
+    node = lay(chart, PARTY, tmp_path, renewed)
+    for name in ("tls.key", "tls.pem", "keys/signing.pem", "join-north.json"):
+        assert (node / name).read_text() == "renewed", name
+    assert (node / "policy.toml").read_bytes() == (founded / "north" / "policy.toml").read_bytes()
 
 
 def test_a_party_finds_its_files_where_the_chart_lays_them(chart: Any, founded: Path, tmp_path: Path) -> None:

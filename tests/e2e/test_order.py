@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from common.exit_codes import Exit
 from tests.harness.command import listening, program, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 
@@ -98,7 +99,7 @@ def test_each_says_what_comes_first(founding: Founding) -> None:
         founding.reach(number)
         before = sorted(founding.place.rglob("*"))
         done = founding.run(command)
-        assert done.returncode == 1, f"{command}\n{done.stdout}{done.stderr}"
+        assert done.returncode == Exit.ORDER, f"{command}\n{done.stdout}{done.stderr}"
         assert first in done.stderr, f"after {number}: {command}\n{done.stderr}"
         if number < SERVED:
             assert sorted(founding.place.rglob("*")) == before, f"{command} left something behind"

@@ -42,6 +42,7 @@ class TestNode(Node):
         self._engine = engine
         self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger.spent, engine._policy.total_epsilon)
         engine.listener = self.metrics.step
+        self._releases, self._policy = engine._releases, engine._policy
         self.keys = engine.keys
         self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
 

@@ -11,15 +11,19 @@ import pytest
 
 from common.errors import PrivityError
 from common.journal import Journal
-from common.protocol.round import Round
-from common.protocol.steps import Close, Contribute, Done, Enrol, Enrolled, Pending, Refusal
-from party.approvals import Approvals
+from common.protocol.plan import RunSpec
+from common.protocol.round import Replacement, Round
+from common.protocol.steps import Close, Contribute, Done, Enrol, Enrolled, Learn, Pending, Refusal, Select
+from common.statistics import AttributeParentPair
+from party.approvals import MOST_WAITING, Approvals
 from party.policy import Approval
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 
 ASKS = open_policy(approval=Approval.MANUAL)
 NAME = "party-1"
+WHOLE = Round("run-1", "test", "1", ((0,),), Fraction(1))
+PART = Round("run-1", "test", "1", ((0,),), Fraction(1, 2), Replacement(1, None, 0, Fraction(1, 2), False))
 
 
 def waiting(folder: Path) -> TestConsortium:
@@ -92,7 +96,82 @@ def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
     with pytest.raises(PrivityError, match="was refused, or has ended"):
         approvals.approve(approvals.of("run-1"))
     assert consortium.tell(NAME, Close("run-1", "STOPPED")) == Done()
-    assert approvals.of("run-1").state == "ended"
+    # A no is kept, so that the run's name stays refused.
+    assert approvals.of("run-1").state == ("ended" if approved else "refused")
+
+
+def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path: Path, monkeypatch) -> None:
+    consortium = waiting(tmp_path)
+    consortium.tell(NAME, Enrol(consortium.spec()))
+    say_yes(tmp_path)
+    consortium.begin()
+    engine = consortium.parties[NAME].engine
+    answer, approvals = engine._answer, desk(tmp_path)
+
+    def slowly(step):
+        answered = answer(step)
+        approvals.refuse(approvals.of("run-1"))
+        return answered
+
+    monkeypatch.setattr(engine, "_answer", slowly)
+    pair = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
+    reply = consortium.tell(NAME, Select("run-1", "p", "d", pair, Fraction(1)))
+    assert isinstance(reply, Refusal)
+    assert "its owner refused it" in reply.message
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "step", "said"),
+    [
+        ("one-way", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "draws nothing"),
+        ("one-way", Learn("run-1", "p", "1", "privbayes", {}, Fraction(1)), "learns no model of one party's rows"),
+        ("one-way", Contribute(PART), "opens sums over all parties only"),
+        ("dp-subn", Contribute(PART), "opens sums over all parties only"),
+        ("independent", Contribute(WHOLE), "takes no sums"),
+        ("independent", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "draws nothing"),
+    ],
+)
+def test_a_yes_is_to_the_algorithms_kinds_of_answers_alone(tmp_path: Path, algorithm: str, step, said: str) -> None:
+    consortium = waiting(tmp_path)
+    spec = consortium.spec(algorithm=algorithm)
+    consortium.tell(NAME, Enrol(spec))
+    say_yes(tmp_path)
+    consortium.begin(spec)
+    reply = consortium.tell(NAME, step)
+    assert isinstance(reply, Refusal)
+    assert said in reply.message
+    assert consortium.parties[NAME].ledger.entries() == []
+
+
+def test_what_nobody_says_yes_to_does_not_fill_the_house(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    for number in range(MOST_WAITING):
+        reply = consortium.tell(NAME, Enrol(consortium.spec(run=f"run-{number}")))
+        assert isinstance(reply, Pending)
+    more = Enrol(consortium.spec(run="one-more"))
+    refused = consortium.tell(NAME, more)
+    assert isinstance(refused, Refusal)
+    assert f"{MOST_WAITING} runs wait" in refused.message
+    consortium.tell(NAME, Close("run-7", "STOPPED"))
+    assert "#asked/run-7" not in consortium.parties[NAME].journal.keys("#asked/")
+    assert isinstance(consortium.tell(NAME, more), Pending)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"members": ["party-1", "party-2", "party-2"]},
+        {"members": [f"p{number}" for number in range(2000)]},
+        {"settings": {"theta": "9" * 200_000}},
+        {"attributes": []},
+        {"attributes": ["A0", "A0"]},
+    ],
+)
+def test_specs_that_are_none_are_not_read(tmp_path: Path, change: dict) -> None:
+    content = make_consortium(2).spec().to_dict()
+    assert RunSpec.from_dict(content).to_dict() == content
+    with pytest.raises(ValueError, match=r"twice|too large|no attribute"):
+        RunSpec.from_dict({**content, **change})
 
 
 def test_a_run_that_the_policy_refuses_is_not_filed(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_pure_algorithms_refuse_a_delta(tmp_path) -> None:
         ({"weights": (1, 2, 3), "accounting": Accounting("pld", DELTA, Fraction(10**6))}, "at most two weights"),
         ({"accounting": Accounting("pld", DELTA, Fraction(1, 10**299))}, "too many digits"),
         (
-            {"weights": (1, 1, 2), "replacement": Replacement(1, None, 0, ONE, True)},
+            {"weights": (1, 1, 2), "replacement": Replacement(3, None, 0, ONE, True)},
             "a running sum has noise of one width",
         ),
     ],
@@ -145,7 +145,7 @@ def test_a_party_refuses_at_enrolment_what_it_could_not_serve() -> None:
 
 def test_a_model_of_one_party_is_learnt_for_pure_epsilon() -> None:
     consortium = consortium_of(2, domain=(2, 3, 2))
-    plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
+    plan = consortium.begin(consortium.spec(algorithm="independent", epsilon=ONE))
     asked = Learn(plan.spec.run, "test", "1-test", "copula", {"composition": "zcdp"}, ONE)
     assert isinstance(consortium.tell("party-1", asked), Refusal)
     assert not isinstance(consortium.tell("party-1", replace(asked, settings={})), Refusal)

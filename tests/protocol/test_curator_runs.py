@@ -159,7 +159,7 @@ def test_a_stopped_run_can_be_discarded_afterwards(tmp_path: Path) -> None:
             assert runs._journal.keys(f"{name}/")
             network.start_agent("party-2")
             runs.stop(name, discard=True)
-            while runs._journal.recall(f"closed/{name}", "closed") is None:
+            while runs._journal.recall(f"#closed/{name}", "closed") is None:
                 await asyncio.sleep(0.05)
             assert runs._journal.keys(f"{name}/") == []
             assert runs.get(name).reason == "discarded by the operator"
@@ -220,12 +220,90 @@ def test_a_curator_that_dies_before_telling_the_parties_tells_them_at_its_next_s
 
             desk.ask = dead_before_close
             name = runs.submit("token", request())
-            while runs._journal.recall(f"ended/{name}", "ended") is None:
+            while runs._journal.recall(f"#ended/{name}", "ended") is None:
                 await asyncio.sleep(0.05)
             assert consortium.parties["party-1"].journal.keys(f"{name}/")
         async with NetworkConsortium(tmp_path, consortium) as network:
             assert (await end_of(network.server.runs, name))[0] == COMPLETED
             assert consortium.parties["party-1"].journal.keys(f"{name}/") == []
             assert network.server.runs._journal.keys(f"{name}/") == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("name", ["token", "ended", "stopped", "closed"])
+def test_no_name_of_a_run_reaches_the_curators_own_marks(tmp_path: Path, name: str) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs(folder=tmp_path)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            runs = network.server.runs
+            before = runs.submit("before", request())
+            runs.stop(before)
+            assert runs.submit("token", request(), name) == name
+            with pytest.raises(PrivityError, match="another run is called"):
+                runs.submit("other", request(), name)
+            assert (await end_of(runs, name))[0] == COMPLETED
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            assert [(r.name, r.state) for r in network.server.runs.all()] == [(before, STOPPED), (name, COMPLETED)]
+
+    asyncio.run(scenario())
+
+
+def test_a_discard_that_a_restart_overtakes_is_not_lost(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs(folder=tmp_path)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent("party-2")
+            runs = network.server.runs
+            name, _ = await stopped_ones(runs)
+            runs.submit("busy", request())
+            await asyncio.sleep(0.5)
+            runs.stop(name, discard=True)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            assert await end_of(network.server.runs, name) == (STOPPED, "discarded by the operator")
+            assert network.server.runs._journal.keys(f"{name}/") == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("discard", [False, True])
+def test_a_stop_in_the_moment_of_the_start_is_a_stop(tmp_path: Path, discard: bool) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            runs = network.server.runs
+            name = runs.submit("token", request())
+            while runs._current is None:
+                await asyncio.sleep(0)
+            runs.stop(name, discard=discard)
+            state, reason = await asyncio.wait_for(end_of(runs, name), 20)
+            assert state == STOPPED
+            assert reason.startswith("discarded" if discard else "stopped")
+            if not discard:
+                runs.resume(name)
+                assert (await asyncio.wait_for(end_of(runs, name), 20))[0] == COMPLETED
+
+    asyncio.run(scenario())
+
+
+def test_what_a_run_waits_for_is_told_in_steps_of_ten_seconds(tmp_path: Path) -> None:
+    """Else whoever asks often would time each party's counting."""
+
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent("party-2")
+            runs = network.server.runs
+            run = runs.get(runs.submit("token", request()))
+            while run.state != "RUNNING" or not network.server.desk.awaited(run.name):
+                await asyncio.sleep(0.01)
+            seen = runs.awaited(run)
+            assert seen
+            desk = network.server.desk.awaited
+            network.server.desk.awaited = lambda _run: []
+            assert runs.awaited(run) == seen, "it is answered meanwhile, and that is not told yet"
+            runs._seen = {run.name: (-20.0 + asyncio.get_running_loop().time() - 10**6, seen)}
+            assert runs.awaited(run) == []
+            network.server.desk.awaited = desk
 
     asyncio.run(scenario())

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from common.errors import Catalogue, PrivityError
 from common.formats import require
 from common.privacy.record import Cost, RunRecord
 from common.privacy.statement import privacy_statement
-from common.protocol.steps import Enrol, Refusal
+from common.protocol.round import Round
+from common.protocol.steps import Contribute, Enrol, Refusal, Select
+from common.statistics import AttributeParentPair
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 
 ONE = Fraction(1)
@@ -90,3 +94,41 @@ def test_what_is_left_in_all_counts_for_a_person_too() -> None:
     reply = consortium.tell("party-1", Enrol(consortium.spec(epsilon=ONE)))
     assert isinstance(reply, Refusal)
     assert reply.code == "budget-exhausted"
+
+
+def test_a_ledger_that_fails_when_the_run_begins_lets_nothing_out(monkeypatch) -> None:
+    """What is due for rows elsewhere must not be left to be spent on the party's own."""
+    consortium = consortium_of({"party-1": 1, "party-2": 1}, parties_per_person=2)
+    victim, plan_of = consortium.parties["party-1"], consortium.begin
+    with monkeypatch.context() as patched:
+
+        def full(*_arguments) -> None:
+            raise PrivityError(Catalogue.LEDGER_UNUSABLE, file="ledger", reason="the disk is full")
+
+        patched.setattr(victim.ledger, "charge", full)
+        with pytest.raises(AssertionError, match="the disk is full"):
+            plan_of()
+    draw = Select("run-1", "p", "d", (AttributeParentPair(0, (1,)), AttributeParentPair(1, (0,))), ONE)
+    reply = consortium.tell("party-1", draw)
+    assert isinstance(reply, Refusal)
+    assert "has not begun" in reply.message
+    plan_of()
+    assert victim.ledger.spent() == 1, "for the row elsewhere"
+
+
+def test_with_people_at_several_parties_every_run_is_over_all() -> None:
+    consortium = consortium_of({"party-1": 1, "party-2": 1, "party-3": 1}, parties_per_person=2)
+    reply = consortium.tell("party-1", Enrol(consortium.spec(members=("party-1", "party-2"))))
+    assert isinstance(reply, Refusal)
+    assert "every run is over all of them" in reply.message
+
+
+def test_a_policy_that_changes_during_a_run_ends_it_there() -> None:
+    consortium = consortium_of({"party-1": 1, "party-2": 1})
+    consortium.begin()
+    engine = consortium.parties["party-1"].engine
+    engine._policy = replace(engine._policy, rows_per_person=2)
+    reply = consortium.tell("party-1", Contribute(Round("run-1", "p", "1", ((0,),), ONE)))
+    assert isinstance(reply, Refusal)
+    assert "other row counts" in reply.message
+    assert consortium.parties["party-1"].ledger.entries() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -241,3 +242,73 @@ def test_renewing_twice_or_before_joining_says_what_comes_first(tmp_path: Path) 
     assert (place / "next" / "tls.pem").read_bytes() == kept
     with pytest.raises(PrivityError, match=r"First comes privity party init"):
         renew(Next(tmp_path / "tls.key"), "party", PARTY, Identity.generate())
+
+
+def test_what_a_crash_left_of_former_keys_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    consortium = make_consortium(2)
+    place = member_files(tmp_path, consortium, "party", PARTY)
+    newest = listing(consortium.manifest, renewed(place, keys=True))
+    files = KeyFiles(PARTY, place / "keys", place / "tls.pem", place / "tls.key")
+    files.settle(newest)
+
+    class Crash(BaseException):
+        pass
+
+    def half(folder: Path, **_options: object) -> None:
+        next(folder.iterdir()).unlink()
+        raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", half)
+        with pytest.raises(Crash):
+            files.erase({newest.keys_of(PARTY)})
+    assert files.load().of(newest).public() == newest.keys_of(PARTY)
+    files.erase({newest.keys_of(PARTY)})
+    assert list((place / FORMER).iterdir()) == []
+
+
+@pytest.mark.parametrize("left", [("tls.pem",), ()])
+def test_a_crash_while_an_operator_takes_its_own_is_mended_at_the_next_command(
+    tmp_path: Path, left: tuple[str, ...]
+) -> None:
+    consortium = make_consortium(2)
+    place = member_files(tmp_path, consortium, "operator", OPERATOR)
+    (place / "authority.pem").write_bytes(consortium.tls.authority.cert_pem)
+    settings = place / "operator.toml"
+    settings.write_text(OPERATOR_TOML.format(curator=json.dumps(f"{HOST}:1")))
+    assert privity("operator", "renew", "--config", settings).returncode == 0
+    new = {name: (place / "next" / name).read_bytes() for name in ("tls.key", "tls.pem")}
+    for name in new:
+        if name not in left:
+            (place / "next" / name).replace(place / name)
+    client = client_of(settings)
+    assert {name: (place / name).read_bytes() for name in new} == new
+    assert client.certificate == place / "tls.pem"
+    assert privity("operator", "renew", "--config", settings).returncode == 0, "nothing is in its way"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"schema_digest": "0" * 64}, {"members": {PARTY: Identity.generate().public()}}],
+    ids=["another schema", "others' keys"],
+)
+def test_a_manifest_that_does_not_fit_leaves_the_one_before(tmp_path: Path, change: dict) -> None:
+    """Runs that have begun go on, and the next manifest, which fits, is taken."""
+
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            plan = await network.begin(consortium.spec(epsilon=NO_NOISE))
+            wrong = {**change}
+            if "members" in change:
+                wrong["members"] = {**consortium.manifest.members, **change["members"]}
+            network.seal(replace(consortium.manifest, serial=2, **wrong))
+            with pytest.raises(PrivityError, match="another manifest"):
+                await network.begin(consortium.spec(run="run-2", manifest_digest="0" * 64))
+            (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
+            assert table.counts.sum() == 120
+            right = replace(consortium.manifest, serial=3)
+            network.seal(right)
+            await network.begin(consortium.spec(run="run-3", manifest_digest=right.digest))
+
+    asyncio.run(scenario())

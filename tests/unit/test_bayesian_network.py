@@ -202,4 +202,4 @@ def test_every_fault_of_the_format_is_named():
     document["format_version"] = 2
     with pytest.raises(ProblemsFound) as caught:
         BayesianNetwork.from_dict(document, SCHEMA, "model.json")
-    assert {p.field for p in caught.value.problems} == {"format_version", "nodes[0]", "nodes[0].weights"}
+    assert {p.field for p in caught.value.problems} == {"format_version", "nodes[0].colour", "nodes[0].weights"}

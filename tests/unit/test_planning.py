@@ -99,3 +99,25 @@ def test_seconds_follow_from_products_and_powers() -> None:
     short = Planner(session, 1, SumKind(Method.PAILLIER, Exponents.SHORT), KEY_BITS, Arithmetic(1.0, 0.0)).phases()[0]
     assert short.seconds == combining.seconds, "256 bits are half of 512"
     assert [products(kind, 3072) for kind in Exponents] == [193, 33, 385], "docs/performance.md"
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_what_an_algorithm_is_declared_to_ask_for_is_what_it_asks_for(algorithm: str) -> None:
+    """Parties go by the declaration: it is all that a run of this algorithm may ask of them."""
+    known, drawn, summed = ALGORITHMS[algorithm], False, False
+    for rows in (100, 10_000, 1_000_000):
+        session = PlannedSession(
+            make_schema(DOMAIN), {"a": rows, "b": rows}, 1, APPROXIMATE.get(algorithm, Fraction(0))
+        )
+        rehearse(session, algorithm, ONE, {})
+        drawn, summed = drawn or bool(session.draws), summed or bool(session.rounds)
+    assert (drawn, summed) == (known.draws, not known.apart)
+
+
+@pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded", "1/2,1/2"])
+def test_who_opens_sums_over_some_of_the_parties_declares_it(schedule: str) -> None:
+    session = PlannedSession(make_schema(DOMAIN), {"a": ROWS, "b": ROWS}, 1, Fraction(0))
+    rehearse(session, "dp-subn", ONE, {"schedule": schedule})
+    replaced = [round_.replacement for round_, _ in session.rounds if round_.replacement is not None]
+    parts = any(replacement.coverage < 2 for replacement in replaced)
+    assert parts == ALGORITHMS["dp-subn"].opens_parts({"schedule": schedule})

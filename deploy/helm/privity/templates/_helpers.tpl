@@ -15,21 +15,28 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{- /* The member's files, from the Secret to where the node reads them, for its user only. What came from elsewhere
-since, a party's newer manifest above all, stays. */ -}}
+{{- /* The member's files, from the Secret to where the node reads them, for its user only. Settings are the Secret's at
+every start. Keys are laid once: renewed ones, and a party's newer manifest, came to be on the volume and stay. */ -}}
 {{- define "privity.lay" -}}
 set -eu
 umask 077
-for file in organiser.pub schema.json tls.key {{ .Values.role }}.toml; do
-  cp "/member/$file" "/node/$file"
+setting() { install -m 600 "/member/$1" "/node/$1"; }
+key() { [ -e "/node/$2$1" ] || install -m 600 "/member/$1" "/node/$2$1"; }
+for file in organiser.pub schema.json {{ .Values.role }}.toml; do
+  setting "$file"
+done
+key tls.key ""
+for file in /member/join-*.json; do
+  key "$(basename "$file")" ""
 done
 {{- if eq .Values.role "party" }}
-for file in authority.pem tls.pem policy.toml; do
-  cp "/member/$file" "/node/$file"
+for file in authority.pem policy.toml; do
+  setting "$file"
 done
+key tls.pem ""
 mkdir -p /node/keys
 for file in signing.pem sealing.pem agreement.pem; do
-  cp "/member/$file" "/node/keys/$file"
+  key "$file" keys/
 done
 {{- else }}
 exec privity-curator accept /member/manifest.json --config /node/curator.toml
