@@ -24,7 +24,7 @@ from common import formats
 from common.attribute import Attribute, Group, Value, number_text, value_text
 from common.derived import DerivedAttributes
 from common.errors import Problem, ProblemsFound
-from common.lines import json_lines
+from common.formats.lines import json_lines
 
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 

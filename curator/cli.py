@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from common import logs
-from common.joining import read_invite
-from common.member_folder import hand_over
-from common.process import stay_alone, stop_when_stdin_closes
+from common.membership.joining import read_invite
+from common.membership.member_folder import hand_over
+from common.node import logs
+from common.node.process import stay_alone, stop_when_stdin_closes
 from curator import joining, server
 
 curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")

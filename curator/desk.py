@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from prometheus_client import CollectorRegistry
 
 from common.errors import Catalogue, PrivityError
-from common.metrics import known_code
+from common.node.metrics import known_code
 from common.protocol.steps import Pending, Refusal, Reply, Step
 from common.wire.codec import MalformedMessageError, decode_reply, encode_step
 from curator.metrics import CuratorMetrics, Direction

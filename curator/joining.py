@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common import member_folder
 from common.errors import Catalogue, PrivityError
-from common.joining import Invite
-from common.member_folder import make_folder, make_join
+from common.membership import member_folder
+from common.membership.joining import Invite
+from common.membership.member_folder import make_folder, make_join
+from common.membership.renewal import Next, fitting_key
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
-from common.renewal import Next, fitting_key
 from common.schema import load_schema
 from curator.server import CuratorConfig
 

@@ -17,12 +17,12 @@ import grpc.aio
 from prometheus_client import CollectorRegistry
 
 from common.errors import Catalogue, PrivityError, Problem
-from common.metrics import observed
+from common.formats.toml_file import read_toml
+from common.membership.renewal import Next, fitting_key
+from common.node.metrics import observed
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
-from common.renewal import Next, fitting_key
 from common.schema import Schema, load_schema
-from common.toml_file import read_toml
 from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.desk import Desk
 from curator.introspection import MemberHealth, add_health, add_reflection

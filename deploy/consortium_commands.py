@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from common.joining import fingerprint, read_join
+from common.membership.joining import fingerprint, read_join
 from deploy.organiser import Organiser
 
 consortium_app = typer.Typer(no_args_is_help=True, help="The organiser: agree, invite, seal.")

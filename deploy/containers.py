@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.toml_file import read_toml
+from common.formats.toml_file import read_toml
 from deploy.cli import run
 
 if TYPE_CHECKING:

@@ -20,14 +20,14 @@ from cryptography import x509
 from common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
 from common.crypto.identity import Identity
 from common.errors import PrivityError
+from common.membership.renewal import Next, fitting_key
+from common.node.proxy import Proxy
+from common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
-from common.proxy import Proxy
-from common.renewal import Next, fitting_key
 from common.schema import Schema, load_schema
 from common.table import read_table
-from common.tls_check import Finding, Stage, check_connection, check_proxy
 from curator import server
 from deploy.operator_commands import link_of
 from party import config as party_config

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import grpc
 
 from common.errors import Catalogue, PrivityError
-from common.proxy import Proxy, channel_options
-from common.tls_check import Finding, Stage, check_connection
+from common.node.proxy import Proxy, channel_options
+from common.node.tls_check import Finding, Stage, check_connection
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 

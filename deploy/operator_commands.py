@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from common import member_folder
 from common.crypto.certificates import name_in
-from common.joining import read_invite
-from common.member_folder import hand_over, make_folder, make_join
-from common.proxy import proxy_of, proxy_problems
-from common.renewal import Next
-from common.toml_file import read_toml
+from common.formats.toml_file import read_toml
+from common.membership import member_folder
+from common.membership.joining import read_invite
+from common.membership.member_folder import hand_over, make_folder, make_join
+from common.membership.renewal import Next
+from common.node.proxy import proxy_of, proxy_problems
 from deploy.operator_client import OperatorClient
 
 operator_app = typer.Typer(no_args_is_help=True, help="The operator's own folder.")

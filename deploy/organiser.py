@@ -18,10 +18,10 @@ from common.crypto.identity import Identity
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from common.files import write_private, write_whole
 from common.formats import read_json
-from common.joining import Invite, Join, read_join
+from common.formats.toml_file import read_toml
+from common.membership.joining import Invite, Join, read_join
 from common.protocol.manifest import CURATOR, Manifest, open_manifest, sign_manifest
 from common.schema import Schema, load_schema
-from common.toml_file import read_toml
 
 TEMPLATE = """\
 # What the members of this consortium agreed on. The organiser keeps this file; nothing in it is secret.

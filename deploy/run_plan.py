@@ -14,7 +14,7 @@ from rich.table import Table
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.formats import parse_json
-from common.member_folder import ORGANISER_KEY, SCHEMA
+from common.membership.member_folder import ORGANISER_KEY, SCHEMA
 from common.planning.plan import PhasePlan, Planner
 from common.planning.session import PlannedSession, rehearse
 from common.privacy.budget import parse_delta, parse_epsilon

@@ -10,9 +10,9 @@ import typer
 from common.algorithms import ALGORITHMS
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError, Problem
+from common.formats.toml_file import read_toml
 from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
 from common.protocol.sum_kind import USUAL_KEY_BITS, Method
-from common.toml_file import read_toml
 from deploy.options import settings_option, sum_options
 
 FORMAT_VERSION = 1

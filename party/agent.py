@@ -16,10 +16,10 @@ import grpc
 import grpc.aio
 
 from common.errors import Catalogue, PrivityError
-from common.metrics import observed
+from common.node.metrics import observed
+from common.node.proxy import channel_options
+from common.node.tls_check import Finding, check_connection
 from common.protocol.steps import Close, Enrol
-from common.proxy import channel_options
-from common.tls_check import Finding, check_connection
 from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc

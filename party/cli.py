@@ -13,12 +13,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from common import logs
 from common.errors import Catalogue, PrivityError
-from common.joining import read_invite
-from common.member_folder import hand_over
+from common.membership.joining import read_invite
+from common.membership.member_folder import hand_over
+from common.node import logs
+from common.node.process import stay_alone, stop_when_stdin_closes
 from common.privacy.ledger import Entry, Ledger
-from common.process import stay_alone, stop_when_stdin_closes
 from party import approval_commands, joining
 from party.agent import Agent
 from party.config import LEDGER_FILE, Node, load_config

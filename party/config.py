@@ -7,14 +7,14 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from common.formats.toml_file import read_toml
 from common.journal import Journal
+from common.node.proxy import Proxy, proxy_of, proxy_problems
 from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
-from common.proxy import Proxy, proxy_of, proxy_problems
 from common.schema import load_schema
 from common.table import read_table
-from common.toml_file import read_toml
 from party.engine import PartyEngine, check_schema
 from party.keys import KeyFiles
 from party.metrics import PartyMetrics

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from common import member_folder
 from common.crypto.identity import Identity
-from common.joining import Invite
-from common.member_folder import make_folder, make_join
-from common.renewal import Next
+from common.membership import member_folder
+from common.membership.joining import Invite
+from common.membership.member_folder import make_folder, make_join
+from common.membership.renewal import Next
 from party.config import PartyConfig
 from party.policy import Approval
 

@@ -14,8 +14,8 @@ from common.canonical import digest
 from common.crypto.certificates import same_certificate
 from common.crypto.identity import Identity, PublicIdentity
 from common.errors import Catalogue, PrivityError
+from common.membership.renewal import Next
 from common.protocol.manifest import Manifest
-from common.renewal import Next
 
 FORMER, GONE = "former", ".gone-"
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from common.errors import PrivityError
-from common.metrics import known_code
+from common.node.metrics import known_code
+from common.node.tls_check import Stage
 from common.protocol.steps import Step
-from common.tls_check import Stage
 
 
 class PartyMetrics:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
+from common.formats.toml_file import read_toml
 from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
 from common.protocol.sum_kind import Method, SumKind
-from common.toml_file import read_toml
 
 FORMAT_VERSION = 1
 EPSILONS, DELTAS = ("total_epsilon", "epsilon_per_run"), ("total_delta", "delta_per_run")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.logs import FIELDS
+from common.node.logs import FIELDS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).rglob("*.py") if "wire/v1" not in str(p)]
@@ -91,7 +91,7 @@ def faults_of_call(call: ast.Call) -> list[str]:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_log_calls_carry_nothing_but_listed_fields(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
-    if path.relative_to(ROOT).as_posix() == "common/logs.py":
+    if path.relative_to(ROOT).as_posix() == "common/node/logs.py":
         # The formatters and their set-up are made of the module logging.
         assert "getMessage" not in source
         assert "formatException" not in source

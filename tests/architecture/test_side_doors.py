@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from common.errors import Catalogue
-from common.logs import content_of
+from common.node.logs import content_of
 from common.protocol.round import Round
 from common.protocol.steps import Contribute, Enrol, Select
 from common.statistics import AttributeParentPair

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from common.exit_codes import Exit
-from common.logs import FIELDS
+from common.node.logs import FIELDS
 from common.protocol.sum_kind import MASKS
 from common.schema import load_schema
 from deploy.provisioning import Consortium, Limits, point_to, provision

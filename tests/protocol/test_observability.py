@@ -137,7 +137,7 @@ def test_reflection_is_off_unless_it_is_set(tmp_path: Path, on: bool) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at a page takes its figures anew."""
-    monkeypatch.setattr("common.metrics.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("common.node.metrics.LOOK_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("fresh")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from common.errors import PrivityError, ProblemsFound
-from common.proxy import parse_proxy
-from common.tls_check import Finding, Stage, check_connection, check_proxy
+from common.node.proxy import parse_proxy
+from common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from deploy.operator_client import OperatorClient
 from party.config import load_config
 from party.joining import settings_text

@@ -15,11 +15,11 @@ import pytest
 from common.crypto.certificates import certificate_request, issue_for_request, self_signed
 from common.crypto.identity import Identity, PublicIdentity
 from common.errors import PrivityError
-from common.joining import Join, read_join
-from common.member_folder import renew
+from common.membership.joining import Join, read_join
+from common.membership.member_folder import renew
+from common.membership.renewal import Next, fitting_key
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.steps import Close
-from common.renewal import Next, fitting_key
 from deploy.operator_commands import OPERATOR_TOML, client_of
 from party.keys import FORMER, KeyFiles
 from tests.harness.command import privity, wait_until

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 
 from common.crypto.certificates import self_signed
-from common.expiry import Expiring, ExpiryWatch
+from common.membership.expiry import Expiring, ExpiryWatch
 
 
 def end_of(pem: str) -> datetime:

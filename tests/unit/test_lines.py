@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import ProblemsFound
-from common.lines import json_lines, toml_lines
+from common.formats.lines import json_lines, toml_lines
 from common.schema import load_schema
 from curator.server import load_config as load_curator
 from party.policy import load_policy

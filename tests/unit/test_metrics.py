@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry
 
 from common.crypto.certificates import self_signed
 from common.errors import Catalogue, PrivityError
-from common.logs import FIELDS
-from common.metrics import OTHER, CertificateDays, exported
+from common.node.logs import FIELDS
+from common.node.metrics import OTHER, CertificateDays, exported
+from common.node.tls_check import Stage
 from common.protocol.steps import Close
-from common.tls_check import Stage
 from curator.metrics import CuratorMetrics, Direction, Unwelcome
 from party.metrics import PartyMetrics
 from tests.harness.scrape import free_address, shown

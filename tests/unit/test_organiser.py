@@ -12,8 +12,8 @@ from cryptography import x509
 from common.crypto.identity import Identity
 from common.errors import PrivityError, ProblemsFound
 from common.formats import read_json
-from common.joining import Join, fingerprint, read_invite, read_join
-from common.member_folder import make_folder, make_join
+from common.membership.joining import Join, fingerprint, read_invite, read_join
+from common.membership.member_folder import make_folder, make_join
 from common.protocol.manifest import read_manifest
 from common.schema import load_schema
 from deploy.organiser import Organiser, load_agreement

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 
 from common.crypto.certificates import days_left
 from common.errors import Catalogue, PrivityError
-from common.expiry import Certificates, warn_of_expiry
+from common.membership.expiry import Certificates, warn_of_expiry
 
 LOOK_SECONDS = 10.0
 """Who asks again sooner is shown the same figures: no step of a party can be timed by asking often."""

@@ -12,8 +12,8 @@ from common.crypto.certificates import Role, certificate_request, self_signed
 from common.crypto.identity import Identity, PublicIdentity
 from common.errors import Catalogue, PrivityError
 from common.files import write_private, write_whole
-from common.joining import Invite, Join, fingerprint, read_join
-from common.renewal import CERTIFICATE, KEY, KEYS, REQUEST, Next
+from common.membership.joining import Invite, Join, fingerprint, read_join
+from common.membership.renewal import CERTIFICATE, KEY, KEYS, REQUEST, Next
 
 SCHEMA, ORGANISER_KEY, AUTHORITY = "schema.json", "organiser.pub", "authority.pem"
 

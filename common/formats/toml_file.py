@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from common.formats import check, located
-from common.lines import toml_lines
+from common.formats.lines import toml_lines
 
 WRITTEN_BY = {
     "consortium": "privity consortium init",

@@ -1,0 +1,1 @@
+"""How members come into a consortium and stay in it: invites, folders, keys renewed, certificates that expire."""
