@@ -11,7 +11,7 @@ import typer
 from common.membership.joining import read_invite
 from common.membership.member_folder import hand_over
 from common.node import logs
-from common.node.process import stay_alone, stop_when_stdin_closes
+from common.node.process import stop_when_stdin_closes
 from curator import joining, server
 
 curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")
@@ -67,6 +67,4 @@ def serve(
     if stop_with_stdin:
         stop_when_stdin_closes()
     with logs.errors_for_logs(log_format):
-        settings = server.load_config(config)
-        with stay_alone(settings.state):
-            asyncio.run(server.serve(settings, port_file))
+        asyncio.run(server.serve(server.load_config(config), port_file))

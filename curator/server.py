@@ -20,6 +20,7 @@ from common.errors import Catalogue, PrivityError, Problem
 from common.formats.toml_file import read_toml
 from common.membership.renewal import Next, fitting_key
 from common.node.metrics import observed
+from common.node.process import stay_alone
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
 from common.schema import Schema, load_schema
@@ -209,17 +210,18 @@ def load_server(config: CuratorConfig) -> CuratorServer:
 async def serve(config: CuratorConfig, port_file: Path | None) -> None:
     """Serve until SIGINT or SIGTERM; the port bound is written to ``port_file``, whole or not at all."""
     server = load_server(config)
-    port = await server.start()
-    if port_file:
-        scratch = port_file.with_suffix(".part")
-        scratch.write_text(str(port), encoding="ascii")
-        scratch.rename(port_file)
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    await stopped.wait()
-    await server.stop()
+    with stay_alone(config.state):
+        port = await server.start()
+        if port_file:
+            scratch = port_file.with_suffix(".part")
+            scratch.write_text(str(port), encoding="ascii")
+            scratch.rename(port_file)
+        stopped = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stopped.set)
+        await stopped.wait()
+        await server.stop()
     # Calls that were cut off end by themselves; when the loop ends before them, gRPC writes tracebacks of it.
     if rest := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.wait(rest, timeout=LAST_SECONDS)

@@ -74,10 +74,10 @@ def serve(
     logs.configure(log_format)
     with logs.errors_for_logs(log_format):
         settings = load_config(config)
+        agent = Agent(Node(settings))
+        if stop_with_stdin:
+            stop_when_stdin_closes()
         with stay_alone(settings.state):
-            agent = Agent(Node(settings))
-            if stop_with_stdin:
-                stop_when_stdin_closes()
             asyncio.run(_until_stopped(agent))
 
 
