@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from common.errors import Catalogue, PrivityError
@@ -41,7 +42,7 @@ def doctor_command(
             fields = {"check": check.what, "verdict": check.verdict.value, "found": check.found}
             print(json.dumps(fields | {"remedy": check.remedy}))
         else:
-            shown.add_row(check.what, check.verdict.value, check.found, check.remedy)
+            shown.add_row(*map(escape, (check.what, check.verdict.value, check.found, check.remedy)))
     if not as_json:
         Console().print(shown)
     if worst is Verdict.BAD:
