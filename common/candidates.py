@@ -65,15 +65,16 @@ class Candidates(Sequence[AttributeParentPair]):
     """
 
     def __init__(self, groups: Iterable[CandidateGroup]) -> None:
-        joined: list[CandidateGroup] = []
+        joined: list[tuple[list[int], ParentSets]] = []
         for group in groups:
             if not len(group):
                 continue
-            if joined and (joined[-1].parents is group.parents or joined[-1].parents.sets == group.parents.sets):
-                group = CandidateGroup(joined[-1].attributes + group.attributes, joined.pop().parents)
-            joined.append(group)
-        self.groups = tuple(joined)
-        self._ends = list(accumulate(map(len, joined)))
+            if joined and (joined[-1][1] is group.parents or joined[-1][1].sets == group.parents.sets):
+                joined[-1][0].extend(group.attributes)
+            else:
+                joined.append((list(group.attributes), group.parents))
+        self.groups = tuple(CandidateGroup(attributes, parents) for attributes, parents in joined)
+        self._ends = list(accumulate(map(len, self.groups)))
 
     @classmethod
     def of(cls, pairs: Sequence[AttributeParentPair]) -> Candidates:

@@ -39,6 +39,12 @@ class Catalogue(Enum):
         "{party} refuses the run: {reason}",
         "Change the run, or ask the party to change its policy.",
     )
+    REFUSED_BY_OWNER = ErrorKind(
+        "refused-by-owner",
+        "PERMISSION_DENIED",
+        "{party} refuses the run: its owner said no",
+        "That stands for this run. Ask the owner why; another run needs another name.",
+    )
     BUDGET_EXHAUSTED = ErrorKind(
         "budget-exhausted",
         "RESOURCE_EXHAUSTED",
@@ -50,6 +56,12 @@ class Catalogue(Enum):
         "FAILED_PRECONDITION",
         "the ledger {file} cannot be used: {reason}",
         "Nothing is released without a ledger. Restore it or make room for it; never start an empty one instead.",
+    )
+    NO_ROOM = ErrorKind(
+        "no-room",
+        "RESOURCE_EXHAUSTED",
+        "no room on the disk of {file}",
+        "Make room there: what was begun goes on by itself.",
     )
     STEP_CHANGED = ErrorKind(
         "step-changed",
@@ -81,13 +93,37 @@ class Catalogue(Enum):
     IDENTITY_UNKNOWN = ErrorKind(
         "identity-unknown",
         "PERMISSION_DENIED",
-        "the certificate names {identity!r}, which may not call this",
-        "Use the certificate of a member that the manifest lists for this role.",
+        "{identity}: {reason}",
+        "Ask the organiser whom the newest manifest lists, and with which certificate.",
     )
     CONNECTION_FAILED = ErrorKind("connection-failed", "UNAVAILABLE", "no connection to {address}: {reason}", "{hint}")
     CURATOR_REFUSED = ErrorKind("curator-refused", "FAILED_PRECONDITION", "{address}: {reason}", "{hint}")
-    RUN_UNKNOWN = ErrorKind("run-unknown", "NOT_FOUND", "no run {run}", "List the runs of this curator.")
+    MALFORMED = ErrorKind(
+        "malformed-message",
+        "INVALID_ARGUMENT",
+        "{sender} sent what is no message of this protocol",
+        "Run the same version of Privity on both sides.",
+    )
+    TOO_LARGE = ErrorKind(
+        "message-too-large",
+        "RESOURCE_EXHAUSTED",
+        "{sender} sent a message of more than {limit} bytes, which is more than any that is awaited from it",
+        "Run the same version of Privity on both sides; a large model needs coarser bins or fewer attributes.",
+    )
+    OVERTAKEN = ErrorKind(
+        "reply-overtaken",
+        "ABORTED",
+        "{sender} began another reply before this one was complete",
+        "Send one reply at a time.",
+    )
+    RUN_UNKNOWN = ErrorKind("run-unknown", "NOT_FOUND", "no run {run}", "{hint}")
     RUN_FAILED = ErrorKind("run-failed", "ABORTED", "run {run} ended {state}: {reason}", "{hint}")
+    RUN_EXPIRED = ErrorKind(
+        "run-expired",
+        "DEADLINE_EXCEEDED",
+        "nothing moved for {days} days, in which the run waited for {awaited}",
+        "Submit it anew; what was charged stays charged.",
+    )
     NO_PROGRESS = ErrorKind(
         "no-progress",
         "DEADLINE_EXCEEDED",
@@ -111,6 +147,12 @@ class Catalogue(Enum):
         "DATA_LOSS",
         "{what}: {reason}",
         "Do not use it; get the original from the one who made it.",
+    )
+    TRANSCRIPTS_DIFFER = ErrorKind(
+        "transcripts-differ",
+        "DATA_LOSS",
+        "the transcripts of run {run} do not fit together:\n{reason}",
+        "Keep the files. Either the curator told the parties different things, or one of them changed its transcript.",
     )
 
 

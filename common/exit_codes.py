@@ -20,6 +20,7 @@ class Exit(IntEnum):
     FAILED = 7
     STOPPED = 8
     BUDGET = 9
+    DIFFER = 10
     INTERRUPTED = 130
 
 
@@ -37,6 +38,7 @@ _OF_KIND = {
     Catalogue.RUN_FAILED: Exit.FAILED,
     Catalogue.BUDGET_EXHAUSTED: Exit.BUDGET,
     Catalogue.LEDGER_UNUSABLE: Exit.BUDGET,
+    Catalogue.TRANSCRIPTS_DIFFER: Exit.DIFFER,
 }
 
 

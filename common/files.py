@@ -22,6 +22,15 @@ def write_whole(file: Path, text: str) -> None:
         raise
 
 
+def sync(path: Path) -> None:
+    """Have the content of a file, or the names in a folder, on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_private(file: Path, content: bytes) -> None:
     """Readable for its owner only, from the first byte."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

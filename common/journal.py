@@ -2,7 +2,7 @@
 
 One entry a key. The same key with the same digest gives the stored bytes back; the same key with
 another digest is refused, because a second answer to one question would be a second release.
-Entries are synced to disk before ``record`` returns.
+Entries are synced to disk before ``record`` returns. docs/data_model.md lists the keys of both sides.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from common.errors import Catalogue, PrivityError
@@ -20,6 +22,12 @@ MEMORY = ":memory:"
 
 _log = logging.getLogger("privity.journal")
 BUSY_SECONDS = 10.0  # how long to wait for another process that is writing
+WITHOUT_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE)
+"""What SQLite says when it cannot make a file larger."""
+
+WHOLE_BYTES = 1 << 20
+"""Payloads up to this size are read as a whole: a handle on a part leaves 90 bytes in the interpreter that it never
+frees (github.com/python/cpython/issues/144424)."""
 
 
 def connect(path: Path | str) -> sqlite3.Connection:
@@ -48,17 +56,39 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
         time.sleep(0.005)
 
 
+@contextmanager
+def room_wanted(file: Path | str) -> Iterator[None]:
+    """Say of a full disk that it is full: the one failure of a store that passes when somebody makes room.
+
+    Raises:
+        PrivityError: no-room.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode not in WITHOUT_ROOM:
+            raise
+        raise PrivityError(Catalogue.NO_ROOM, file=file) from error
+
+
+def _bounds(prefix: str) -> tuple[str, str]:
+    """The first text that begins with ``prefix``, and the first beyond: SQLite orders texts by code points."""
+    return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1) if prefix else chr(0x10FFFF)
+
+
 class Journal:
-    """Entries ``key -> (digest, payload)``; written once, read for ever, or erased as a whole run."""
+    """Entries ``key -> (digest, payload)``; written once, read until they are erased, one by one or as a whole run."""
 
     def __init__(self, path: Path | str = MEMORY) -> None:
+        self._path = path
         self._lock = threading.Lock()
-        self._db = connect(path)
-        self._db.execute(
-            "CREATE TABLE IF NOT EXISTS entries ("
-            " position INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL,"
-            " digest TEXT NOT NULL, payload BLOB NOT NULL)"
-        )
+        with room_wanted(path):
+            self._db = connect(path)
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS entries ("
+                " position INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL,"
+                " digest TEXT NOT NULL, payload BLOB NOT NULL, at REAL NOT NULL)"
+            )
 
     def recall(self, key: str, digest: str) -> bytes | None:
         """The stored payload, None if there is none; another digest under this key is refused."""
@@ -77,10 +107,15 @@ class Journal:
         return None if row is None else bytes(row[0])
 
     def recall_part(self, key: str, digest: str, part: slice) -> bytes | None:
-        """These bytes of the stored payload, without reading all of it; None and refusal as in ``recall``."""
+        """These bytes of the stored payload, without reading all of a large one; None and refusal as in ``recall``."""
         with self._lock:
-            row = self._db.execute("SELECT digest, position FROM entries WHERE key = ?", (key,)).fetchone()
+            row = self._db.execute(
+                "SELECT digest, position, CASE WHEN length(payload) <= ? THEN payload END FROM entries WHERE key = ?",
+                (WHOLE_BYTES, key),
+            ).fetchone()
             if row is not None and row[0] == digest:
+                if row[2] is not None:
+                    return bytes(row[2][part])
                 with self._db.blobopen("entries", "payload", row[1], readonly=True) as payload:
                     return bytes(payload[part])
         if row is not None:
@@ -89,37 +124,94 @@ class Journal:
 
     def record(self, key: str, digest: str, payload: bytes) -> bytes:
         """Store the payload and return what is stored: the first one written under this key wins."""
-        with self._lock:
+        with self._lock, room_wanted(self._path):
             self._db.execute(
-                "INSERT OR IGNORE INTO entries (key, digest, payload) VALUES (?, ?, ?)", (key, digest, payload)
+                "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
+                (key, digest, payload, time.time()),
             )
         stored = self.recall(key, digest)
         assert stored is not None
         return stored
 
+    def record_together(self, entries: Sequence[tuple[str, str, bytes]], instead_of: Iterable[str] = ()) -> None:
+        """Store entries (key, digest, payload) in one transaction, each as ``record`` does: all of them or none.
+
+        Args:
+            instead_of: keys of entries that are forgotten in it.
+        """
+        at = time.time()
+        with self._lock, room_wanted(self._path), self._transaction():
+            self._db.executemany(
+                "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
+                [(*entry, at) for entry in entries],
+            )
+            self._db.executemany("DELETE FROM entries WHERE key = ?", [(key,) for key in instead_of])
+
     def keys(self, prefix: str) -> list[str]:
         """Keys that begin with ``prefix``, in the order in which they were written."""
         with self._lock:
-            rows = self._db.execute("SELECT key FROM entries ORDER BY position").fetchall()
-        return [key for (key,) in rows if key.startswith(prefix)]
+            rows = self._db.execute(
+                "SELECT key FROM entries WHERE key >= ? AND key < ? ORDER BY position", _bounds(prefix)
+            ).fetchall()
+        return [key for (key,) in rows]
 
-    def erase(self, prefix: str) -> None:
-        """Forget the entries below ``prefix``; their pages are overwritten (``secure_delete``).
-
-        While another process reads the file, its write-ahead log keeps old pages: that is logged, and the
-        next erasure or the last closing of the file mends it.
-        """
-        keys = [(key,) for key in self.keys(prefix)]
+    def heads_besides(self, prefix: str) -> set[str]:
+        """First parts, up to a ``/``, of the keys that do not begin with ``prefix``; those that do are not read."""
+        head = "SELECT substr(key, 1, instr(key || '/', '/') - 1) FROM entries WHERE key"
         with self._lock:
-            self._db.executemany("DELETE FROM entries WHERE key = ?", keys)
-            (busy, _, _) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            rows = self._db.execute(f"{head} < ? UNION {head} >= ?", _bounds(prefix)).fetchall()
+        return {found for (found,) in rows}
+
+    def last_write(self, prefix: str) -> float | None:
+        """When the newest entry below ``prefix`` was written, in seconds since 1970; None if there is none."""
+        with self._lock:
+            (at,) = self._db.execute(
+                "SELECT max(at) FROM entries WHERE key >= ? AND key < ?", _bounds(prefix)
+            ).fetchone()
+        return None if at is None else float(at)
+
+    def written(self, key: str) -> float | None:
+        """When this entry was written; None if there is none."""
+        with self._lock:
+            row = self._db.execute("SELECT at FROM entries WHERE key = ?", (key,)).fetchone()
+        return None if row is None else float(row[0])
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Forget these entries, all or none. Traces stay in the write-ahead log until it is cut off: see ``wipe``."""
+        named = [(key,) for key in keys]
+        with self._lock, room_wanted(self._path), self._transaction():
+            self._db.executemany("DELETE FROM entries WHERE key = ?", named)
+
+    def wipe(self, keys: Iterable[str]) -> None:
+        """Forget these entries, and overwrite the pages that they were on (``secure_delete``).
+
+        While another process reads the file, or its disk is full, its write-ahead log keeps old pages: that is
+        logged, and the next erasure or the last closing of the file mends it.
+        """
+        self.drop(keys)
+        try:
+            with self._lock, room_wanted(self._path):
+                (busy, _, _) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except PrivityError:
+            _log.warning("the disk of the journal is full: erased entries stay in its write-ahead log for now")
+            return
         if busy:
             _log.warning("another process reads the journal: erased entries stay in its write-ahead log for now")
 
-    def drop(self, key: str) -> None:
-        """Forget one entry, as ``erase`` does."""
-        with self._lock:
-            self._db.execute("DELETE FROM entries WHERE key = ?", (key,))
+    def erase(self, prefix: str) -> None:
+        """Wipe every entry below ``prefix``."""
+        self.wipe(self.keys(prefix))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         with self._lock:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from common.errors import Catalogue, PrivityError
+from common.files import sync
 from common.formats import read_json, require
 from common.models import Model
 from common.models.copula import CopulaModel
@@ -96,7 +96,10 @@ def write_release(
         run: the content of ``run.json`` but for the files' digests, which are added here.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    scratch = folder.with_name(f".{folder.name}-unfinished-release")
+    # Of a process that was killed while it wrote. Its name is known: nobody looks through all releases for it.
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(mode=0o700)
     try:
         write_csv(synthetic, scratch / "synthetic.csv")
         documents = {
@@ -108,9 +111,13 @@ def write_release(
             _write_json(scratch / f"{name}.json", name, document)
         files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(scratch.iterdir())}
         _write_json(scratch / "run.json", "run", {**run, "files": files})
-        # mkdtemp makes the folder private; a release is public.
+        # The folder was private; a release is public.
         scratch.chmod(0o755)
+        # On disk before it has its name: a folder of this name is a whole release, after a power cut too.
+        for path in (*scratch.iterdir(), scratch):
+            sync(path)
         scratch.rename(folder)
+        sync(folder.parent)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

@@ -11,7 +11,7 @@ import typer
 from common.membership.joining import read_invite
 from common.membership.member_folder import hand_over
 from common.node import logs
-from common.node.process import stop_when_stdin_closes
+from common.node.process import dump_no_core, stop_when_stdin_closes
 from curator import joining, server
 
 curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")
@@ -64,6 +64,7 @@ def serve(
 ) -> None:
     """Serve parties and operators until interrupted."""
     logs.configure(log_format)
+    dump_no_core()
     if stop_with_stdin:
         stop_when_stdin_closes()
     with logs.errors_for_logs(log_format):

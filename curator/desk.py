@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from common.errors import Catalogue, PrivityError
 from common.node.metrics import known_code
 from common.protocol.steps import Pending, Refusal, Reply, Step
-from common.wire.codec import MalformedMessageError, decode_reply, encode_step
+from common.wire.codec import MalformedMessageError, decode_reply, encode_step, largest_reply
 from curator.metrics import CuratorMetrics, Direction
 
 CHECK_EVERY_SECONDS = 1.0
@@ -38,6 +38,7 @@ def _coarse(seconds: float) -> int:
 @dataclass
 class _Waiting:
     message: bytes
+    largest_reply: int
     phase: str
     reply: asyncio.Future[Reply]
     since: float = field(default_factory=time.monotonic)
@@ -50,8 +51,8 @@ class Awaited:
     """A step that lies at the curator until its reply is in.
 
     Attributes:
-        seconds: since it was laid down; silent_seconds: since the party was last heard of. Both in whole tens: how long
-            counting takes may depend on rows.
+        seconds: since it was laid down; silent_seconds: since the party was last heard of, or since the curator
+            started if it never was. Both in whole tens: how long counting takes may depend on rows.
         note: what the party said that it waits for itself.
     """
 
@@ -77,7 +78,9 @@ class PartyRefusedError(PrivityError):
     def __init__(self, party: str, refusal: Refusal) -> None:
         super().__init__(Catalogue.STEP_REFUSED, step="", reason="")
         self.party = party
-        self.code, self.message, self.remedy = refusal.code, refusal.message, refusal.remedy
+        self.code, self.remedy = refusal.code, refusal.remedy
+        # Whatever it says, it is this party that says it.
+        self.message = refusal.message if party in refusal.message else f"{party}: {refusal.message}"
         self.args = (f"{self.message}\n{self.remedy}",)
 
 
@@ -99,6 +102,7 @@ class Desk:
         metrics: CuratorMetrics | None = None,
     ) -> None:
         self._patience = patience
+        self._started = time.monotonic()
         self._parties: dict[str, _Party] = {}
         self.traffic = traffic
         self.noted = noted
@@ -114,7 +118,7 @@ class Desk:
             PrivityError: what the party refused with, or no-progress.
         """
         desk = self._party(party)
-        waiting = _Waiting(encode_step(step), phase, asyncio.get_running_loop().create_future())
+        waiting = _Waiting(encode_step(step), largest_reply(step), phase, asyncio.get_running_loop().create_future())
         desk.waiting[step.run, step.key] = waiting
         desk.last_seen = time.monotonic()
         desk.news.set()
@@ -146,7 +150,8 @@ class Desk:
             now = time.monotonic()
             for waiting in desk.waiting.values():
                 if waiting.not_before <= now:
-                    self.traffic(party, len(waiting.message))
+                    if not waiting.note:  # a step that waits for a person is given again and again
+                        self.traffic(party, len(waiting.message))
                     self._metrics.moved(Direction.TO_PARTIES, len(waiting.message))
                     return waiting.message
             if now >= deadline:
@@ -161,7 +166,7 @@ class Desk:
         """Every step of the run that lies here."""
         now = time.monotonic()
         return [
-            Awaited(name, key, w.phase, _coarse(now - w.since), _coarse(now - party.last_seen), w.note)
+            Awaited(name, key, w.phase, _coarse(now - w.since), _coarse(now - (party.heard or self._started)), w.note)
             for name, party in self._parties.items()
             for (of_run, key), w in party.waiting.items()
             if of_run == run
@@ -178,16 +183,28 @@ class Desk:
         desk = self._parties.get(party)
         return desk is not None and desk.heard is not None and time.monotonic() - desk.heard < CONNECTED_SECONDS
 
+    def largest_reply(self, party: str) -> int:
+        """Most bytes of a reply that anybody waits for; 0 if nobody does."""
+        waiting = self._party(party).waiting.values()
+        return max((w.largest_reply for w in waiting if not w.reply.done()), default=0)
+
     def deliver(self, party: str, message: bytes) -> None:
         """Take a party's reply; one that nobody waits for (a repetition) is dropped.
 
-        Raises MalformedMessageError for bytes that are no reply.
+        Raises MalformedMessageError for bytes that are no reply; the step that they claim to answer fails.
         """
         desk = self.alive(party)
-        run, key, reply = decode_reply(message)
-        self.traffic(party, len(message))
-        self._metrics.moved(Direction.FROM_PARTIES, len(message))
+        try:
+            run, key, reply = decode_reply(message)
+        except MalformedMessageError as error:
+            waiting = desk.waiting.get((error.run, error.key))
+            if waiting is not None and not waiting.reply.done():
+                waiting.reply.set_exception(PrivityError(Catalogue.MALFORMED, sender=party))
+            raise
         waiting = desk.waiting.get((run, key))
+        if not isinstance(reply, Pending) or waiting is None or not waiting.note:
+            self.traffic(party, len(message))
+        self._metrics.moved(Direction.FROM_PARTIES, len(message))
         if waiting is None or waiting.reply.done():
             return
         if isinstance(reply, Pending):

@@ -9,9 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +20,19 @@ from common.journal import Journal
 from common.privacy.statement import privacy_statement
 from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.steps import Begin, Close, Enrol, Enrolled
-from common.protocol.sum_kind import PAILLIER, Method, SumKind
+from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
 from common.release import FORMAT_VERSION, is_release, synthesise, write_release
 from common.schema import Schema
+from curator.answers import Answers, Ask
 from curator.meter import Meter
+from curator.request import RunRequest
 from curator.rounds import together
-from curator.session import Ask, NetworkSession
+from curator.session import NetworkSession
 
 SYNTHESIS = "synthesis"
 CLOSE_SECONDS = 10
+MOST_RELEASE_CELLS = 1 << 28
+"""Rows times attributes of a release whose number of rows the operator did not choose: some gigabytes of memory."""
 
 
 def unpacked_bytes(plan: RunPlan, cells: int) -> int:
@@ -46,64 +46,12 @@ def unpacked_bytes(plan: RunPlan, cells: int) -> int:
     return 2 * cells * paillier.PublicKey(plan.modulus, allow_small=True).ciphertext_bytes
 
 
-@dataclass(frozen=True)
-class RunRequest:
-    """What the operator asked for; see common/formats/run_request.schema.json."""
-
-    algorithm: str
-    settings: dict[str, Any]
-    epsilon: Fraction
-    tolerate: int
-    key_bits: int | None
-    rows: int | None
-    delta: Fraction = Fraction(0)
-    secure_sum: SumKind = PAILLIER
-    attributes: tuple[str, ...] | None = None
-
-    def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
-        return RunSpec(
-            run=run,
-            algorithm=self.algorithm,
-            settings=self.settings,
-            epsilon=self.epsilon,
-            tolerate=self.tolerate,
-            members=tuple(members),
-            manifest_digest=manifest.digest,
-            delta=self.delta,
-            secure_sum=self.secure_sum,
-            attributes=self.attributes,
-        )
-
-    def check(self, manifest: Manifest, schema: Schema) -> None:
-        """Refuse what cannot run, before any party is asked."""
-        members = len(manifest.members)
-        rules = [
-            (self.algorithm in ALGORITHMS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(ALGORITHMS)),
-            (members >= 2, "parties", "a run over the network needs two parties or more",
-             "single-party mode, `privity synthesize`"),
-            (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
-             f"1 to {members - 1}"),
-            (members >= manifest.minimum_parties, "parties", f"{members} parties",
-             f"{manifest.minimum_parties} or more, as the members agreed"),
-            (self.tolerate >= manifest.minimum_tolerate, "tolerate", f"{self.tolerate} colluding parties",
-             f"{manifest.minimum_tolerate} or more, as the members agreed"),
-            ((self.key_bits is None) == (self.secure_sum.method is Method.MASKS), "key_bits",
-             f"{self.key_bits} with secure sums by {self.secure_sum.method.value}",
-             "2048, 3072 or 4096 with Paillier, null with masks"),
-        ]  # fmt: skip
-        for holds, option, reason, possible in rules:
-            if not holds:
-                raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
-        unknown = [name for name in self.attributes or () if name not in schema.names]
-        if unknown:
-            reason = f"the schema has no {', '.join(map(repr, unknown))}"
-            hint = f"Possible: {', '.join(schema.names)}."
-            raise PrivityError(Catalogue.BAD_OPTION, option="attributes", reason=reason, hint=hint)
-        ALGORITHMS[self.algorithm].check_request(self.settings, schema.over(self.attributes), self.delta)
-
-
 class RunDriver:
-    """Drives one run; ``release`` is the folder that it writes at the end."""
+    """Drives one run; ``release`` is the folder that it writes at the end.
+
+    Attributes:
+        remind: whether the parties are to be told that a run goes on of which they have not heard for a while.
+    """
 
     def __init__(
         self,
@@ -119,11 +67,13 @@ class RunDriver:
     ) -> None:
         self.run = run
         self.meter = meter
+        self.remind = False
         self._request = request
         self._manifest = manifest
         self._joint = schema
         self._journal = journal
         self._ask = ask
+        self._answers = Answers(journal, ask, meter)
         self._small_keys = small_keys
 
     async def drive(self, release: Path) -> None:
@@ -140,7 +90,7 @@ class RunDriver:
         secret = await self._paillier_key()
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
-        session = NetworkSession(plan, self._manifest, self._schema, secret, self._journal, self._ask, self.meter)
+        session = NetworkSession(plan, self._manifest, self._schema, secret, self._answers, self.meter)
         model = await ALGORITHMS[spec.algorithm].learn(session, spec.epsilon, spec.settings)
         self.meter.enter(SYNTHESIS)
         rows = self._request.rows or plan.rows
@@ -192,23 +142,34 @@ class RunDriver:
         self.meter.expect(2 * len(spec.members))
 
         async def enrol(member: str) -> Enrolment:
-            reply = await self._ask(member, Enrol(spec), "enrolment")
-            if not isinstance(reply, Enrolled):
-                raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason=f"{member} gave no enrolment")
+            reply = await self._answers.ask(member, Enrol(spec), "enrolment", Enrolled)
             enrolment = Enrolment.from_dict(reply.enrolment)
             enrolment.check(spec, self._manifest)
-            self.meter.answered()
             return enrolment
 
-        async def begin(member: str, plan: RunPlan) -> None:
+        async def remind(member: str, plan: RunPlan) -> None:
+            # Asked before, and answered as then: the party has heard of the run again.
             await self._ask(member, Begin(plan), "enrolment")
-            self.meter.answered()
 
         enrolments = await together(enrol(m) for m in spec.members)
         plan = RunPlan(spec, tuple(enrolments), None if secret is None else secret.public.n)
         plan.check(self._manifest)
-        await together(begin(m, plan) for m in spec.members)
+        self._check_size(plan)
+        await together(self._answers.ask(m, Begin(plan), "enrolment", Done) for m in spec.members)
+        if self.remind:
+            await together(remind(m, plan) for m in spec.members)
         return plan
+
+    def _check_size(self, plan: RunPlan) -> None:
+        """Refuse a release as large as the parties say that they are, if that is more than can be sampled."""
+        cells = plan.rows * len(self._schema.attributes)
+        if self._request.rows is None and cells > MOST_RELEASE_CELLS:
+            most = max(plan.enrolments, key=lambda enrolment: enrolment.rows)
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="rows",
+                reason=f"the parties state {plan.rows} rows ({most.party} {most.rows}), too many for one release",
+                hint="Submit the run with --rows, if these are the rows that they have.",
+            )  # fmt: skip
 
     def _run_document(self, spec: RunSpec, plan: RunPlan, rows: int) -> dict[str, Any]:
         # How long counting takes may depend on rows; a real release tells whole seconds only.

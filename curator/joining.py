@@ -30,8 +30,11 @@ organiser_key = "organiser.pub"
 schema = "schema.json"
 # Runs and releases: keep it.
 state = "state"
-# Seconds without a sign of life from a party that was asked something, after which a run fails.
+# Seconds without a sign of life from a party that was asked something, after which a run is stopped; it can be
+# resumed.
 patience = {patience}
+# Days for which a run may stand still, stopped or waiting for somebody, before it expires.
+# lease_days = 14
 # Figures for Prometheus (docs/observability.md), over plain HTTP.
 # metrics = "127.0.0.1:9464"
 # Members may ask which services and messages there are.

@@ -22,6 +22,8 @@ class Unwelcome(StrEnum):
     UNLISTED = "unlisted"  # the manifest lists no such member now
     OTHER_CERTIFICATE = "other-certificate"  # the manifest lists another certificate for the member now
     MALFORMED = "malformed"  # a reply that is none of this protocol
+    TOO_LARGE = "too-large"  # a reply larger than any that is awaited
+    OVERTAKEN = "overtaken"  # a reply that was not complete when its party began another
 
 
 class Direction(StrEnum):

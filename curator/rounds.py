@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable
 from contextlib import AsyncExitStack
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,13 +17,13 @@ from common.canonical import canonical_bytes, parse
 from common.crypto.paillier import SecretKey
 from common.crypto.sealing import SealedBlob
 from common.errors import Catalogue, PrivityError
-from common.journal import Journal
 from common.protocol.attempt import Attempt
 from common.protocol.combiner_tree import CombinerTree, combiners_needed
 from common.protocol.round import Round
 from common.protocol.round_context import RoundContext
 from common.protocol.secure_sum import open_block
-from common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlock, Sealed, Step, Sum
+from common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlock, Sealed, Sum
+from curator.answers import Answers
 from curator.meter import Meter
 
 BLOCKS_AT_ONCE = 4
@@ -36,12 +36,6 @@ ATTEMPTS = 2
 
 Result = TypeVar("Result")
 Kind = TypeVar("Kind", bound=Reply)
-
-
-class Asks(Protocol):
-    """Sends a step to a party and waits for the reply, which must be of the kind."""
-
-    async def __call__(self, party: str, step: Step, phase: str, kind: type[Kind]) -> Kind: ...
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
@@ -77,13 +71,13 @@ class RoundAtWork:
         context: RoundContext,
         number: int,
         previous: Round | None,
-        ask: Asks,
+        answers: Answers,
         secret: SecretKey | None,
-        journal: Journal,
         meter: Meter,
     ) -> None:
         self._context, self._number, self._previous = context, number, previous
-        self._ask, self._secret, self._journal, self._meter = ask, secret, journal, meter
+        self._answers, self._secret, self._meter = answers, secret, meter
+        self._journal = answers.journal
         self._members = context.plan.spec.members
         self._groups = asyncio.Semaphore(GROUPS_AT_ONCE)
         self._attempt = self._begun_attempt()
@@ -95,7 +89,7 @@ class RoundAtWork:
         self._meter.expect(len(self._members) + len(missing) * (len(self._members) + len(self._attempt.combiners)))
         if missing:
             contribute = Contribute(round_)
-            await together(self._ask(member, contribute, round_.phase, Done) for member in self._members)
+            await together(self._answers.ask(member, contribute, round_.phase, Done) for member in self._members)
         vector = np.empty(self._context.cells, dtype=np.int64)
         places = asyncio.Semaphore(BLOCKS_AT_ONCE)
 
@@ -107,6 +101,20 @@ class RoundAtWork:
 
         await together(open_into(block) for block in range(blocks))
         return vector
+
+    def forget(self) -> None:
+        """Erase what the round left in the journal, and what a running sum was before it: its vector is there.
+
+        The blocks of a running sum stay for the opening that follows.
+        """
+        round_ = self._context.round
+        done = [self._previous] if self._previous is not None else []
+        if round_.replacement is None or round_.replacement.last:
+            done.append(round_)
+        blocks = range(self._context.sum.blocks)
+        keys = [self._key(one, block) for one in done for block in blocks]
+        keys += [self._attempt_key(number) for number in range(2, ATTEMPTS + 1)]
+        self._journal.wipe([*keys, *self._answers.of_blocks(round_)])
 
     def _key(self, round_: Round, block: int) -> str:
         return f"{round_.run}/sum/{round_.round}/{block}"
@@ -154,7 +162,9 @@ class RoundAtWork:
             except CombinerFailedError as failure:
                 self._give_up(attempt, failure)
                 continue
-            return self._journal.record(self._key(self._context.round, block), attempt.digest, summed)
+            stored = self._journal.record(self._key(self._context.round, block), attempt.digest, summed)
+            self._answers.drop_block(self._context.round.run, attempt, block)
+            return stored
 
     def _give_up(self, attempt: Attempt, failure: CombinerFailedError) -> None:
         """Go on with the next attempt, or raise the failure if there is none."""
@@ -187,7 +197,7 @@ class RoundAtWork:
             base = self._base(block) if node == tree.root else b""
             step = CombineBlock(self._context.plan.spec.run, attempt, block, node, sent, base)
             try:
-                reply = await self._ask(tree.combiners[node], step, self._context.round.phase, kind)
+                reply = await self._answers.ask(tree.combiners[node], step, self._context.round.phase, kind)
             except PrivityError as error:
                 raise CombinerFailedError(tree.combiners[node], error) from error
         self._meter.sent(self._context.sum.ciphertexts(block))
@@ -199,9 +209,9 @@ class RoundAtWork:
             return (await self._of_node(tree, child - len(self._members), attempt, block, Sealed)).blob
         member, step = self._members[child], SealBlock(self._context.plan.spec.run, attempt, block)
         try:
-            reply = await self._ask(member, step, self._context.round.phase, Sealed)
+            reply = await self._answers.ask(member, step, self._context.round.phase, Sealed)
         except PrivityError as error:
-            if error.code == Catalogue.NO_PROGRESS.value.code and member in attempt.combiners:
+            if error.kind is Catalogue.NO_PROGRESS and member in attempt.combiners:
                 # Its silence as a combiner may show here first.
                 raise CombinerFailedError(member, error) from error
             raise

@@ -3,65 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import json
 import logging
 import math
 import secrets
 import time
 import traceback
-from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from common.errors import Catalogue, PrivityError
-from common.formats import require
 from common.journal import Journal
-from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.manifest_file import ManifestFile
 from common.protocol.plan import check_run_name
 from common.protocol.session import Progress
-from common.protocol.sum_kind import USUAL_KEY_BITS, Method, sum_kind
 from common.schema import Schema
 from curator.desk import Awaited, Desk
-from curator.driver import RunDriver, RunRequest
+from curator.driver import RunDriver
+from curator.marks import (
+    BY_OPERATOR,
+    COMPLETED,
+    DISCARDED,
+    EXPIRED,
+    FAILED,
+    FINAL,
+    QUEUED,
+    RUNNING,
+    STOPPED,
+    End,
+    Marks,
+)
 from curator.meter import Meter
 from curator.metrics import CuratorMetrics, reason_of
+from curator.request import RunRequest, parse_request
 
 _log = logging.getLogger("privity.curator")
 
-QUEUED, RUNNING, COMPLETED, FAILED, STOPPED = "QUEUED", "RUNNING", "COMPLETED", "FAILED", "STOPPED"
 SEEN_EVERY_SECONDS = 10.0
-FINAL = (COMPLETED, FAILED, STOPPED)
-"""States in which nothing goes on; a stopped run may be resumed."""
-
+EXPIRE_EVERY_SECONDS = 60.0
+HOUR, DAY = 3600.0, 86400.0
+ROOM_SECONDS = 5.0
+"""Between two tries to go on when a disk is full."""
 _START = Progress("queued", 0, 0, 0, 0, 0, Fraction(0))
 
 
-@dataclass(frozen=True)
-class End:
-    """Where a run stands that does not go on, why, and what to do."""
-
-    state: str
-    reason: str = ""
-    remedy: str = ""
-    code: str = ""
-
-    @classmethod
-    def read(cls, stored: bytes) -> End:
-        return cls(**json.loads(stored))
-
-    def bytes(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
-
-
-BY_OPERATOR = End(STOPPED, "stopped by the operator", "It goes on with `privity run resume`.")
-DISCARDED = End(STOPPED, "discarded by the operator", "It cannot be resumed: submit it anew.")
-
-
-@dataclass
+@dataclass(slots=True)
 class Run:
     """One run as the operator sees it.
 
@@ -78,7 +69,7 @@ class Run:
     remedy: str = ""
     progress: Progress = _START
     last_error: str = ""
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _changed: asyncio.Event | None = None
 
     def stand(self, end: End) -> None:
         """It does not go on."""
@@ -87,30 +78,15 @@ class Run:
     def update(self, **fields: object) -> None:
         for name, value in fields.items():
             setattr(self, name, value)
-        # Whoever waits holds the old event; the next change has an event of its own.
-        self.changed.set()
-        self.changed = asyncio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
-
-def parse_request(data: bytes) -> RunRequest:
-    """A run request from its JSON; every fault at once."""
-    try:
-        document: Any = json.loads(data)
-    except ValueError:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file="run request", reason="not JSON") from None
-    require(document, "run_request", "run request")
-    method = Method(document.get("secure_sum", Method.PAILLIER.value))
-    return RunRequest(
-        algorithm=document["algorithm"],
-        settings=document.get("settings", {}),
-        epsilon=parse_epsilon(document["epsilon"]),
-        tolerate=document.get("tolerate", 1),
-        key_bits=document.get("key_bits", USUAL_KEY_BITS if method is Method.PAILLIER else None),
-        rows=document.get("rows"),
-        delta=parse_delta(document.get("delta", "0")),
-        secure_sum=sum_kind(method.value, document.get("exponents")),
-        attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
-    )
+    def next_change(self) -> asyncio.Event:
+        """Set at the next change, and made only if somebody waits for it: runs are kept for ever."""
+        if self._changed is None:
+            self._changed = asyncio.Event()
+        return self._changed
 
 
 class Runs:
@@ -118,22 +94,33 @@ class Runs:
 
     Args:
         folder: holds the journal and, below ``releases/``, what completed runs released.
+        lease: seconds for which a run may stand still before it expires.
     """
 
     def __init__(
-        self, folder: Path, manifests: ManifestFile, schema: Schema, desk: Desk, metrics: CuratorMetrics
+        self,
+        folder: Path,
+        manifests: ManifestFile,
+        schema: Schema,
+        desk: Desk,
+        metrics: CuratorMetrics,
+        lease: float = math.inf,
     ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._journal = Journal(folder / "journal.sqlite")
+        self._marks = Marks(self._journal)
         self._releases = folder / "releases"
         self._manifests = manifests
         self._schema = schema
         self._desk = desk
         self._metrics = metrics
+        self._lease = lease
         self._runs: dict[str, Run] = {}
         self._queue: asyncio.Queue[Run] = asyncio.Queue()
         self._current: tuple[Run, asyncio.Task[None]] | None = None
         self._closing = False
+        self._resumed: set[str] = set()
+        self._taken_up = ("", 0.0)
         self._seen: dict[str, tuple[float, list[Awaited]]] = {}
         self._load()
 
@@ -149,9 +136,9 @@ class Runs:
 
     def _take_up(self, run: Run) -> None:
         """Bring a run that nothing is done for to where the journal has it: ended, stopped, or queued."""
-        end = self._end_of(run)
-        stands = end or self._stop_of(run)
-        if stands is not None and (end is None or self._is_closed(run)):
+        end = self._marks.end(run.name)
+        stands = end or self._marks.stop(run.name)
+        if stands is not None and (end is None or self._marks.closed(run.name)):
             run.stand(stands)
         else:
             self._queue.put_nowait(run)
@@ -173,6 +160,8 @@ class Runs:
         fresh = json.dumps({"run": named, "request": request.decode(), "at": at})
         submitted = json.loads(known or self._journal.record(key, "request", fresh.encode()))
         if submitted["request"].encode() != request:
+            if name == token:
+                self._check_free(name)
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="token", reason="it stands for another request", hint="Use a new token."
             )
@@ -198,7 +187,8 @@ class Runs:
         try:
             return self._runs[name]
         except KeyError:
-            raise PrivityError(Catalogue.RUN_UNKNOWN, run=name) from None
+            hint = "`privity run list` names the runs of this curator."
+            raise PrivityError(Catalogue.RUN_UNKNOWN, run=name, hint=hint) from None
 
     def numbers(self) -> dict[str, int]:
         """How many runs are queued and at work; may be asked from any thread."""
@@ -216,17 +206,25 @@ class Runs:
                 Catalogue.RUN_FAILED, run=name, state=run.state, reason=run.reason,
                 hint="Only completed runs have a release.",
             )  # fmt: skip
-        return sorted((self._releases / name).iterdir())
+        folder = self._releases / name
+        if not folder.is_dir():
+            raise PrivityError(
+                Catalogue.RUN_FAILED, run=name, state=run.state, reason="its release was deleted at the curator",
+                hint="Ask whoever fetched it before; the parties were charged for it, so think before you run it anew.",
+            )  # fmt: skip
+        return sorted(folder.iterdir())
 
-    async def watch(self, name: str) -> AsyncIterator[Run]:
-        """The run now, and again after every change, until it has ended."""
+    async def watch(self, name: str, every: float | None = None) -> AsyncIterator[Run]:
+        """The run now, and again after every change, until it has ended; without a change after ``every`` seconds."""
         run = self.get(name)
         while True:
-            changed = run.changed
+            changed = None if run.state in FINAL else run.next_change()
             yield run
-            if run.state in FINAL:
+            if changed is None:
                 return
-            await changed.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(every):
+                    await changed.wait()
 
     def all(self) -> list[Run]:
         """The oldest first."""
@@ -250,19 +248,28 @@ class Runs:
         """Stop a run that is queued or at work; with ``discard`` for good, also one that was stopped before."""
         run = self.get(name)
         # A run that has ended already, and only tells the parties so, keeps its end.
-        if run.state in (COMPLETED, FAILED) or self._end_of(run) is not None:
+        if run.state in (COMPLETED, FAILED) or self._marks.end(run.name) is not None:
             return
         if discard:
-            self._record("ended", run, DISCARDED)
+            self._end(run, DISCARDED)
         elif run.state != STOPPED:
-            self._record("stopped", run, BY_OPERATOR)
-        if self._current and self._current[0] is run:
-            self._current[1].cancel()
-        elif discard:
+            self._record(self._marks.note_stop, run, BY_OPERATOR)
+            if not self._interrupted(run):
+                run.stand(BY_OPERATOR)
+
+    def _end(self, run: Run, end: End) -> None:
+        """End a run for good that is at work, queued or stopped."""
+        self._record(self._marks.note_end, run, end)
+        if not self._interrupted(run):
             # Its parties are told in its turn.
             self._queue.put_nowait(run)
-        elif run.state != STOPPED:
-            run.stand(BY_OPERATOR)
+
+    def _interrupted(self, run: Run) -> bool:
+        """Cut a run short that is at work; whether it was."""
+        if self._current is None or self._current[0] is not run or self._current[1].done():
+            return False
+        self._current[1].cancel()
+        return True
 
     def resume(self, name: str) -> None:
         """Let a stopped run go on where it was; one that goes on already does so.
@@ -271,53 +278,116 @@ class Runs:
             PrivityError: it has ended for good.
         """
         run = self.get(name)
-        if self._end_of(run) is not None:
+        if self._marks.end(run.name) is not None:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="run", reason=f"{name} has ended for good: {run.reason or run.state}",
                 hint="Submit it anew.",
             )  # fmt: skip
+        if self._marks.stop(name) is None:
+            return
+        self._marks.note_resumed(name)
+        self._resumed.add(name)
         if run.state == STOPPED:
-            self._journal.drop(f"#stopped/{name}")
             run.update(state=QUEUED, reason="", remedy="")
             self._queue.put_nowait(run)
 
     async def work(self) -> None:
-        """Drive queued runs one after another, for ever."""
+        """Drive queued runs one after another, until the curator ends."""
         while True:
             run = await self._queue.get()
             # It may have been stopped in the queue, or be there twice.
-            if self._is_closed(run) or (self._end_of(run) is None and self._stop_of(run) is not None):
+            stopped = self._marks.end(run.name) is None and self._marks.stop(run.name) is not None
+            if stopped or self._marks.closed(run.name):
                 continue
             task = asyncio.create_task(self._drive(run))
             self._current = (run, task)
             # Waiting without awaiting: the run's end, whatever it is, must not end this loop.
             await asyncio.wait([task])
             self._current = None
-            if task.cancelled() and not self._closing:
-                # It was stopped before its first step: then nothing of it was done, its end neither.
+            if self._closing:
+                # The journal is closed in a moment: the next run is for the next start.
+                return
+            if task.cancelled():
+                # It was stopped before its first step, or while it waited for room: its end was not brought about.
                 self._take_up(run)
+            elif (error := task.exception()) is not None:
+                # Its end is on disk or is not; either way it is gone on from there.
+                self._unforeseen(error, run)
+                run.update(last_error=f"internal error: {type(error).__name__}")
+                asyncio.get_running_loop().call_later(ROOM_SECONDS, self._queue.put_nowait, run)
+
+    async def expire(self) -> None:
+        """End runs in which nothing has moved for as long as a lease lasts, for ever.
+
+        A queued run waits for others and not for anybody: its lease begins when it is driven.
+        """
+        every, still = min(EXPIRE_EVERY_SECONDS, self._lease / 10), dict[str, float]()
+        while True:
+            for run in self.all():
+                if run.state not in (RUNNING, STOPPED) or self._marks.end(run.name) is not None:
+                    continue
+                moved = self._marks.moved(run.name)
+                if moved is not None and run.name == self._taken_up[0]:
+                    moved = max(moved, self._taken_up[1])
+                if moved is None or time.time() - moved <= self._lease:
+                    still.pop(run.name, None)
+                # Found so twice, with a while between by a clock that nobody sets.
+                elif time.monotonic() - still.setdefault(run.name, time.monotonic()) >= min(HOUR, self._lease / 10):
+                    del still[run.name]
+                    with contextlib.suppress(PrivityError):  # no room on the disk: at the next time then
+                        self._end(run, self._expired(run))
+            await asyncio.sleep(every)
+
+    def _expired(self, run: Run) -> End:
+        """Its end, with the reason why it stood still."""
+        waits = [f"{a.party} ({a.note or a.step})" for a in self._desk.awaited(run.name)]
+        why = f"an answer of {', '.join(waits)}" if waits else f"a resumption: {run.reason}"
+        error = PrivityError(Catalogue.RUN_EXPIRED, days=f"{self._lease / DAY:g}", awaited=why)
+        return End(EXPIRED, error.message, error.remedy, error.code)
 
     async def _drive(self, run: Run) -> None:
+        """Bring a run to its end, however often it must be taken up for want of room on a disk."""
+        while True:
+            try:
+                await self._drive_once(run)
+                return
+            except PrivityError as error:
+                if error.kind is not Catalogue.NO_ROOM:
+                    raise
+                _log.error("a run waits", extra={"run": run.name, "reason": error.code})
+                run.update(last_error=f"{error.message}. {error.remedy}")
+            await asyncio.sleep(ROOM_SECONDS)
+
+    async def _drive_once(self, run: Run) -> None:
         """Bring a run to its end, put the end on disk, tell the parties, erase its secrets; in this order."""
         meter = Meter(lambda progress: run.update(progress=progress, last_error=meter.last_error))
         self._desk.traffic, self._desk.noted = meter.traffic, run.update
         driver = RunDriver(
             run.name, run.request, self._manifests.current(), self._schema, self._journal, self._desk.ask, meter
         )
-        end = self._end_of(run)
+        end = self._marks.end(run.name)
         if end is None:
             run.update(state=RUNNING)
+            # Its lease begins now, however long it was queued or the curator was down.
+            self._taken_up = (run.name, time.time())
+            driver.remind = run.name in self._resumed
+            self._resumed.discard(run.name)
             stands = await self._learn(driver, run)
             if self._closing:
                 # The process ends, not the run: it is taken up again at the next start.
                 return
-            if stands.state == STOPPED and self._end_of(run) is None:
-                # The parties keep what they answered, and the curator what was opened, for a resumption.
-                run.stand(self._record("stopped", run, stands))
+            if stands == BY_OPERATOR and run.name in self._resumed:
+                # Before it could stand.
+                run.update(state=QUEUED)
+                self._queue.put_nowait(run)
                 return
-            end = self._record("ended", run, stands)
+            if stands.state == STOPPED and self._marks.end(run.name) is None:
+                # The parties keep what they answered, and the curator what was opened, for a resumption.
+                run.stand(self._record(self._marks.note_stop, run, stands))
+                return
+            end = self._record(self._marks.note_end, run, stands)
         await driver.close(end.state)
-        self._journal.record(f"#closed/{run.name}", "closed", b"")
+        self._marks.note_closed(run.name)
         run.stand(end)
 
     async def _learn(self, driver: RunDriver, run: Run) -> End:
@@ -325,47 +395,38 @@ class Runs:
         try:
             await driver.drive(self._releases / run.name)
         except PrivityError as error:
-            if error.code == Catalogue.NO_PROGRESS.value.code:
+            if error.kind is Catalogue.NO_ROOM:
+                raise
+            if error.kind is Catalogue.NO_PROGRESS:
                 return End(STOPPED, error.message, f"{error.remedy} Then: privity run resume {run.name}", error.code)
             return End(FAILED, error.message, error.remedy, error.code)
         except asyncio.CancelledError:
             return BY_OPERATOR
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                return self._unforeseen(error, run)
+            raise PrivityError(Catalogue.NO_ROOM, file=self._releases) from error
         except Exception as error:
-            # The class of an unforeseen error is safe to tell and to log; its text might hold anything.
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            _log.error(
-                "an internal error",
-                extra={
-                    "run": run.name,
-                    "error": type(error).__name__,
-                    "file": place.filename,
-                    "line": place.lineno,
-                },
-            )
-            return End(FAILED, f"internal error: {type(error).__name__}", "See the curator's log.", "internal")
+            return self._unforeseen(error, run)
         return End(COMPLETED)
 
-    def _is_closed(self, run: Run) -> bool:
-        """Whether its parties were told of its end."""
-        return self._journal.recall(f"#closed/{run.name}", "closed") is not None
+    @staticmethod
+    def _unforeseen(error: BaseException, run: Run) -> End:
+        """The class of an unforeseen error is safe to tell and to log; its text might hold anything."""
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        _log.error(
+            "an internal error",
+            extra={"run": run.name, "error": type(error).__name__, "file": place.filename, "line": place.lineno},
+        )
+        return End(FAILED, f"internal error: {type(error).__name__}", "See the curator's log.", "internal")
 
-    def _end_of(self, run: Run) -> End | None:
-        """Its end for good."""
-        stored = self._journal.recall(f"#ended/{run.name}", "ended")
-        return None if stored is None else End.read(stored)
-
-    def _stop_of(self, run: Run) -> End | None:
-        """Why it was stopped, until it is resumed."""
-        stored = self._journal.recall(f"#stopped/{run.name}", "stopped")
-        return None if stored is None else End.read(stored)
-
-    def _record(self, word: str, run: Run, end: End) -> End:
-        """Put on disk that the run stands, as ``stopped`` or ``ended``; the first record stays the only one."""
-        key = f"#{word}/{run.name}"
-        if self._journal.content(key) is None:
-            self._metrics.run_ended(end.state, end.code)
-            _log.info("a run ended", extra={"run": run.name, "state": end.state, "reason": reason_of(end.code)})
-        return End.read(self._journal.record(key, word, end.bytes()))
+    def _record(self, note: Callable[[str, End], tuple[End, bool]], run: Run, end: End) -> End:
+        """Put on disk where the run stands; the first record stays the only one."""
+        stands, new = note(run.name, end)
+        if new:
+            self._metrics.run_ended(stands.state, stands.code)
+            _log.info("a run ended", extra={"run": run.name, "state": stands.state, "reason": reason_of(stands.code)})
+        return stands
 
     async def close(self) -> None:
         """Interrupt what runs, to be taken up again, and close the journal."""

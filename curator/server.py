@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import math
-import signal
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,8 @@ from common.errors import Catalogue, PrivityError, Problem
 from common.formats.toml_file import read_toml
 from common.membership.renewal import Next, fitting_key
 from common.node.metrics import observed
-from common.node.process import stay_alone
+from common.node.process import at_interrupt, stay_alone
+from common.node.progress import SILENCE_SECONDS, serving_options
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
 from common.schema import Schema, load_schema
@@ -28,10 +28,14 @@ from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.desk import Desk
 from curator.introspection import MemberHealth, add_health, add_reflection
 from curator.metrics import CuratorMetrics
-from curator.runs import Runs
+from curator.runs import DAY, Runs
 from curator.servicer import OperatorServicer, PartyLinkServicer, abort, caller
+from curator.well_formed import WellFormed
 
 LAST_SECONDS = 2.0
+LEASE_DAYS = 14.0
+BOUNDS = (("grpc.max_receive_message_length", 2 << 20), ("grpc.max_concurrent_streams", 32))
+"""Most bytes of one message of a call, which a chunk and a run request are below; calls of one connection at a time."""
 
 _log = logging.getLogger("privity.curator")
 
@@ -43,7 +47,8 @@ class CuratorConfig:
     Attributes:
         listen: address to bind, ``host:port``; port 0 takes a free one.
         key: private key (PEM) of the certificate that the manifest lists for the curator.
-        patience: seconds without a sign of life from a party before the run fails.
+        patience: seconds without a sign of life from a party before the run is stopped.
+        lease_days: for which a run may stand still, stopped or waiting for somebody, before it expires.
         metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
         reflection: whether members may ask which services and messages there are.
     """
@@ -55,6 +60,7 @@ class CuratorConfig:
     schema: Path
     state: Path
     patience: float
+    lease_days: float = LEASE_DAYS
     metrics: str | None = None
     reflection: bool = False
 
@@ -79,6 +85,7 @@ def load_config(path: Path) -> CuratorConfig:
         schema=base / document["schema"],
         state=base / document["state"],
         patience=float(document["patience"]),
+        lease_days=float(document.get("lease_days", LEASE_DAYS)),
         metrics=document.get("metrics"),
         reflection=document.get("reflection", False),
     )
@@ -127,17 +134,23 @@ class CuratorServer:
     """gRPC over mutual TLS: every caller shows the certificate that the manifest lists for it.
 
     Certificates come from the manifest, which is read again when its file changes: for new connections at once.
+
+    Args:
+        silence: seconds without progress after which a connection or a stream is given up.
     """
 
-    def __init__(self, config: CuratorConfig, manifests: ManifestFile, schema: Schema) -> None:
+    def __init__(
+        self, config: CuratorConfig, manifests: ManifestFile, schema: Schema, silence: float = SILENCE_SECONDS
+    ) -> None:
         self.metrics = CuratorMetrics(CollectorRegistry())
         self.desk = Desk(config.patience, metrics=self.metrics)
-        self.runs = Runs(config.state, manifests, schema, self.desk, self.metrics)
+        self.runs = Runs(config.state, manifests, schema, self.desk, self.metrics, config.lease_days * DAY)
         self.metrics.follow(self.runs.numbers, self._connected)
         self._config = config
+        self._silence = silence
         self._manifests = manifests
         self._server: grpc.aio.Server | None = None
-        self._worker: asyncio.Task[None] | None = None
+        self._workers: list[asyncio.Task[None]] = []
         self._health: MemberHealth | None = None
         self._open = contextlib.AsyncExitStack()
 
@@ -161,9 +174,11 @@ class CuratorServer:
         credentials = grpc.dynamic_ssl_server_credentials(
             shown.now(), shown.changed, require_client_authentication=True
         )
-        server = grpc.aio.server(interceptors=interceptors)
-        rpc.add_PartyLinkServicer_to_server(PartyLinkServicer(self.desk, self._manifests, self.metrics), server)
-        rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs, self._manifests, self.metrics), server)
+        silence, manifests = self._silence, self._manifests
+        checked = (WellFormed(self.metrics), *interceptors)
+        server = grpc.aio.server(interceptors=checked, options=[*BOUNDS, *serving_options(silence)])
+        rpc.add_PartyLinkServicer_to_server(PartyLinkServicer(self.desk, manifests, self.metrics, silence), server)
+        rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs, manifests, self.metrics, silence), server)
         self._health = await add_health(server, self._admit)
         if config.reflection:
             add_reflection(server, self._admit)
@@ -179,7 +194,7 @@ class CuratorServer:
         await self._open.enter_async_context(observed(config.metrics, self.metrics.registry, self._certificates))
         await server.start()
         self._server = server
-        self._worker = asyncio.create_task(self.runs.work())
+        self._workers = [asyncio.create_task(self.runs.work()), asyncio.create_task(self.runs.expire())]
         _log.info("the curator serves")
         return port
 
@@ -187,10 +202,11 @@ class CuratorServer:
         """Stop the run at work, then the services."""
         if self._health:
             await self._health.enter_graceful_shutdown()
-        if self._worker:
+        if self._workers:
             await self.runs.close()
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
+            for worker in self._workers:
+                worker.cancel()
+            await asyncio.gather(*self._workers, return_exceptions=True)
         if self._server:
             await self._server.stop(grace=1)
         await self._open.aclose()
@@ -217,9 +233,7 @@ async def serve(config: CuratorConfig, port_file: Path | None) -> None:
             scratch.write_text(str(port), encoding="ascii")
             scratch.rename(port_file)
         stopped = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stopped.set)
+        at_interrupt(stopped.set)
         await stopped.wait()
         await server.stop()
     # Calls that were cut off end by themselves; when the loop ends before them, gRPC writes tracebacks of it.

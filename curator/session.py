@@ -1,21 +1,19 @@
 """NetworkSession: the door to the data of K parties, through sealed secure sums and party-side draws.
 
-Durable by replay: every opened sum and every choice is in the journal before the algorithm sees it.
+Durable by replay: every opened sum and every answer is in the journal before the algorithm sees it.
 After a crash the algorithm runs again from the top, and what was awaited before answers from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from common.canonical import canonical_bytes, parse
 from common.crypto.paillier import SecretKey
 from common.errors import Catalogue, PrivityError
-from common.journal import Journal
 from common.models import Model
 from common.models.load import load_model
 from common.privacy.cost import quotas
@@ -29,21 +27,18 @@ from common.protocol.round import Round
 from common.protocol.round_context import RoundContext
 from common.protocol.round_session import RoundSession
 from common.protocol.secure_sum import noisy_tables
-from common.protocol.steps import Choice, Learn, Learned, Reply, Select, Step, step_digest
+from common.protocol.steps import Choice, Done, Learn, Learned, Opened, Select
 from common.schema import Schema
 from common.statistics import NoisyTables
+from curator.answers import Answers
 from curator.meter import Meter
 from curator.rounds import RoundAtWork, together
-
-Ask = Callable[[str, Step, str], Awaitable[Reply]]
-Kind = TypeVar("Kind", bound=Reply)
 
 
 class NetworkSession(RoundSession):
     """K parties over the network; a Session of ``common.protocol.session``.
 
     Args:
-        ask: sends a step to a party and waits for the reply: (party, step, phase).
         secret: the run's Paillier secret key, which opens sums over all members only; None if nobody holds a key.
     """
 
@@ -53,8 +48,7 @@ class NetworkSession(RoundSession):
         manifest: Manifest,
         schema: Schema,
         secret: SecretKey | None,
-        journal: Journal,
-        ask: Ask,
+        answers: Answers,
         meter: Meter,
     ) -> None:
         super().__init__(plan.spec.run)
@@ -67,8 +61,8 @@ class NetworkSession(RoundSession):
         self.record = RunRecord()
         self._manifest = manifest
         self._secret = secret
-        self._journal = journal
-        self._ask_party = ask
+        self._answers = answers
+        self._journal = answers.journal
         self._meter = meter
         self._rounds = 0
         self._opened_rounds: dict[str, Round] = {}
@@ -115,19 +109,13 @@ class NetworkSession(RoundSession):
             context = RoundContext(self.plan, self._manifest, round_, self.schema)
             replaced = None if round_.replacement is None else round_.replacement.previous
             previous = None if replaced is None else self._opened_rounds[replaced]
-            work = RoundAtWork(context, self._rounds, previous, self._ask, self._secret, self._journal, self._meter)
+            work = RoundAtWork(context, self._rounds, previous, self._answers, self._secret, self._meter)
             vector = await work.open()
             stored = self._journal.record(key, round_.digest, vector.astype("<i8").tobytes())
+            work.forget()
+        opened = Opened(round_.run, round_.round, round_.digest)
+        await together(self._answers.ask(member, opened, round_.phase, Done) for member in self._members)
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
-
-    async def _ask(self, party: str, step: Step, phase: str, kind: type[Kind]) -> Kind:
-        reply = await self._ask_party(party, step, phase)
-        if not isinstance(reply, kind):
-            raise PrivityError(
-                Catalogue.STEP_REFUSED, step=step.key, reason=f"{party} answered with another kind of reply"
-            )
-        self._meter.answered()
-        return reply
 
     def selection(
         self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
@@ -153,20 +141,12 @@ class NetworkSession(RoundSession):
         return await together(self._learned(member, step) for member in self._members)
 
     async def _learned(self, party: str, step: Learn) -> Model:
-        key, digest = f"{step.run}/learned/{step.name}/{party}", step_digest(step)
-        stored = self._journal.recall(key, digest)
-        if stored is None:
-            reply = await self._ask(party, step, step.phase, Learned)
-            stored = self._journal.record(key, digest, canonical_bytes(reply.model))
-        return load_model(parse(stored), self.schema, f"the model of {party}")
+        reply = await self._answers.ask(party, step, step.phase, Learned)
+        return load_model(reply.model, self.schema, f"the model of {party}")
 
     async def _choose(self, party: int, step: Select) -> int:
-        key, digest = f"{step.run}/chosen/{step.draw}", step_digest(step)
-        stored = self._journal.recall(key, digest)
-        if stored is None:
-            reply = await self._ask(self._members[party], step, step.phase, Choice)
-            if not 0 <= reply.index < len(step.candidates):
-                raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the choice is none of the candidates")
-            stored = self._journal.record(key, digest, str(reply.index).encode())
+        reply = await self._answers.ask(self._members[party], step, step.phase, Choice)
+        if not 0 <= reply.index < len(step.candidates):
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the choice is none of the candidates")
         self._meter.exchanged()
-        return int(stored)
+        return reply.index

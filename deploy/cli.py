@@ -25,6 +25,7 @@ from deploy.run_commands import run_app
 from deploy.schema_commands import schema_app
 from deploy.simulate_command import simulate_command
 from deploy.synthesize_command import synthesize_command
+from deploy.transcript_commands import transcript_app
 from party.cli import party_app
 
 app = typer.Typer(
@@ -45,6 +46,7 @@ app.add_typer(curator_app, name="curator")
 app.add_typer(consortium_app, name="consortium")
 app.add_typer(operator_app, name="operator")
 app.add_typer(run_app, name="run")
+app.add_typer(transcript_app, name="transcript")
 
 
 def main() -> None:
@@ -77,8 +79,8 @@ def run(command: typer.Typer) -> None:
             told = f"error [{error.code}]: {error.message}\n{error.remedy}"
         print(told, file=sys.stderr)
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        print("interrupted: everything was stopped, nothing was released", file=sys.stderr)
+    except KeyboardInterrupt as interruption:
+        print(f"interrupted{f': {said}' if (said := str(interruption)) else ''}", file=sys.stderr)
         sys.exit(Exit.INTERRUPTED)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from common.membership.joining import fingerprint, read_join
+from common import text_table
+from common.hints import option
+from common.membership.joining import fingerprint
 from deploy.organiser import Organiser
 
 consortium_app = typer.Typer(no_args_is_help=True, help="The organiser: agree, invite, seal.")
@@ -29,7 +29,8 @@ def init(
     """Write a commented consortium.toml to be reviewed, and make the organiser's own keys."""
     organiser = Organiser.init(folder, name, curator, schema, tuple(party))
     organiser.agreement()
-    print(f"Written: {organiser.agreement_file}. Review it; then: privity consortium invite --folder {folder}")
+    then = f"privity consortium invite{option('folder', folder, HERE)}"
+    print(f"Written: {organiser.agreement_file}. Review it; then: {then}")
 
 
 @consortium_app.command("invite")
@@ -39,12 +40,13 @@ def invite(
 ) -> None:
     """Write an invite for each member: no secret, but compare its fingerprint by another way."""
     organiser = Organiser(folder)
-    shown = Table("member", "role", "invite", "fingerprint")
+    shown = text_table.table("member", "role", "invite", "fingerprint")
     for member in members or organiser.agreement().everybody():
         file, made = organiser.invite(member)
-        shown.add_row(member, made.role, str(file), fingerprint(made.to_dict()))
-    Console().print(shown)
-    print(f"Send each its file. What they send back goes into {organiser.joins}; then: privity consortium seal")
+        text_table.add(shown, member, made.role, str(file), fingerprint(made.to_dict()))
+    text_table.show(shown)
+    then = f"privity consortium seal{option('folder', folder, HERE)}"
+    print(f"Send each its file. What they send back goes into {organiser.joins}; then: {then}")
 
 
 @consortium_app.command("seal")
@@ -52,10 +54,12 @@ def seal(folder: Folder = HERE) -> None:
     """Check every member's answer and sign one manifest of all."""
     organiser = Organiser(folder)
     manifest = organiser.seal()
-    shown = Table("answer", "member", "role", "fingerprint")
-    for path in sorted(organiser.joins.glob("*.json")):
-        join = read_join(path)
-        shown.add_row(path.name, join.name, join.role, fingerprint(join.to_dict()))
-    Console().print(shown)
+    answers = organiser.answers()
+    shown = text_table.table("answer", "member", "role", "fingerprint")
+    for path, join in answers.declared.items():
+        text_table.add(shown, path.name, join.name, join.role, fingerprint(join.to_dict()))
+    text_table.show(shown)
+    if answers.others:
+        print(f"Not declared in {organiser.agreement_file}, so left aside: {answers.named_others()}.")
     print("Compare the fingerprints with what each member sees, by another way than the files came.")
     print(f"Sealed: {organiser.manifest_file}, serial {manifest.serial}. Give it to the curator: parties get it there.")

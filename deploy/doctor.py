@@ -5,12 +5,13 @@ For the one who runs the node: it reads that node's own files and dials the cura
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -23,6 +24,7 @@ from common.errors import PrivityError
 from common.membership.renewal import Next, fitting_key
 from common.node.proxy import Proxy
 from common.node.tls_check import Finding, Stage, check_connection, check_proxy
+from common.privacy.budget import readable
 from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
@@ -79,20 +81,24 @@ def examine_party(file: Path) -> Iterator[Check]:
     """Every check of a party's node, in the order in which things are needed."""
     config = party_config.load_config(file)
     yield good("settings", f"{file}: party {config.name}")
-    yield _tried("policy", lambda: _policy(config.policy))
+    yield _tried("policy", lambda: _policy(config.policy, config.schema))
     # A password of a proxy makes the settings private, too.
     secret = [file] if config.proxy and config.proxy.password else []
     yield _tried("private files", lambda: _private([*config.keys.glob("*.pem"), config.key, *secret]))
     yield _tried("manifest", lambda: _party_in_manifest(config))
     yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
-    yield from _waiting(config.key)
+    renewed = Next(config.key, config.certificate)
+    in_time = replace(config, certificate=renewed.next_certificate, key=renewed.next_key)
+    listed = renewed.next_certificate.exists() and _party_link(in_time).stage is Stage.THROUGH
+    yield from _waiting(config.key, listed)
     yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
     yield _tried("data", lambda: _data(config.data, config.schema))
     yield _tried("budget", lambda: _budget(config))
     yield _tried("disk", lambda: _disk(config.state))
     yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
     yield _tried("proxy", lambda: _proxies(config.curator, config.proxy))
-    yield _tried("connection", lambda: _connection(_party_link(config), config.curator))
+    shown = in_time if listed else config
+    yield _tried("connection", lambda: _connection(_party_link(shown), config.curator))
     if config.metrics:
         yield _listening("metrics", config.metrics)
 
@@ -109,7 +115,7 @@ def examine_curator(file: Path) -> Iterator[Check]:
         for holder, certificate in manifest.certificates.items():
             yield _tried(f"certificate of {holder}", lambda h=holder, c=certificate: _lasting(h, c.encode()))  # type: ignore[misc]
         yield _tried("schema", lambda: _schema(config.schema, manifest))
-    yield from _waiting(config.key)
+    yield from _waiting(config.key, _curator_is_renewed(manifests, config.key))
     yield _tried("disk", lambda: _disk(config.state))
     yield _listening("address", config.listen)
     if config.metrics:
@@ -123,15 +129,23 @@ def examine_operator(file: Path) -> Iterator[Check]:
     secret = [file] if link.proxy and link.proxy.password else []
     yield _tried("private files", lambda: _private([link.key, *secret]))
     yield _tried("certificate", lambda: _lasting("certificate", link.certificate.read_bytes()))
-    yield from _waiting(link.key)
+    renewed = Next(link.key, link.certificate)
+    in_time = replace(link, certificate=renewed.next_certificate, key=renewed.next_key)
+    listed = renewed.next_certificate.exists() and in_time.check().stage is Stage.THROUGH
+    yield from _waiting(link.key, listed)
     yield _tried("clock", lambda: _clock(link.certificate.read_bytes()))
     yield _tried("proxy", lambda: _proxies(link.address, link.proxy))
-    yield _tried("connection", lambda: _connection(link.check(), link.address))
+    shown = in_time if listed else link
+    yield _tried("connection", lambda: _connection(shown.check(), link.address))
 
 
-def _policy(file: Path) -> Check:
-    policy = load_policy(file)
-    return good("policy", f"epsilon {policy.epsilon_per_run} a run, {policy.total_epsilon} in all")
+def _policy(file: Path, schema: Path) -> Check:
+    known = None
+    # What is amiss with the schema is a check of its own.
+    with contextlib.suppress(PrivityError):
+        known = load_schema(schema).names
+    policy = load_policy(file, known)
+    return good("policy", f"epsilon {readable(policy.epsilon_per_run)} a run, {readable(policy.total_epsilon)} in all")
 
 
 def _private(files: list[Path]) -> Check:
@@ -151,7 +165,8 @@ def _party_in_manifest(config: party_config.PartyConfig) -> Check:
     what, ask = "manifest", "Send this party's answer to the organiser again, to be sealed."
     manifest = _known_manifest(config)
     if manifest is None:
-        return Check(what, Verdict.WARNING, "none yet", "It comes from the curator when the party first serves.")
+        remedy = "It comes from the curator as soon as the node connects: `privity party serve`."
+        return Check(what, Verdict.WARNING, "none yet", remedy)
     if manifest.members.get(config.name) != Identity.load(config.keys).public():
         return bad(what, f"it lists other keys for {config.name}, or none", ask)
     listed = manifest.certificate_of("party", config.name) or ""
@@ -178,12 +193,26 @@ def _lasting(whose: str, certificate: bytes) -> Check:
     return Check(what, verdict, f"{left} days left", "" if verdict is Verdict.GOOD else remedy)
 
 
-def _waiting(key: Path) -> Iterator[Check]:
-    """Keys that were renewed and not sealed yet, if there are any."""
+def _waiting(key: Path, listed: bool) -> Iterator[Check]:
+    """Keys that were renewed and are not in use yet, if there are any.
+
+    Args:
+        listed: whether the curator's manifest lists them.
+    """
+    if not Next(key).there():
+        return
     folder = Next(key).folder
-    if Next(key).there():
-        remedy = "Send the answer (join-NAME.json) to the organiser, to be sealed."
-        yield Check("renewal", Verdict.WARNING, f"{folder} waits for a manifest that lists it", remedy)
+    if listed:
+        yield good("renewal", f"the curator's manifest lists {folder}: it is taken with the next connection")
+    else:
+        found = f"{folder} is in no manifest that the curator is known to have"
+        remedy = "Send the answer (join-NAME.json) to the organiser, if that was not done: it waits for being sealed."
+        yield Check("renewal", Verdict.WARNING, found, remedy)
+
+
+def _curator_is_renewed(manifests: ManifestFile, key: Path) -> bool:
+    listed = manifests.current().certificate_of("curator", CURATOR) if manifests.exists() else None
+    return listed is not None and fitting_key(listed, key) == Next(key).next_key
 
 
 def _schema(file: Path, manifest: Manifest | None) -> Check:
@@ -204,12 +233,12 @@ def _budget(config: party_config.PartyConfig) -> Check:
     policy = load_policy(config.policy)
     path = config.state / party_config.LEDGER_FILE
     if not path.exists():
-        return good("budget", f"epsilon {policy.total_epsilon} left: nothing was spent yet")
+        return good("budget", f"epsilon {readable(policy.total_epsilon)} left: nothing was spent yet")
     left = policy.total_epsilon - Ledger(path, policy.population).spent()
     if left <= 0:
         return bad("budget", "nothing is left", "Decide on a larger total in the policy, or end here.")
     verdict = Verdict.GOOD if left >= policy.epsilon_per_run else Verdict.WARNING
-    return Check("budget", verdict, f"epsilon {left} of {policy.total_epsilon} left")
+    return Check("budget", verdict, f"epsilon {readable(left)} of {readable(policy.total_epsilon)} left")
 
 
 def _disk(state: Path) -> Check:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from common import text_table
 from common.errors import Catalogue, PrivityError
 from deploy.doctor import Check, Verdict, examine_curator, examine_operator, examine_party
 
@@ -33,7 +31,7 @@ def doctor_command(
             Catalogue.BAD_OPTION, option="config", reason=f"none of {', '.join(NODES)} is here or was named",
             hint="Go to the node's folder, or name its file with --config.",
         )  # fmt: skip
-    shown = Table("check", "", "found", "what to do")
+    shown = text_table.table("check", "", "found", "what to do")
     worst = Verdict.GOOD
     for check in NODES[file.name](file):
         if check.verdict is Verdict.BAD:
@@ -42,8 +40,8 @@ def doctor_command(
             fields = {"check": check.what, "verdict": check.verdict.value, "found": check.found}
             print(json.dumps(fields | {"remedy": check.remedy}))
         else:
-            shown.add_row(*map(escape, (check.what, check.verdict.value, check.found, check.remedy)))
+            text_table.add(shown, check.what, check.verdict.value, check.found, check.remedy)
     if not as_json:
-        Console().print(shown)
+        text_table.show(shown)
     if worst is Verdict.BAD:
         raise typer.Exit(1)

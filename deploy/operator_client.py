@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,14 +13,18 @@ from typing import Any, TypeVar
 import grpc
 
 from common.errors import Catalogue, PrivityError
+from common.node.progress import SILENCE_SECONDS, StalledError, dialling_options
 from common.node.proxy import Proxy, channel_options
 from common.node.tls_check import Finding, Stage, check_connection
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 
+LARGEST_REPLY = 1 << 26
+"""The list of runs: some 100 bytes for each that there ever was."""
 CALL_SECONDS = 30
 REACH_SECONDS, RETRY_SECONDS = 30, 0.5
 SEE_LOG = "See the curator's log."
+ASK_AGAIN = "Check the network between here and the curator, and ask again: a run goes on meanwhile."
 
 Answer = TypeVar("Answer")
 
@@ -32,6 +37,7 @@ class OperatorClient:
         address: ``host:port``.
         authority, certificate, key: PEM files.
         proxy: to dial through; without one the environment's variables count.
+        silence: seconds without progress after which a stream is given up.
     """
 
     address: str
@@ -39,11 +45,14 @@ class OperatorClient:
     certificate: Path
     key: Path
     proxy: Proxy | None = None
+    silence: float = SILENCE_SECONDS
 
     def _channel(self) -> grpc.Channel:
         files = (self.authority, self.key, self.certificate)
         credentials = grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
-        return grpc.secure_channel(self.address, credentials, options=channel_options(self.proxy))
+        options = channel_options(self.proxy) + dialling_options(self.silence)
+        options.append(("grpc.max_receive_message_length", LARGEST_REPLY))
+        return grpc.secure_channel(self.address, credentials, options=options)
 
     def submit(self, request: dict[str, Any], token: str, name: str = "") -> str:
         """Name of the run; the same token again names the same run.
@@ -109,19 +118,51 @@ class OperatorClient:
                 raise self._failed(error) from None
 
     def watch(self, run: str) -> Iterator[pb.RunEvent]:
-        """Events of the run until it has ended."""
-        with self._channel() as channel:
+        """Events of the run until it has ended; a connection that is lost is dialled anew for a while."""
+        last, deadline = None, time.monotonic() + REACH_SECONDS
+        while True:
+            with self._channel() as channel:
+                try:
+                    for event in self._moving(rpc.OperatorStub(channel).Watch(pb.RunName(run=run))):
+                        deadline = time.monotonic() + self.silence + REACH_SECONDS
+                        if event != last:
+                            yield event
+                        last = event
+                    return
+                except (grpc.RpcError, StalledError) as error:
+                    again = isinstance(error, StalledError) or self._is_away(error)
+                    if not again or time.monotonic() > deadline:
+                        raise self._failed(error) from None
+            time.sleep(RETRY_SECONDS)
+
+    def _moving(self, call: Any) -> Iterator[Any]:
+        """What a stream brings.
+
+        Raises:
+            StalledError: it has brought nothing for ``silence`` seconds.
+        """
+        while True:
+            timer = threading.Timer(self.silence, call.cancel)
+            timer.daemon = True
+            timer.start()
             try:
-                yield from rpc.OperatorStub(channel).Watch(pb.RunName(run=run))
-            except grpc.RpcError as error:
-                raise self._failed(error) from None
+                message = next(call, None)
+            except grpc.RpcError:
+                if call.code() is grpc.StatusCode.CANCELLED:
+                    raise StalledError from None
+                raise
+            finally:
+                timer.cancel()
+            if message is None:
+                return
+            yield message
 
     def fetch(self, run: str, folder: Path) -> None:
         """Write the files of the release into ``folder``, which must exist."""
         with self._channel() as channel:
             file = None
             try:
-                for chunk in rpc.OperatorStub(channel).Fetch(pb.RunName(run=run)):
+                for chunk in self._moving(rpc.OperatorStub(channel).Fetch(pb.RunName(run=run))):
                     if chunk.name:
                         if file:
                             file.close()
@@ -129,20 +170,25 @@ class OperatorClient:
                         file = (folder / Path(chunk.name).name).open("wb")
                     if file:
                         file.write(chunk.data)
-            except grpc.RpcError as error:
+            except (grpc.RpcError, StalledError) as error:
                 raise self._failed(error) from None
             finally:
                 if file:
                     file.close()
 
-    def _failed(self, error: grpc.RpcError) -> PrivityError:
+    def _failed(self, error: grpc.RpcError | StalledError) -> PrivityError:
         """What went wrong: no connection, and why not, or what the curator said."""
+        if isinstance(error, StalledError):
+            reason = f"nothing has moved on it for {self.silence:g} s"
+            return PrivityError(Catalogue.CONNECTION_FAILED, address=self.address, reason=reason, hint=ASK_AGAIN)
         if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE:
             found = self.check()
             if found.stage is not Stage.THROUGH:
                 return PrivityError(
                     Catalogue.CONNECTION_FAILED, address=self.address, reason=found.reason, hint=found.remedy
                 )
+            lost = "the connection was lost, and stands again by now"
+            return PrivityError(Catalogue.CONNECTION_FAILED, address=self.address, reason=lost, hint=ASK_AGAIN)
         details = error.details() if isinstance(error, grpc.Call) else None
         said, _, remedy = (details or "the call failed").partition("\n")
         return PrivityError(Catalogue.CURATOR_REFUSED, address=self.address, reason=said, hint=remedy or SEE_LOG)

@@ -28,11 +28,11 @@ def settings_option(text: str) -> dict[str, Any]:
 
 
 def refuse_existing(out: Path) -> None:
-    """A release is never written over anything."""
+    """What a command makes is never written over anything."""
     if out.exists():
         raise PrivityError(
             Catalogue.BAD_OPTION, option="out", reason=f"{out} exists already",
-            hint="Name a folder that does not exist; nothing is overwritten.",
+            hint="Name something that does not exist; nothing is overwritten.",
         )  # fmt: skip
 
 

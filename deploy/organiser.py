@@ -20,6 +20,7 @@ from common.files import write_private, write_whole
 from common.formats import read_json
 from common.formats.toml_file import read_toml
 from common.membership.joining import Invite, Join, read_join
+from common.membership.member_folder import ORGANISER_KEY
 from common.protocol.manifest import CURATOR, Manifest, open_manifest, sign_manifest
 from common.schema import Schema, load_schema
 
@@ -130,6 +131,17 @@ def load_agreement(path: Path) -> Agreement:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """What members sent back, by file: of those who are declared, and of others, which count for nothing."""
+
+    declared: dict[Path, Join]
+    others: dict[Path, Join]
+
+    def named_others(self) -> str:
+        return ", ".join(f"{join.name} in {path.name}" for path, join in self.others.items())
+
+
+@dataclass(frozen=True)
 class Organiser:
     """A folder with ``consortium.toml``, ``private/``, ``invites/``, ``joins/`` and ``manifest.json``."""
 
@@ -146,6 +158,10 @@ class Organiser:
     @property
     def manifest_file(self) -> Path:
         return self.folder / "manifest.json"
+
+    @property
+    def _invites(self) -> Path:
+        return self.folder / "invites"
 
     @property
     def _private(self) -> Path:
@@ -167,7 +183,9 @@ class Organiser:
         load_schema(schema)
         folder.mkdir(parents=True, exist_ok=True)
         organiser.joins.mkdir(exist_ok=True)
-        Identity.generate().save(organiser._private / "keys")
+        identity = Identity.generate()
+        identity.save(organiser._private / "keys")
+        (folder / ORGANISER_KEY).write_text(b64(identity.public().signing), encoding="ascii")
         authority = make_authority(name[:64])
         (organiser._private / "authority.pem").write_bytes(authority.cert_pem)
         write_private(organiser._private / "authority.key", authority.key_pem)
@@ -215,7 +233,7 @@ class Organiser:
             minimum_tolerate=agreement.minimum_tolerate,
             parties_per_person=agreement.parties_per_person,
         )
-        file = self.folder / "invites" / f"{member}.json"
+        file = self._invites / f"{member}.json"
         file.parent.mkdir(exist_ok=True)
         write_whole(file, json.dumps(invite.signed(organiser), indent=2) + "\n")
         return file, invite
@@ -228,13 +246,15 @@ class Organiser:
             ProblemsFound: joins that do not fit, all at once.
         """
         agreement, organiser = self.agreement(), self._identity()
-        joins = self._joined(agreement)
+        answers = self.answers()
+        joins = {join.name: join for join in answers.declared.values()}
         missing = [member for member in agreement.everybody() if member not in joins]
         if missing:
+            others = f" (there are answers of others, not declared: {answers.named_others()})" if answers.others else ""
             raise PrivityError(
                 Catalogue.OUT_OF_ORDER,
-                missing=f"{self.joins}: the answer of {', '.join(missing)}",
-                first="privity consortium invite MEMBER here and privity ROLE init --invite FILE there",
+                missing=f"{self.joins}: the answer of {', '.join(missing)}{others}",
+                first=self._before_sealing(agreement, missing),
             )
         before = self.current()
         schema: Schema = load_schema(agreement.schema)
@@ -263,9 +283,21 @@ class Organiser:
             read_json(self.manifest_file), self._identity().signing.public_key(), str(self.manifest_file)
         )
 
-    def _joined(self, agreement: Agreement) -> dict[str, Join]:
-        """Joins by name of declared member; those of others are left aside."""
-        found: dict[str, Join] = {}
+    def _before_sealing(self, agreement: Agreement, missing: list[str]) -> str:
+        """The commands that bring the answers which are missing."""
+        uninvited = [member for member in missing if not (self._invites / f"{member}.json").exists()]
+        invite = f"privity consortium invite {' '.join(uninvited)} here, and then " if uninvited else ""
+        roles = " or ".join(dict.fromkeys(f"privity {agreement.role_of(member)} init" for member in missing))
+        return f"{invite}{roles} --invite FILE at each of them, with its file of {self._invites}"
+
+    def answers(self) -> Answers:
+        """What is below ``joins/``, each answer in its place.
+
+        Raises:
+            ProblemsFound: answers that do not fit, all at once.
+        """
+        agreement = self.agreement()
+        found, others, names = {}, {}, set()
         problems = []
         for path in sorted(self.joins.glob("*.json")):
             try:
@@ -274,15 +306,17 @@ class Organiser:
                 problems.append(Problem(str(path), "", error.code, f"{error.message}.", error.remedy))
                 continue
             if agreement.role_of(join.name) is None:
+                others[path] = join
                 continue
             fits = (join.consortium, join.role) == (agreement.name, agreement.role_of(join.name))
-            if not fits or join.name in found:
+            if not fits or join.name in names:
                 reason = "it is a second answer of this member." if fits else "it is for another consortium or role."
                 problems.append(Problem(str(path), "join", "member", reason, "Take it out of the folder."))
-            found[join.name] = join
+            names.add(join.name)
+            found[path] = join
         if problems:
             raise ProblemsFound(problems)
-        return found
+        return Answers(found, others)
 
     def _certificate(self, join: Join, agreement: Agreement, before: Manifest | None) -> str:
         """What the manifest lists for a member; the curator's is issued anew only if the one before does not serve."""

@@ -64,13 +64,16 @@ class ProcessGroup:
                 )  # fmt: skip
 
     def stop(self) -> None:
-        """Ask every child to end, then end it."""
+        """Ask every child to end, then end it; at a second interruption at once."""
         for child in self._children.values():
             with contextlib.suppress(ProcessLookupError):
                 child.terminate()
-        for child in self._children.values():
-            try:
-                child.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
+        try:
+            for child in self._children.values():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(STOP_SECONDS)
+        finally:
+            # Also when somebody does not want to wait so long.
+            for child in self._children.values():
                 child.kill()
                 child.wait()

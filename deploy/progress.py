@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from common import text_table
 from common.wire.v1.privity_pb2 import RunEvent
 
 
@@ -41,17 +42,16 @@ class ProgressView:
             self._live.update(self._table())
         elif new:
             note = f"; {event.note}" if event.note else ""
-            self._console.print(f"{event.phase}: epsilon spent {_epsilon(event)}, {event.bytes:,} bytes so far{note}")
+            said = f"{event.phase}: epsilon spent {_epsilon(event)}, {event.bytes:,} bytes so far{note}"
+            self._console.print(text_table.as_it_is(said), soft_wrap=True)
 
     def _table(self) -> Table:
-        table = Table(title=self._title, title_justify="left")
-        for heading in ("phase", "answers", "cells opened", "ciphertexts", "bytes", "epsilon spent"):
-            table.add_column(heading, justify="left" if heading == "phase" else "right")
+        numbers = ("answers", "cells opened", "ciphertexts", "bytes", "epsilon spent")
+        table = text_table.table("phase", *numbers, numbers=numbers, title=self._title)
         for phase, event in self._phases.items():
             answers = event.note or (f"{event.done}/{event.parties}" if event.parties else "")
-            table.add_row(
-                phase, answers, f"{event.cells:,}", f"{event.ciphertexts:,}", f"{event.bytes:,}", _epsilon(event)
-            )
+            counts = (f"{event.cells:,}", f"{event.ciphertexts:,}", f"{event.bytes:,}")
+            text_table.add(table, phase, answers, *counts, _epsilon(event))
         return table
 
 

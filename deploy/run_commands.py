@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import secrets
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from common import text_table
 from common.errors import Catalogue, PrivityError
+from common.hints import option
+from common.privacy.budget import readable
 from common.protocol.sum_kind import Method
 from common.release import verify_release
 from deploy import run_request as options
@@ -76,10 +81,11 @@ def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
     if as_json:
         _say([status_document(run) for run in runs])
         return
-    shown = Table("submitted (UTC)", "run", "algorithm", "epsilon", "state", "phase or reason")
+    shown = text_table.table("submitted (UTC)", "run", "algorithm", "epsilon", "state", "phase or reason")
     for run in runs:
-        shown.add_row(run.submitted, run.run, run.algorithm, run.epsilon, run.state, run.reason or run.phase)
-    Console().print(shown)
+        epsilon = readable(Fraction(run.epsilon))
+        text_table.add(shown, run.submitted, run.run, run.algorithm, epsilon, run.state, run.reason or run.phase)
+    text_table.show(shown)
 
 
 @run_app.command("watch")
@@ -87,6 +93,8 @@ def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
     """Show a run's progress until it has ended or was stopped."""
     client = client_of(config)
     _end(_as_lines(client, run) if as_json else _live(client, run), run)
+    if not as_json:
+        print(f"{run}: COMPLETED. Then: privity run fetch {run} --out FOLDER{option('config', config, HERE)}")
 
 
 @run_app.command("why")
@@ -147,21 +155,32 @@ def _tell(client: OperatorClient, run: str, as_json: bool) -> None:
 def _live(client: OperatorClient, run: str) -> RunEvent:
     """Show the run's progress; its last event."""
     event = RunEvent()
-    with ProgressView(Console(stderr=True), run) as view:
+    with ProgressView(Console(stderr=True), run) as view, _watching(run):
         for event in client.watch(run):
             view.update(event)
     return event
 
 
+@contextmanager
+def _watching(run: str) -> Iterator[None]:
+    """Whoever stops watching has not stopped the run."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{run} goes on at the curator; privity run stop {run} stops it") from None
+
+
 def _as_lines(client: OperatorClient, run: str) -> RunEvent:
     event = RunEvent()
-    for event in client.watch(run):
-        print(json.dumps(event_document(run, event)), flush=True)
+    with _watching(run):
+        for event in client.watch(run):
+            print(json.dumps(event_document(run, event)), flush=True)
     return event
 
 
 def _silently(client: OperatorClient, run: str) -> RunEvent:
-    *_, last = client.watch(run)
+    with _watching(run):
+        *_, last = client.watch(run)
     return last
 
 

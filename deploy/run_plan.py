@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from common import text_table
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.formats import parse_json
 from common.membership.member_folder import ORGANISER_KEY, SCHEMA
 from common.planning.plan import PhasePlan, Planner
 from common.planning.session import PlannedSession, rehearse
-from common.privacy.budget import parse_delta, parse_epsilon
+from common.privacy.budget import parse_delta, parse_epsilon, readable
 from common.protocol.manifest import open_manifest, read_organiser_key
 from common.protocol.sum_kind import Method, sum_kind
 from common.schema import Schema, load_schema
@@ -134,16 +133,15 @@ def _rows(names: list[str], given: list[int]) -> dict[str, int]:
 
 
 def _show(phases: list[PhasePlan], rows: dict[str, int], request: dict[str, Any]) -> None:
-    shown = Table(box=None, pad_edge=False)
-    for heading in ("phase", "epsilon", "draws", "tables", "cells", "ciphertexts", "sent", "seconds", "error"):
-        shown.add_column(heading, justify="left" if heading == "phase" else "right")
+    numbers = ("epsilon", "draws", "tables", "cells", "ciphertexts", "sent", "seconds", "error")
+    shown = text_table.table("phase", *numbers, numbers=numbers, box=None)
     for phase in phases:
         error = "" if phase.error is None else f"{phase.error:.3f}"
-        numbers = [phase.draws, phase.tables, phase.cells, phase.ciphertexts]
-        counts = [f"{number:,}" if number else "" for number in numbers]
+        counted = [phase.draws, phase.tables, phase.cells, phase.ciphertexts]
+        counts = [f"{number:,}" if number else "" for number in counted]
         sent = f"{phase.bytes / 1000:,.0f} kB" if phase.bytes else ""
-        shown.add_row(phase.phase, str(phase.epsilon), *counts, sent, f"{phase.seconds:.1f}", error)
-    Console().print(shown)
+        text_table.add(shown, phase.phase, readable(phase.epsilon), *counts, sent, f"{phase.seconds:.1f}", error)
+    text_table.show(shown)
     held = ", ".join(f"{name} {count:,}" for name, count in rows.items())
     relayed = sum(phase.relayed for phase in phases)
     print(f"epsilon {request['epsilon']} and delta {request['delta']} for each row. Rows taken to be held: {held}.")

@@ -7,8 +7,8 @@ from typing import Any
 
 from common.wire.v1.privity_pb2 import Awaited, RunEvent, RunStatus
 
-SILENT_SECONDS = 30
-"""A node that works or waits is heard of more often than this."""
+SILENT_SECONDS = 10
+"""A node that has a step to answer, or waits for its owner, is heard of more often than this."""
 
 
 def event_document(run: str, event: RunEvent) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def explained(status: RunStatus) -> Iterator[str]:
         yield "It begins when the runs before it have ended: privity run list"
     for awaited in status.awaited:
         waits = f", which waits for {awaited.note}" if awaited.note else ""
-        yield f"It waits for {awaited.party}{waits}: step {awaited.step}, for {awaited.seconds} s."
+        yield f"It waits for {awaited.party}{waits}: step {awaited.step}, for {_lasting(awaited.seconds)}."
         yield f"  {remedy(status.run, awaited)}"
     if status.state == "RUNNING" and not status.awaited:
         yield "It waits for nobody: the curator is at work."
@@ -77,14 +77,19 @@ def explained(status: RunStatus) -> Iterator[str]:
 
 def remedy(run: str, awaited: Awaited) -> str:
     """What to do about a step that is waited for."""
-    if awaited.note:
-        return f"At {awaited.party}: privity party show {run}, then approve or refuse it."
     if awaited.silent_seconds >= SILENT_SECONDS:
         return (
-            f"Nothing was heard of it for {awaited.silent_seconds} s: see whether its node runs;"
+            f"It was not heard of for {_lasting(awaited.silent_seconds)}: see whether its node runs;"
             f" at {awaited.party}: privity doctor"
         )
-    return "It is at work: wait."
+    if awaited.note:
+        return f"At {awaited.party}: privity party show {run}, then approve or refuse it."
+    return "It was asked just now: wait." if awaited.seconds < SILENT_SECONDS else "It is at work: wait."
+
+
+def _lasting(seconds: int) -> str:
+    """The curator tells whole tens, rounded down."""
+    return f"{seconds} s or more" if seconds else "less than 10 s"
 
 
 __all__ = ["RunEvent", "event_document", "explained", "remedy", "status_document"]

@@ -14,6 +14,7 @@ from common.errors import Catalogue, PrivityError, ProblemsFound
 from common.exit_codes import Exit
 from common.schema import load_schema
 from common.table import read_table
+from deploy.options import refuse_existing
 
 schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)
 
@@ -48,6 +49,8 @@ def draft(
     out: Annotated[Path | None, typer.Option("--out", help="Where to write it; standard output if absent.")] = None,
 ) -> None:
     """Draft a descriptor from a table's own rows, to be reviewed by a person."""
+    if out is not None:
+        refuse_existing(out)
     text = json.dumps(draft_schema(file), indent=2, ensure_ascii=False)
     typer.echo(f"Warning: {LEAK_WARNING}", err=True)
     if out is None:

@@ -177,7 +177,7 @@ def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Cal
         on_event(event)
         if event.state == "COMPLETED":
             return
-        if event.state in ("FAILED", "STOPPED"):
+        if event.state in ("FAILED", "STOPPED", "EXPIRED"):
             raise PrivityError(
                 Catalogue.RUN_FAILED, run=run, state=event.state, reason=event.reason, hint="Nothing was released."
             )

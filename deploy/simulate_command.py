@@ -44,7 +44,7 @@ def simulate_command(
         Exponents | None, typer.Option(help="of Paillier's randomness; half the modulus' bits if left out")
     ] = None,
     tolerate: Annotated[int, typer.Option(help="t, how many parties may pool what they know")] = 1,
-    patience: Annotated[float, typer.Option(help="seconds of a party's silence after which the run fails")] = 60.0,
+    patience: Annotated[float, typer.Option(help="seconds of a party's silence after which the run is stopped")] = 60.0,
     seed: Annotated[int | None, typer.Option(help="of the split among parties only; noise has no seed")] = None,
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
@@ -68,7 +68,10 @@ def simulate_command(
     )
     console = Console(stderr=True)
     with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
-        folder = simulate(task, view.update)
+        try:
+            folder = simulate(task, view.update)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("everything was stopped, nothing was released") from None
     print(f"Release written to {folder}. This was a {SIMULATION}.")
     model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
     for note in notes(model, joins=ALGORITHMS[algorithm].joins):

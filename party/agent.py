@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -17,19 +18,22 @@ import grpc.aio
 
 from common.errors import Catalogue, PrivityError
 from common.node.metrics import observed
+from common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, StalledError, dialling_options, moving
 from common.node.proxy import channel_options
 from common.node.tls_check import Finding, check_connection
 from common.protocol.steps import Close, Enrol
-from common.wire.codec import LARGEST_MESSAGE, MalformedMessageError, chunks, decode_step
+from common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decode_step
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 from party.config import Node
-from party.engine import PartyEngine
+from party.engine import PartyEngine, let_go_every
 from party.idle import IdleTime
 
 WAIT_SECONDS = 20
 ALIVE_SECONDS = 5.0
 SECOND_LOOK_SECONDS = 2.0
+MANIFEST_SECONDS = 60.0
+"""How often a party that has nothing to do asks for a newer manifest."""
 RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 # Codes that another try will not change: this party is not known, or speaks another protocol.
 FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED)
@@ -37,19 +41,33 @@ FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grp
 _log = logging.getLogger("privity.party")
 
 
+class NoStepError(PrivityError):
+    """The curator sent what is no step: nothing could be answered, and the next that it sends may be one."""
+
+
 class NotAcceptedError(PrivityError):
     """The curator or a proxy does not accept this party as it shows itself; waiting will not help."""
 
 
 class Agent:
-    """Serves one party until it is cancelled."""
+    """Serves one party until it is cancelled.
 
-    def __init__(self, node: Node) -> None:
+    Args:
+        silence: seconds without progress after which a connection is given up.
+    """
+
+    def __init__(self, node: Node, silence: float = SILENCE_SECONDS) -> None:
         self._node = node
+        self._silence = silence
+        self._failures = 0
+        self._last_step: tuple[str, str] | None = None
         self._config = node.config
         # A party that has just joined has no manifest yet: the first one comes from the curator.
         self._engine = node.engine() if node.manifests.exists() else None
         self._told: set[str] = set()
+        self._let_go_next = 0.0
+        self._asked_at = -MANIFEST_SECONDS
+        self._misfit = b""
         if self._engine is not None:
             node.forget_keys(self._engine)
 
@@ -60,7 +78,7 @@ class Agent:
             private_key=key.read_bytes(),
             certificate_chain=certificate.read_bytes(),
         )
-        options = channel_options(config.proxy)
+        options = channel_options(config.proxy) + dialling_options(self._silence)
         if config.curator_name:
             options.append(("grpc.ssl_target_name_override", config.curator_name))
         return grpc.aio.secure_channel(config.curator, credentials, options=options)
@@ -85,6 +103,10 @@ class Agent:
             except NotAcceptedError:
                 if not await self._renewed(shown):
                     raise
+            except StalledError:
+                # The channel would stay with its connection, on which nothing moves: a new one dials anew.
+                self._node.metrics.disconnected()
+                _log.warning("nothing moves on the connection to the curator: dialling anew")
 
     async def _renewed(self, shown: bytes) -> bool:
         """Whether another certificate than the one shown is in use now: the one kept ready, if the curator knows it."""
@@ -94,6 +116,8 @@ class Agent:
                 async with self._channel(waiting.next_certificate, waiting.next_key) as channel:
                     await self._newest_engine(rpc.PartyLinkStub(channel))
                 break
+            except StalledError:
+                pass  # the next try is a connection of its own
             except grpc.aio.AioRpcError as error:
                 look = self._look(waiting.next_certificate, waiting.next_key)
                 if error.code() in FATAL or (await asyncio.to_thread(look)).of_identity:
@@ -111,21 +135,24 @@ class Agent:
         Raises:
             PrivityError: the first one is not the organiser's, or does not fit this party.
         """
-        reply = await link.GetManifest(pb.ManifestRequest())
+        async with moving(UNSEEN_SILENCES * self._silence):
+            reply = await link.GetManifest(pb.ManifestRequest())
+        self._asked_at = time.monotonic()
         manifests = self._node.manifests
         try:
-            newer = manifests.offer(reply.document, "the curator's manifest", self._node.check_manifest)
+            manifests.offer(reply.document, "the curator's manifest", self._node.check_manifest)
         except PrivityError as error:
             if self._engine is None:
                 raise
             # Runs that have begun go on under theirs; new ones wait for a manifest that fits.
-            _log.error("the newest manifest does not fit this party: privity doctor", extra={"reason": error.code})
+            if reply.document != self._misfit:
+                self._misfit = reply.document
+                _log.error("the newest manifest does not fit this party: privity doctor", extra={"reason": error.code})
             return self._engine
-        if newer:
-            _log.info("a newer manifest of the consortium", extra={"serial": manifests.current().serial})
         if self._node.settle():
             _log.info("the manifest lists the renewed certificate and keys: they are in use from now on")
         if self._engine is None:
+            _log.info("the first manifest of the consortium", extra={"serial": manifests.current().serial})
             self._engine = self._node.engine()
         else:
             self._engine.adopt(manifests.current())
@@ -134,25 +161,43 @@ class Agent:
 
     async def _exchange_for_ever(self, channel: grpc.aio.Channel, idle: IdleTime) -> None:
         link = rpc.PartyLinkStub(channel)
-        failures, connected = 0, False
+        connected = False
         while True:
+            await self._let_go()
             try:
                 if not connected:
-                    await link.Alive(pb.AliveRequest())
+                    async with moving(self._silence):
+                        await link.Alive(pb.AliveRequest())
                     connected = True
                     self._node.metrics.connected()
                     _log.info("connected to the curator")
+                    if self._engine is None:
+                        await self._newest_engine(link)
                 await self._exchange(link, idle)
-                failures = 0
+                self._failures = 0
+            except NoStepError as error:
+                _log.error("no step of this protocol came from the curator", extra={"reason": error.code})
+                await asyncio.sleep(RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)])
+                self._failures += 1
             except grpc.aio.AioRpcError as error:
                 connected = False
                 self._node.metrics.disconnected()
                 if error.code() in FATAL:
                     raise self._failed(error) from None
-                if failures == 0:
+                if self._failures == 0:
                     await self._explain(error)
-                await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
-                failures += 1
+                await asyncio.sleep(RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)])
+                self._failures += 1
+
+    async def _let_go(self) -> None:
+        """Now and then, between steps: runs of which nothing is heard any more."""
+        engine, now = self._engine, time.monotonic()
+        if engine is None or now < self._let_go_next:
+            return
+        lease = self._config.lease
+        self._let_go_next = now + let_go_every(lease)
+        await asyncio.to_thread(engine.let_go, lease)
+        self._node.forget_keys(engine)
 
     async def _explain(self, error: grpc.aio.AioRpcError) -> None:
         """Say why there is no connection; an identity that is not accepted will not be at another try either.
@@ -178,66 +223,78 @@ class Agent:
         return lambda: check_connection(c.curator, c.curator_name, c.authority, certificate, key, c.proxy)
 
     def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
-        return NotAcceptedError(
-            Catalogue.CONNECTION_FAILED,
-            address=self._config.curator,
-            reason=error.details() or error.code().name,
-            hint="Check this party's name and certificate against the manifest.",
-        )
-
-    def _protocol_error(self) -> PrivityError:
-        return PrivityError(
-            Catalogue.CONNECTION_FAILED,
-            address=self._config.curator,
-            reason="it sent bytes that are no step of this protocol",
-            hint="Run the same version of Privity on both sides.",
-        )
+        reason, _, hint = (error.details() or error.code().name).partition("\n")
+        hint = hint or "Check this party's name and certificate against the manifest."
+        return NotAcceptedError(Catalogue.CONNECTION_FAILED, address=self._config.curator, reason=reason, hint=hint)
 
     async def _exchange(self, link: rpc.PartyLinkStub, idle: IdleTime) -> None:
+        async with contextlib.AsyncExitStack() as at_work:
+            with idle.waiting():
+                message = await self._receive(link, at_work)
+            if message:
+                await self._answer(link, message)
+        if not message and time.monotonic() - self._asked_at >= MANIFEST_SECONDS:
+            await self._newest_engine(link)
+
+    async def _receive(self, link: rpc.PartyLinkStub, at_work: contextlib.AsyncExitStack) -> bytes:
+        """The next step, or nothing; signs of life are given from its first chunk on."""
         message = bytearray()
-        with idle.waiting():
+        async with moving(self._silence, WAIT_SECONDS + self._silence) as moved:
             async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS)):
+                moved()
+                if not message:
+                    # The curator has sent the rest long before it arrives over a slow line.
+                    await at_work.enter_async_context(self._signs_of_life())
                 message += chunk.data
-                if len(message) > LARGEST_MESSAGE:
-                    raise self._protocol_error()
-        if not message:
-            return
+                if len(message) > LARGEST_STEP:
+                    raise NoStepError(Catalogue.TOO_LARGE, sender="the curator", limit=LARGEST_STEP)
+        return bytes(message)
+
+    async def _answer(self, link: rpc.PartyLinkStub, message: bytes) -> None:
         try:
-            step = decode_step(bytes(message))
+            step = decode_step(message)
         except MalformedMessageError:
-            # No reply could name the step, and asking again would bring the same bytes.
-            raise self._protocol_error() from None
-        _log.info("a step", extra={"run": step.run, "step": step.key})
+            raise NoStepError(Catalogue.MALFORMED, sender="the curator") from None
+        if (step.run, step.key) != self._last_step:
+            # Things go on, even over a network that ends every single call; one that waits for the owner comes again
+            # every second.
+            self._last_step, self._failures = (step.run, step.key), 0
+            _log.info("a step", extra={"run": step.run, "step": step.key})
         engine = self._engine
         if engine is None or (isinstance(step, Enrol) and not engine.knows(step.spec.manifest_digest)):
             engine = await self._newest_engine(link)
-        async with _signs_of_life(link):
-            reply = await asyncio.to_thread(engine.handle, step)
+        reply = await asyncio.to_thread(engine.handle, step)
         if isinstance(step, Enrol) and engine.awaits(step.run) and step.run not in self._told:
             self._told.add(step.run)
             _log.warning("a run waits for approval: privity party show RUN", extra={"run": step.run})
-        await link.SendReply(_stream(reply))
+        async with moving(UNSEEN_SILENCES * self._silence) as moved:
+            await link.SendReply(_stream(reply, moved))
         if isinstance(step, Close):
+            self._told.discard(step.run)
             self._node.forget_keys(engine)
 
+    @contextlib.asynccontextmanager
+    async def _signs_of_life(self) -> AsyncIterator[None]:
+        """Tell the curator every few seconds that work goes on, so that only silence counts as death."""
+        task = asyncio.create_task(self._beat())
+        try:
+            yield
+        finally:
+            task.cancel()
 
-@contextlib.asynccontextmanager
-async def _signs_of_life(link: rpc.PartyLinkStub) -> AsyncIterator[None]:
-    """Tell the curator every few seconds that work goes on, so that only silence counts as death."""
-
-    async def beat() -> None:
+    async def _beat(self) -> None:
+        """For ever, over a connection of its own: the other one may die unnoticed during a long step."""
         while True:
-            await asyncio.sleep(ALIVE_SECONDS)
-            with contextlib.suppress(grpc.aio.AioRpcError):
-                await link.Alive(pb.AliveRequest())
-
-    task = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        task.cancel()
+            with contextlib.suppress(grpc.aio.AioRpcError, StalledError):
+                async with self._channel(self._config.certificate, self._config.key) as channel:
+                    while True:
+                        await asyncio.sleep(ALIVE_SECONDS)
+                        async with moving(self._silence):
+                            await rpc.PartyLinkStub(channel).Alive(pb.AliveRequest())
 
 
-async def _stream(message: bytes) -> AsyncIterator[pb.Chunk]:
+async def _stream(message: bytes, moved: Callable[[], None]) -> AsyncIterator[pb.Chunk]:
     for chunk in chunks(message):
+        moved()
         yield chunk
+    moved()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from common import text_table
 from common.errors import Catalogue, PrivityError
+from common.hints import option
 from common.journal import Journal
+from common.privacy.budget import readable
 from common.privacy.ledger import Ledger
 from common.protocol.manifest_file import ManifestFile
 from common.schema import load_schema
@@ -24,6 +26,7 @@ Config = Annotated[Path, typer.Option(help="party.toml")]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON document")]
 Run = Annotated[str, typer.Argument(help="name of the run")]
 HERE = Path("party.toml")
+STANDARD_OUTPUT = 1
 
 
 def _approvals(config: PartyConfig) -> Approvals:
@@ -47,26 +50,48 @@ def show(
     filed = approvals.of(run)
     words = _explained(filed, settings)
     if as_json:
-        print(json.dumps(_content(filed) | {"spec": filed.spec.to_dict(), "in_words": words}, indent=2))
+        _say_whole(json.dumps(_content(filed) | {"spec": filed.spec.to_dict(), "in_words": words}, indent=2))
     else:
-        print("\n".join([f"{run}, asked for {filed.asked_at}: {filed.state}.", *words]))
+        here = option("config", config, HERE)
+        then = f"Then: privity party approve {run}{here}, or: privity party refuse {run}{here}"
+        first = f"{run}, asked for {filed.asked_at}: {filed.state}."
+        _say_whole("\n".join([first, *words, *([then] if filed.waits else [])]))
     approvals.note_shown(filed)
-    if filed.waits and not as_json:
-        print(f"Then: privity party approve {run}, or: privity party refuse {run}")
 
 
 def approve(run: Run, config: Config = HERE) -> None:
     """Let this party take part in a run that was shown."""
     approvals = _approvals(load_config(config))
-    approvals.approve(approvals.of(run))
+    approvals.approve(approvals.of(run), option("config", config, HERE))
     print(f"{run}: approved. The node goes on by itself.")
 
 
 def refuse(run: Run, config: Config = HERE) -> None:
     """Keep this party out of a run, at any moment; what has left before stays charged."""
     approvals = _approvals(load_config(config))
-    approvals.refuse(approvals.of(run))
+    filed = approvals.of(run)
+    if filed.closed:
+        print(f"{run} has ended: there is nothing left to refuse. What has left before stays charged.")
+        return
+    approvals.refuse(filed)
     print(f"{run}: refused. Nothing more of it leaves this house.")
+
+
+def _say_whole(text: str) -> None:
+    """Print a text to its end.
+
+    Raises:
+        PrivityError: whoever reads it has stopped before.
+    """
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # What is left in the buffer would be tried again at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="run", reason="it was not read to its end, so it does not count as shown",
+            hint="Show it again, and read all of it.",
+        ) from None  # fmt: skip
 
 
 def _content(filed: Filed) -> dict[str, Any]:
@@ -83,10 +108,10 @@ def _list(filed: list[Filed], as_json: bool) -> None:
     if as_json:
         print(json.dumps([_content(one) for one in filed], indent=2))
         return
-    shown = Table("asked for (UTC)", "run", "algorithm", "epsilon", "state")
+    shown = text_table.table("asked for (UTC)", "run", "algorithm", "epsilon", "state")
     for one in filed:
-        shown.add_row(one.asked_at, one.spec.run, one.spec.algorithm, str(one.spec.epsilon), one.state)
-    Console().print(shown)
+        text_table.add(shown, one.asked_at, one.spec.run, one.spec.algorithm, readable(one.spec.epsilon), one.state)
+    text_table.show(shown)
 
 
 def _explained(filed: Filed, settings: PartyConfig) -> list[str]:

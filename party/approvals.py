@@ -66,6 +66,7 @@ class Approvals:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._may_wait: set[str] | None = None
 
     def file(self, spec: RunSpec) -> None:
         """Note a run that was asked for.
@@ -73,11 +74,13 @@ class Approvals:
         Raises:
             PrivityError: step-changed: it was asked for under this name as another run; step-refused: too many wait.
         """
-        if not self.knows(spec.run) and sum(filed.waits for filed in self.filed()) >= MOST_WAITING:
+        if not self.knows(spec.run) and len(self.waiting()) >= MOST_WAITING:
             reason = f"{MOST_WAITING} runs wait for approval already"
             raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason=reason)
         content = {"spec": spec.to_dict(), "at": datetime.now(UTC).isoformat(timespec="seconds")}
         self._journal.record(f"#asked/{spec.run}", spec.digest, canonical_bytes(content))
+        if self._may_wait is not None:
+            self._may_wait.add(spec.run)
 
     def knows(self, run: str) -> bool:
         """Whether it was asked for."""
@@ -96,20 +99,41 @@ class Approvals:
         """Go on unless the owner refused the run.
 
         Raises:
-            PrivityError: refused-by-policy.
+            PrivityError: refused-by-owner.
         """
         if self._is_marked("refused", run):
-            raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason="its owner refused it")
+            raise PrivityError(Catalogue.REFUSED_BY_OWNER, party=party)
 
     def forget(self, run: str) -> None:
         """Keep nothing of a run in which this party took no part, but for a no."""
         for word in ("asked", "shown", "approved"):
             if not self._is_marked("refused", run):
-                self._journal.drop(f"#{word}/{run}")
+                self._journal.drop([f"#{word}/{run}"])
+
+    def asked(self, run: str) -> float | None:
+        """When the run was asked for, in seconds since 1970."""
+        return self._journal.written(f"#asked/{run}")
 
     def filed(self) -> list[Filed]:
         """Every run that was asked for, the oldest first."""
         return [self.of(key.removeprefix("#asked/")) for key in self._journal.keys("#asked/")]
+
+    def waiting(self) -> list[Filed]:
+        """Those to which somebody has yet to say yes or no; for the node, which alone files runs."""
+        return [filed for filed in self.undecided() if filed.waits]
+
+    def undecided(self) -> list[Filed]:
+        """Those, and those to which the owner said yes and of which nothing came since.
+
+        A run that is none of these never will be, unless it is filed again: those before it are read once, not at every
+        run.
+        """
+        if self._may_wait is None:
+            self._may_wait = {key.removeprefix("#asked/") for key in self._journal.keys("#asked/")}
+        found = [self.of(run) for run in self._may_wait if self.knows(run)]
+        undecided = [filed for filed in found if not (filed.closed or filed.refused or filed.enrolled)]
+        self._may_wait = {filed.spec.run for filed in undecided}
+        return undecided
 
     def of(self, run: str) -> Filed:
         """One run.
@@ -119,7 +143,8 @@ class Approvals:
         """
         stored = self._journal.content(f"#asked/{run}")
         if stored is None:
-            raise PrivityError(Catalogue.RUN_UNKNOWN, run=run)
+            hint = "`privity party show` lists the runs that this party was asked for."
+            raise PrivityError(Catalogue.RUN_UNKNOWN, run=run, hint=hint)
         document = parse(stored)
         return Filed(
             spec=RunSpec.from_dict(document["spec"]),
@@ -135,21 +160,23 @@ class Approvals:
         """The owner has read what the run asks for."""
         self._mark("shown", filed.spec)
 
-    def approve(self, filed: Filed) -> None:
+    def approve(self, filed: Filed, options: str = "") -> None:
         """Say yes to a run that was shown.
 
+        Args:
+            options: of the command that shows it, as the owner has to type them.
         Raises:
             PrivityError: out-of-order: it was not shown; bad-option: it was refused, or has ended.
         """
         run = filed.spec.run
         if filed.refused or filed.closed:
             raise PrivityError(
-                Catalogue.BAD_OPTION, option="run", reason=f"{run} was refused, or has ended",
-                hint="A no stands; the operator can submit the run again under another name.",
+                Catalogue.BAD_OPTION, option="run", reason=f"{run} {'has ended' if filed.closed else 'was refused'}",
+                hint="That stands; the operator can submit the run again under another name.",
             )  # fmt: skip
         if not filed.shown:
             missing = f"a look at what {run} asks for"
-            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=missing, first=f"privity party show {run}")
+            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=missing, first=f"privity party show {run}{options}")
         self._mark("approved", filed.spec)
 
     def refuse(self, filed: Filed) -> None:

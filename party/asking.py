@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from common.errors import PrivityError
 from common.planning.session import PlannedSession, rehearse
+from common.privacy.budget import readable
 from common.privacy.ledger import Ledger
 from common.privacy.record import OWN_MODEL, Cost
 from common.protocol.plan import RunSpec
@@ -16,6 +19,9 @@ from party.policy import Policy
 
 LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
 """Rows that each party may hold: how many they do shows only when all have enrolled, and phases may depend on it."""
+
+LARGEST_TOLD = 20
+"""Epsilon above which e^epsilon is no number that says anything."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +40,18 @@ class Leaving:
 def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> Iterator[str]:
     """What the run is and what will leave this house, paragraph by paragraph."""
     names = schema.over(spec.attributes).names
-    settings = f" with the settings {spec.settings}" if spec.settings else ""
+    settings = f" with the settings {json.dumps(spec.settings, default=str)}" if spec.settings else ""
     yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
     yield "What leaves this house:"
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
     for leaving in _leaving(spec, schema):
         cost = leaving.cost
-        yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to epsilon {cost.epsilon}{_delta(cost)})"
+        yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to {_amount(cost.epsilon, cost.delta)})"
+    yield (
+        f"Together they cost at most {_amount(spec.epsilon, spec.delta)}; how it is divided may depend on the"
+        " numbers of rows."
+    )
     yield (
         "That is what the algorithm asks for. The curator is bound to these kinds of answers, the attributes and the"
         " epsilon in all, not to the phases: within them it may ask for other tables and choices."
@@ -56,16 +66,22 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
 def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
     """What the run's algorithm will ask for, by phase and mechanism, for whatever numbers of rows there are."""
     found: dict[tuple[str, str], Leaving] = {}
+    order: list[tuple[str, str]] = []
     for rows in LIKELY_ROWS:
         session = PlannedSession(
             schema.over(spec.attributes), dict.fromkeys(spec.members, rows), spec.tolerate, spec.delta
         )
         rehearse(session, spec.algorithm, spec.epsilon, spec.settings)
+        place = 0
         for (phase, mechanism), cost in _summed(session.record.costs).items():
+            # What comes with some numbers of rows only has its place behind what goes before it.
+            if (phase, mechanism) not in order:
+                order.insert(place, (phase, mechanism))
+            place = order.index((phase, mechanism)) + 1
             before = found.get((phase, mechanism))
             if before is None or before.cost.epsilon < cost.epsilon:
                 found[phase, mechanism] = Leaving(cost, _parts(session, phase, len(spec.members)))
-    return list(found.values())
+    return [found[key] for key in order]
 
 
 def _summed(costs: list[Cost]) -> dict[tuple[str, str], Cost]:
@@ -83,8 +99,19 @@ def _parts(session: PlannedSession, phase: str, parties: int) -> bool:
     return any(r is not None and r.coverage < parties for r in replaced)
 
 
-def _delta(cost: Cost) -> str:
-    return f", delta {cost.delta}" if cost.delta else ""
+def _amount(epsilon: Fraction, delta: Fraction) -> str:
+    return f"epsilon {readable(epsilon)}" + (f", delta {readable(delta)}" if delta else "")
+
+
+def _rows(number: int) -> str:
+    return "one row" if number == 1 else f"up to {number} rows"
+
+
+def _factor(epsilon: Fraction) -> str:
+    """e^epsilon as a number, rounded up."""
+    if epsilon > LARGEST_TOLD:
+        return f"e^{readable(epsilon)}"
+    return f"{math.ceil(math.exp(epsilon) * 100) / 100:,.2f}"
 
 
 def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
@@ -108,19 +135,20 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
 
 def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
     person = policy.epsilon_of_a_person(spec, rows_elsewhere)
-    yield f"What it costs: epsilon {spec.epsilon}, delta {spec.delta} for each row."
+    yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
+    here = f"For a person with {_rows(policy.rows_per_person)} here"
     if rows_elsewhere:
         # How many rows the others' people have shows only in the plan, after the yes.
         yield (
-            f"For a person with up to {policy.rows_per_person} rows here and some elsewhere: epsilon {person} at least,"
-            f" and {policy.epsilon_per_run} at most, which the policy sets."
+            f"{here} and some elsewhere: epsilon {readable(person)} at least, and {readable(policy.epsilon_per_run)} at"
+            " most, which the policy sets."
         )
         person = policy.epsilon_per_run
     else:
-        yield f"For a person with up to {policy.rows_per_person} rows here: epsilon {person}."
+        yield f"{here}: epsilon {readable(person)}."
     yield (
-        f"No outcome becomes more than e^{person} times as likely, whether these people's rows were used as they are or"
-        " replaced by others."
+        f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon), whether that"
+        " person's rows were used as they are or replaced by others."
     )
     try:
         policy.check_run(spec, party, rows_elsewhere)
@@ -134,5 +162,6 @@ def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewher
     left = policy.total_epsilon - spent
     after = left - (policy.epsilon_of_a_person(spec, rows_elsewhere) - of_run)
     return (
-        f"The ledger of {policy.population!r}: epsilon {left} left of {policy.total_epsilon}, {after} after this run."
+        f"The ledger of {policy.population!r}: epsilon {readable(left)} left of {readable(policy.total_epsilon)},"
+        f" {readable(after)} after this run."
     )

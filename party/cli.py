@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from common import text_table
 from common.errors import Catalogue, PrivityError
 from common.membership.joining import read_invite
 from common.membership.member_folder import hand_over
 from common.node import logs
-from common.node.process import stay_alone, stop_when_stdin_closes
+from common.node.process import at_interrupt, dump_no_core, stay_alone, stop_when_stdin_closes
+from common.privacy.budget import readable
 from common.privacy.ledger import Entry, Ledger
-from party import approval_commands, joining
+from party import approval_commands, joining, transcript_commands
 from party.agent import Agent
 from party.config import LEDGER_FILE, Node, load_config
 from party.policy import Approval, load_policy
@@ -29,6 +29,7 @@ party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's n
 party_app.command()(approval_commands.show)
 party_app.command()(approval_commands.approve)
 party_app.command()(approval_commands.refuse)
+party_app.command()(transcript_commands.transcript)
 
 
 @party_app.callback()
@@ -51,6 +52,9 @@ def init(
     file, content = joining.join(place, read, data, population, approval)
     print(hand_over(file, answer, content, read))
     print(f"Review {place / 'policy.toml'}: nothing runs that it does not allow.")
+    if not data.is_file():
+        told = f"Warning: {data} is not there; the node does not start without it. {place / 'party.toml'} names it."
+        typer.echo(told, err=True)
 
 
 @party_app.command()
@@ -72,6 +76,7 @@ def serve(
 ) -> None:
     """Answer the steps of runs that the policy allows, until interrupted."""
     logs.configure(log_format)
+    dump_no_core()
     with logs.errors_for_logs(log_format):
         settings = load_config(config)
         agent = Agent(Node(settings))
@@ -105,14 +110,14 @@ def ledger(
         first = "privity party serve" if config else "privity synthesize"
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first)
     book = Ledger(path, population)
-    Console().print(_by_step(book) if steps else _by_run(book))
+    text_table.show(_by_step(book) if steps else _by_run(book))
     spent = book.spent()
-    left = f" Left: {total - spent} of {total}." if total is not None else ""
-    print(f"Population {population!r}: epsilon {spent} spent.{left}")
+    left = f" Left: {readable(total - spent)} of {readable(total)}." if total is not None else ""
+    print(f"Population {population!r}: epsilon {readable(spent)} spent.{left}")
 
 
 def _by_run(book: Ledger) -> Table:
-    table = Table("first charge (UTC)", "run", "epsilon", "delta", "charges", "not answered")
+    table = text_table.table("first charge (UTC)", "run", "epsilon", "delta", "charges", "not answered")
     runs: dict[str, list[Entry]] = {}
     for entry in book.entries():
         runs.setdefault(entry.charge.run, []).append(entry)
@@ -120,22 +125,22 @@ def _by_run(book: Ledger) -> Table:
         epsilon = sum((e.charge.epsilon for e in entries), Fraction(0))
         delta = sum((e.charge.delta for e in entries), Fraction(0))
         open_ones = sum(not e.answered for e in entries)
-        table.add_row(entries[0].at, run, str(epsilon), str(delta), str(len(entries)), str(open_ones))
+        amounts = (readable(epsilon), readable(delta), str(len(entries)), str(open_ones))
+        text_table.add(table, entries[0].at, run, *amounts)
     return table
 
 
 def _by_step(book: Ledger) -> Table:
-    table = Table("when (UTC)", "run", "step", "epsilon", "delta", "answered")
+    table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", "answered")
     for entry in book.entries():
         c = entry.charge
-        table.add_row(entry.at, c.run, c.step, str(c.epsilon), str(c.delta), "yes" if entry.answered else "no")
+        answered = "yes" if entry.answered else "no"
+        text_table.add(table, entry.at, c.run, c.step, readable(c.epsilon), readable(c.delta), answered)
     return table
 
 
 async def _until_stopped(agent: Agent) -> None:
     task = asyncio.create_task(agent.serve())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, task.cancel)
+    at_interrupt(task.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await task

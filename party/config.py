@@ -20,9 +20,13 @@ from party.keys import KeyFiles
 from party.metrics import PartyMetrics
 from party.policy import load_policy
 from party.releases import ChargedReleases
+from party.transcript import TRANSCRIPTS
 
 LEDGER_FILE = "ledger.sqlite"
 JOURNAL_FILE = "journal.sqlite"
+DAY = 86400.0
+LEASE_DAYS = 30.0
+"""Longer than a curator's: what it still drives must be here."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class PartyConfig:
         curator: address to dial, ``host:port``.
         curator_name: host name that the curator's certificate must show, if it is not the one dialled.
         state: folder of ledger and journal; it must outlive restarts.
+        lease: seconds without a word about a run after which what is kept of it is erased.
         metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
         proxy: to dial through; without one the environment's variables count.
     """
@@ -51,6 +56,7 @@ class PartyConfig:
     key: Path
     authority: Path
     state: Path
+    lease: float = LEASE_DAYS * DAY
     metrics: str | None = None
     proxy: Proxy | None = None
 
@@ -73,6 +79,7 @@ def load_config(path: Path) -> PartyConfig:
         key=base / document["key"],
         authority=base / document["authority"],
         state=base / document["state"],
+        lease=float(document.get("lease_days", LEASE_DAYS)) * DAY,
         metrics=document.get("metrics"),
         proxy=proxy_of(document),
     )
@@ -83,13 +90,14 @@ class Node:
 
     def __init__(self, config: PartyConfig) -> None:
         self.config = config
-        self._policy = load_policy(config.policy)
+        schema = load_schema(config.schema)
+        self._policy = load_policy(config.policy, schema.names)
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
         self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
         if self.manifests.exists():
             self.files.settle(self.manifests.current())
         self.keys = self.files.load()
-        table = read_table(config.data, load_schema(config.schema))
+        table = read_table(config.data, schema)
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         journal = Journal(config.state / JOURNAL_FILE)
         ledger = Ledger(config.state / LEDGER_FILE, self._policy.population)
@@ -98,7 +106,8 @@ class Node:
 
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
-        engine = PartyEngine(self._releases, self._policy, self.keys, self.manifests.current())
+        transcripts = self.config.state / TRANSCRIPTS
+        engine = PartyEngine(self._releases, self._policy, self.keys, self.manifests.current(), transcripts)
         engine.listener = self.metrics.step
         return engine
 

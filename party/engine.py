@@ -7,11 +7,15 @@ the same bytes.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sqlite3
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 from common.algorithms import ALGORITHMS, Algorithm
 from common.canonical import canonical_bytes, parse
@@ -30,6 +34,7 @@ from common.protocol.steps import (
     Enrolled,
     Learn,
     Learned,
+    Opened,
     Pending,
     Refusal,
     Reply,
@@ -41,15 +46,29 @@ from common.protocol.steps import (
 from common.wire.codec import encode_reply
 from party.approvals import Approvals, AwaitingApproval, closed_key
 from party.keys import Keys
+from party.known_ledger import KnownLedger
 from party.local import LocalSession, complete
 from party.policy import Approval, Policy
 from party.releases import ChargedReleases
 from party.rounds import Begun, Rounds
+from party.transcript import TOO_MANY, Transcripts
 
 LARGEST_KEY_BITS = 8192
 PURE = Fraction(0)
+LET_GO_EVERY_SECONDS = 3600.0
+HEARD_SECONDS = 3600.0
+"""How exactly it is known when a run was last heard of."""
 
 _log = logging.getLogger("privity.party")
+
+
+def let_go_every(lease: float) -> float:
+    """Seconds between two calls of ``PartyEngine.let_go``."""
+    return min(LET_GO_EVERY_SECONDS, lease / 10)
+
+
+def _heard_key(run: str) -> str:
+    return f"#heard/{run}"
 
 
 def check_schema(releases: ChargedReleases, manifest: Manifest) -> None:
@@ -66,11 +85,21 @@ class PartyEngine:
         releases: the rows behind ledger and journal.
         policy, keys: what this party allows, and its own keys.
         manifest: whom it knows; new runs must be under this one until another is adopted.
+        transcripts: folder of the transcripts of runs that have ended; None keeps none.
     Attributes:
         listener: told of every step that was answered, with the code of its refusal or "".
+    Raises:
+        PrivityError: ledger-unusable: the journal knows a longer ledger, or another one.
     """
 
-    def __init__(self, releases: ChargedReleases, policy: Policy, keys: Keys, manifest: Manifest) -> None:
+    def __init__(
+        self,
+        releases: ChargedReleases,
+        policy: Policy,
+        keys: Keys,
+        manifest: Manifest,
+        transcripts: Path | None = None,
+    ) -> None:
         self.party = releases.party
         self._releases = releases
         self._journal = releases.journal
@@ -78,7 +107,11 @@ class PartyEngine:
         self.keys = keys
         self._rounds = Rounds(releases.party, keys)
         self._approvals = Approvals(releases.journal)
+        self._transcripts = Transcripts(releases.party, releases.journal, keys, transcripts)
+        self._known_ledger = KnownLedger(releases.journal, releases.ledger)
+        self._known_ledger.check()
         self._charged_elsewhere = ""
+        self._silent: dict[str, float] = {}
         self.listener: Callable[[Step, str], None] = lambda _step, _code: None
         self.adopt(manifest)
 
@@ -96,18 +129,57 @@ class PartyEngine:
     def keys_needed(self) -> set[PublicIdentity]:
         """The public halves of those keys that the manifest of now lists, or that of a run that is open."""
         needed = {self._manifest.keys_of(self.party)}
-        for key in self._journal.keys(""):
-            run, _, entry = key.partition("/")
-            if not run.startswith("#") and entry == "manifest" and self._journal.content(closed_key(run)) is None:
-                stored = self._journal.recall(key, "manifest")
-                # Closed in this very moment otherwise.
-                if stored is not None:
-                    needed.add(manifest_from(parse(stored)).keys_of(self.party))
+        for run in self._kept_runs():
+            stored = self._journal.recall(f"{run}/manifest", "manifest")
+            # Without one it was never taken part in, or is closed in this very moment.
+            if stored is not None and self._journal.content(closed_key(run)) is None:
+                needed.add(manifest_from(parse(stored)).keys_of(self.party))
         return needed
+
+    def _kept_runs(self) -> set[str]:
+        """Runs of which the journal keeps more than marks. Marks are kept for ever: none of them is read."""
+        return self._journal.heads_besides("#")
 
     def knows(self, manifest_digest: str) -> bool:
         """Whether it is the manifest of now."""
         return self._manifest.digest == manifest_digest
+
+    def let_go(self, lease: float) -> None:
+        """Erase what is kept of runs about which nothing was heard for so many seconds; their charges stay.
+
+        To be called now and then. A run goes when it was found so twice, with a while between by a clock that nobody
+        sets: one wrong reading of the other erases nothing.
+        """
+        oldest, now = time.time() - lease, time.monotonic()
+        kept = {run: self._heard(run) for run in self._kept_runs()}
+        asked = {filed.spec.run: self._approvals.asked(filed.spec.run) for filed in self._approvals.undecided()}
+        silent = {run for run, at in {**asked, **kept}.items() if at is not None and at < oldest}
+        self._silent = {run: self._silent.get(run, now) for run in silent}
+        for run, found in list(self._silent.items()):
+            if now - found < let_go_every(lease) / 2:
+                continue
+            try:
+                if run in kept:
+                    _log.warning("a run has expired here", extra={"run": run})
+                    self._transcripts.ended(run, "EXPIRED")
+                    self._close(run)
+                else:
+                    self._approvals.forget(run)
+            except (PrivityError, sqlite3.Error) as error:
+                # Another time: what cannot be erased now must not end the node.
+                _log.error("a run cannot be erased", extra={"run": run, "error": type(error).__name__})
+
+    def _heard(self, run: str) -> float | None:
+        """When a step of the run was last given, to within the time between two calls of ``let_go``."""
+        times = (self._journal.last_write(f"{run}/"), self._journal.written(_heard_key(run)))
+        return max((at for at in times if at is not None), default=None)
+
+    def _hear(self, run: str) -> None:
+        """Note that the run is heard of, although nothing new is written."""
+        heard = self._heard(run)
+        if heard is not None and time.time() - heard >= HEARD_SECONDS:
+            self._journal.drop([_heard_key(run)])
+            self._journal.record(_heard_key(run), "heard", b"")
 
     def awaits(self, run: str) -> bool:
         """Whether the run waits for a yes or no."""
@@ -126,6 +198,9 @@ class PartyEngine:
         except AwaitingApproval:
             return encode_reply(step.run, step.key, Pending("the approval of its owner"))
         except PrivityError as error:
+            if error.kind is Catalogue.NO_ROOM:
+                _log.error("a step waits", extra={"run": step.run, "step": step.key, "reason": error.code})
+                return encode_reply(step.run, step.key, Pending("room on its disk"))
             refusal = Refusal(error.code, error.message, error.remedy)
         except Exception as error:
             # A node outlives what nobody foresaw. The class of the error is safe to tell, its text is not.
@@ -142,38 +217,53 @@ class PartyEngine:
             )
             reason = f"{self.party} met an internal error ({type(error).__name__})"
             refusal = Refusal("internal", reason, "See that party's log.")
+        # A node that cannot write refuses all the same.
+        with contextlib.suppress(PrivityError, sqlite3.Error, OSError):
+            if self._transcripts.refused(step, refusal.code):
+                self._transcripts.ended(step.run, TOO_MANY)
+                self._close(step.run)
         self.listener(step, refusal.code)
         _log.warning("a step is refused", extra={"run": step.run, "step": step.key, "reason": refusal.code})
         return encode_reply(step.run, step.key, refusal)
 
     def _handle(self, step: Step) -> bytes:
         if isinstance(step, Close):
+            self._transcripts.closing(step)
             self._close(step.run)
             return encode_reply(step.run, step.key, Done())
+        if self._transcripts.over(step.run):
+            self._close(step.run)
         if self._journal.recall(closed_key(step.run), "closed") is not None:
             raise self._refusal(step, "the run is closed")
         self._approvals.demand_no_no(step.run, self.party)
         key, content = f"{step.run}/reply/{step.key}", step_digest(step)
         stored = self._journal.recall(key, content)
-        if stored is None:
-            stored = self._journal.record(key, content, encode_reply(step.run, step.key, self._answer(step)))
+        if stored is not None:
+            self._hear(step.run)
+        else:
+            self._known_ledger.check()
+            stored = self._transcripts.answered(step, key, content, self._answer(step), self._known_ledger)
             # A no that came meanwhile holds for this answer too.
             self._approvals.demand_no_no(step.run, self.party)
         return stored
 
     def _close(self, run: str) -> None:
-        if not self._journal.keys(f"{run}/"):
+        closed = self._journal.content(closed_key(run)) is not None
+        if not closed and not self._journal.keys(f"{run}/"):
             self._approvals.forget(run)
         else:
+            if self._journal.content(closed_key(run)) is None:
+                self._transcripts.write(run)
             # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
             self._journal.record(closed_key(run), "closed", b"")
+            self._journal.drop([_heard_key(run)])
             self._releases.forget(run)
             self._rounds.forget()
 
     def _refusal(self, step: Step, reason: str) -> PrivityError:
         return PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
-    def _answer(self, step: Enrol | Begin | Contribute | SealBlock | CombineBlock | Select | Learn) -> Reply:
+    def _answer(self, step: Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Select | Learn) -> Reply:
         match step:
             case Enrol():
                 return self._enrol(step)
@@ -185,6 +275,8 @@ class PartyEngine:
                 return self._rounds.seal(step, self._begun(step))
             case CombineBlock():
                 return self._rounds.combine(step, self._begun(step))
+            case Opened():
+                return self._rounds.forget_round(step, self._begun(step))
             case Select():
                 return self._select(step)
             case Learn():

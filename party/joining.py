@@ -36,12 +36,15 @@ key = "tls.key"
 authority = "authority.pem"
 # Ledger and journal: keep it, and back it up.
 state = "state"
+# Days without a word about a run after which what is kept of it is erased (its charges stay).
+# lease_days = 30
 # Figures for Prometheus (docs/observability.md), over plain HTTP.
 # metrics = "127.0.0.1:9465"
 """
 
 POLICY_TOML = """\
-# What this party allows (docs/formats.md). Nothing runs that it does not allow: review every line.
+# What this party allows (docs/formats.md). Nothing runs that it does not allow: review every line. The node reads it
+# when it starts.
 format_version = 1
 
 # The people whose rows these are. The ledger is kept under this name, whatever file the rows come in.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+from common.algorithms import ALGORITHMS
 from common.crypto.residues import Exponents
-from common.errors import Catalogue, PrivityError
+from common.errors import Catalogue, PrivityError, Problem
+from common.formats import shorten
 from common.formats.toml_file import read_toml
-from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
+from common.privacy.budget import amount_problems, parse_delta, parse_epsilon, readable
 from common.privacy.ledger import Allowance
 from common.protocol.plan import RunSpec
 from common.protocol.sum_kind import Method, SumKind
@@ -134,9 +138,13 @@ class Policy:
         return Allowance(self.total_epsilon, per_run, self.total_delta, spec.delta, self.rows_per_person)
 
 
-def load_policy(path: Path) -> Policy:
-    """Read policy.toml; raises PrivityError or ProblemsFound, and then the party must refuse all runs."""
-    document = read_toml(path, "policy", lambda found: amount_problems(found, str(path), EPSILONS, DELTAS))
+def load_policy(path: Path, known: Sequence[str] | None = None) -> Policy:
+    """Read policy.toml; raises PrivityError or ProblemsFound, and then the party must refuse all runs.
+
+    Args:
+        known: names of the schema's attributes, where there is a schema.
+    """
+    document = read_toml(path, "policy", lambda found: _problems(found, str(path), known))
     total_delta = parse_delta(document.get("total_delta", "0"))
     return Policy(
         population=document["population"],
@@ -154,3 +162,34 @@ def load_policy(path: Path) -> Policy:
         attributes=tuple(document["attributes"]) if "attributes" in document else None,
         **{key: tuple(document[key]) for key in ("secure_sums", "exponents") if key in document},
     )
+
+
+def _problems(document: dict[str, Any], file: str, known: Sequence[str] | None) -> list[Problem]:
+    """Faults that the format does not know of: amounts, and names of things that do not exist."""
+    problems = amount_problems(document, file, EPSILONS, DELTAS)
+    if not problems:
+        problems += _too_large(document, file)
+    problems += _unknown(document, file, "algorithms", ALGORITHMS)
+    if known is not None:
+        problems += _unknown(document, file, "attributes", known)
+    return problems
+
+
+def _too_large(document: dict[str, Any], file: str) -> Iterator[Problem]:
+    """What one run may cost, above what all of them may; of amounts that can be read."""
+    for (total, per_run), read in ((EPSILONS, parse_epsilon), (DELTAS, parse_delta)):
+        texts = [document.get(key, "0" if key in DELTAS else "") for key in (total, per_run)]
+        if all(isinstance(text, str) and text for text in texts):
+            whole, one = map(read, texts)
+            if one > whole:
+                message = f"{readable(one)} is more than {total}, {readable(whole)}: no run could cost so much."
+                yield Problem(file, per_run, "reachable", message, f"Write no more than {total}, or raise that.")
+
+
+def _unknown(document: dict[str, Any], file: str, key: str, known: Iterable[str]) -> Iterator[Problem]:
+    """Names in a list that stand for nothing."""
+    given, names = document.get(key), list(known)
+    for place, name in enumerate(given if isinstance(given, list) else []):
+        if isinstance(name, str) and name and name not in names:
+            message = f"{shorten(name)} is none of the {key} that there are."
+            yield Problem(file, f"{key}[{place}]", "known", message, f"Write some of: {', '.join(names)}.")

@@ -29,6 +29,8 @@ from common.protocol.steps import Select, step_digest
 from common.table import CodedTable
 from party import handlers
 
+NO_CONTRIBUTION = "this party did not contribute to the round"
+
 EntropySource = Callable[[str], Entropy]
 
 
@@ -111,7 +113,7 @@ class ChargedReleases:
         """
         check_tables(round_.tables, self.schema.derived)
         round_.check_noise(quota)
-        label = _vector_label(round_)
+        label = vector_label(round_.run, round_.round)
 
         def answer() -> bytes:
             cells = count_cells(round_.tables, self.schema.derived.domain)
@@ -137,10 +139,11 @@ class ChargedReleases:
             PrivityError: step-refused if none was kept, or step-changed if it was another's.
         """
         content = _vector_content(round_, quota, position)
-        stored = self.journal.recall_part(_vector_label(round_), content, slice(8 * cells.start, 8 * cells.stop))
+        stored = self.journal.recall_part(
+            vector_label(round_.run, round_.round), content, slice(8 * cells.start, 8 * cells.stop)
+        )
         if stored is None:
-            reason = "this party did not contribute to the round"
-            raise PrivityError(Catalogue.STEP_REFUSED, step=round_.round, reason=reason)
+            raise PrivityError(Catalogue.STEP_REFUSED, step=round_.round, reason=NO_CONTRIBUTION)
         return _integers(stored)
 
     def _old_share(self, round_: Round, cells: int) -> np.ndarray:
@@ -208,16 +211,18 @@ class ChargedReleases:
     ) -> bytes:
         """The answer under this label: the stored one, or a new one that is charged first."""
         charge = allowance.for_a_person(charge)
-        stored = self.journal.recall(label, content)
+        kept = self.journal.recall(label, content)
+        stored = kept
         if stored is None:
             self.ledger.charge(charge, allowance, self.party)
             stored = self.journal.record(label, content, answer())
-        # The ledger takes one answer for a charge. If the journal was lost or set back, the one that
-        # was just made is not it, and goes nowhere.
         try:
             self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
-        except PrivityError:
-            self.journal.drop(label)
+        except PrivityError as error:
+            # The ledger takes one answer for a charge. If the journal was lost or set back, the one that was just
+            # made is not it, and goes nowhere. What was kept before stays: a ledger without room takes it later.
+            if kept is None and error.kind is Catalogue.STEP_ANSWERED:
+                self.journal.drop([label])
             raise
         return stored
 
@@ -232,8 +237,9 @@ class ChargedReleases:
         self.journal.erase(f"{run}/")
 
 
-def _vector_label(round_: Round) -> str:
-    return f"{round_.run}/vector/{round_.round}"
+def vector_label(run: str, round_: str) -> str:
+    """Key of what this party kept for a round."""
+    return f"{run}/vector/{round_}"
 
 
 def _vector_content(round_: Round, quota: int, position: int) -> str:

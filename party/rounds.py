@@ -16,15 +16,21 @@ from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
 from common.protocol.round_context import RoundContext, mask_keys
-from common.protocol.steps import CombineBlock, Contribute, Done, SealBlock, Sealed, Sum
+from common.protocol.steps import CombineBlock, Contribute, Done, Opened, SealBlock, Sealed, Sum
 from common.wire.codec import decode_step, encode_step
 from party.keys import Keys
-from party.releases import ChargedReleases
+from party.releases import NO_CONTRIBUTION, ChargedReleases, vector_label
 
 AHEAD = 256
 """Residues that idle time makes ahead: one block's, 0.2 MB at 3072 bits."""
 
 AHEAD_AT_ONCE = 16
+
+MOST_OPEN, MOST_ROUNDS = 8, 4096
+"""Rounds of a run whose vectors are kept at a time: a curator opens them one after another. And rounds in all."""
+
+OF_BLOCKS = {"seal": 2, "combine": 3}
+"""Steps about a block of a round: how many numbers stand behind the round's name in their keys."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,30 @@ class Rounds:
             context.sum.cells_of(0)  # its layout is possible
         except ValueError as error:
             raise context.refusal(str(error)) from error
-        self._context = context
+        self._check_kept(step, begun)
+
+    def _check_kept(self, step: Contribute, begun: Begun) -> None:
+        """Refuse more than a run needs to be kept: a round that covers other parties costs this one nothing."""
+        journal, run = begun.releases.journal, step.run
+        kept = {
+            "vector": MOST_OPEN,
+            "share": max(begun.plan.parties, MOST_OPEN),
+            "round": MOST_OPEN,
+            "gone": MOST_ROUNDS,
+        }
+        for name, most in kept.items():
+            others = [key for key in journal.keys(f"{run}/{name}/") if key != f"{run}/{name}/{step.round.round}"]
+            if len(others) >= most:
+                reason = f"{len(others)} rounds of the run are kept already"
+                raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
     def contribute(self, step: Contribute, begun: Begun) -> Done:
         """Charge a checked round, draw the noise, count, and keep the vector."""
         plan, releases = begun.plan, begun.releases
         releases.keep_vector(step.round, plan.noise_quota, begun.allowance, self._position(plan))
         releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
+        # Not before: blocks are sealed of what is charged, kept and settled.
+        self._context = self._new_context(step.round, begun)
         return Done()
 
     def seal(self, step: SealBlock, begun: Begun) -> Sealed:
@@ -95,6 +118,25 @@ class Rounds:
             return Sum(total)
         child = begun.plan.parties + step.node
         return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, own))
+
+    def forget_round(self, step: Opened, begun: Begun) -> Done:
+        """Erase the vector of a round that was opened, and what was answered for its blocks; that it was stays."""
+        journal = begun.releases.journal
+        places = (self._entry(step.run, step.round), self._gone(step.run, step.round))
+        # The second is there already if a crash came in between.
+        if all(journal.recall(place, step.digest) is None for place in places):
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=NO_CONTRIBUTION)
+        replies = [
+            key
+            for kind, numbers in OF_BLOCKS.items()
+            for key in journal.keys(f"{step.run}/reply/{kind}/{step.round}/")
+            # The names of rounds may go on in the same way, too.
+            if key.count("/") == f"{step.run}/reply/{kind}/{step.round}".count("/") + numbers
+        ]
+        journal.record(self._gone(step.run, step.round), step.digest, b"")
+        journal.wipe([vector_label(step.run, step.round), self._entry(step.run, step.round), *replies])
+        self._context = None
+        return Done()
 
     def prepare(self) -> bool:
         """Make some randomness ahead, in idle time; False if there is nothing to prepare.
@@ -128,6 +170,10 @@ class Rounds:
     def _entry(run: str, name: str) -> str:
         return f"{run}/round/{name}"
 
+    @staticmethod
+    def _gone(run: str, name: str) -> str:
+        return f"{run}/gone/{name}"
+
     def _new_context(self, round_: Round, begun: Begun) -> RoundContext:
         self.expect(begun)
         return RoundContext(begun.plan, begun.manifest, round_, begun.releases.schema, self._residues)
@@ -137,11 +183,13 @@ class Rounds:
         attempt, kept = step.attempt, self._context
         if kept is not None and kept.round.digest == attempt.digest and kept.plan.digest == begun.plan.digest:
             return kept
-        stored = begun.releases.journal.recall(self._entry(step.run, attempt.round), attempt.digest)
+        journal = begun.releases.journal
+        if journal.content(self._gone(step.run, attempt.round)) is not None:
+            reason = "the round was opened, and what this party kept for it is erased"
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
+        stored = journal.recall(self._entry(step.run, attempt.round), attempt.digest)
         if stored is None:
-            raise PrivityError(
-                Catalogue.STEP_REFUSED, step=step.key, reason="this party did not contribute to the round"
-            )
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=NO_CONTRIBUTION)
         contributed = decode_step(stored)
         assert isinstance(contributed, Contribute)
         self._context = self._new_context(contributed.round, begun)

@@ -10,6 +10,7 @@ Sealing does not protect past messages if the recipient's key is lost later. It 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidTag
@@ -29,6 +30,11 @@ class SealedBlob:
 
     ciphertext: bytes
     signature: bytes
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over signature and ciphertext, in hex: which blob it is."""
+        return hashlib.sha256(self.signature + self.ciphertext).hexdigest()
 
 
 def seal(plaintext: bytes, recipient: X25519PublicKey, context: bytes, signer: Ed25519PrivateKey) -> SealedBlob:

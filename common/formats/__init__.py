@@ -242,7 +242,8 @@ def _describe(error: ValidationError) -> tuple[str, str]:
         case "uniqueItems":
             return "an entry appears twice.", "Keep each entry once."
         case "pattern":
-            return f"{shorten(found)} does not have the form {limit}.", "Write it in this form."
+            form = error.schema.get("title", limit) if isinstance(error.schema, dict) else limit
+            return f"{shorten(found)} does not have the form {form}.", "Write it in this form."
         case other:
             return f"does not meet {other!r}: {shorten(limit)}.", "Correct it as the format says."
 

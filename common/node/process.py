@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
+import logging
 import os
+import resource
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
 from common.errors import Catalogue, PrivityError
+from common.exit_codes import Exit
+
+_log = logging.getLogger("privity.node")
 
 
 def stay_alone(folder: Path) -> TextIO:
@@ -30,6 +38,31 @@ def stay_alone(folder: Path) -> TextIO:
             hint="End it first: one folder is for one process.",
         ) from None  # fmt: skip
     return lock
+
+
+def dump_no_core() -> None:
+    """Have the operating system write no image of this process when it crashes: keys and rows would be in it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def at_interrupt(stop: Callable[[], object]) -> None:
+    """Have the first SIGINT or SIGTERM call ``stop`` in the running event loop, and the second end the process at once.
+
+    Nothing is lost by the second: what counts is on disk before it is used, and is taken up at the next start.
+    """
+    loop, asked = asyncio.get_running_loop(), False
+
+    def interrupted(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(Exit.INTERRUPTED)
+        asked = True
+        _log.warning("stopping in order and at once if asked again")
+        loop.call_soon_threadsafe(stop)
+
+    # Not of the event loop: its handlers wait while it computes.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
 
 
 def stop_when_stdin_closes() -> None:

@@ -77,7 +77,7 @@ def check_connection(
         reason = f"{address} does not speak TLS as a curator does"
         return Finding(Stage.NETWORK, reason, "Check the port, and proxies that open TLS or have nobody behind them.")
     if not accepted:
-        remedy = "Ask the organiser whether the manifest that the curator has lists this certificate."
+        remedy = "Ask the organiser whether the curator's manifest still lists this member, and with this certificate."
         return Finding(Stage.OWN, _of_own(certificate), remedy)
     return Finding(Stage.THROUGH, address, "")
 

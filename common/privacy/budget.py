@@ -30,6 +30,7 @@ LARGEST_DENOMINATOR = 1_000_000
 """Finest epsilon, and finest part of one: what is derived from it stays within exact 64-bit noise."""
 
 _NUMBER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?")
+_WITH_EXPONENT = re.compile(r"\+?[0-9.]+[eE][+-]?[0-9]+")
 
 
 def exact_number(text: str) -> Fraction:
@@ -52,7 +53,8 @@ def parse_epsilon(text: str, option: str = "epsilon") -> Fraction:
     except ZeroDivisionError:
         raise PrivityError(Catalogue.BAD_OPTION, option=option, reason="division by zero", hint=hint) from None
     except ValueError:
-        reason = f"{shorten(text)} is not a positive number"
+        exponent = " without an exponent" if _WITH_EXPONENT.fullmatch(text) else ""
+        reason = f"{shorten(text)} is not a positive number{exponent}"
         raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint) from None
     if value.denominator > LARGEST_DENOMINATOR:
         reason = f"{shorten(text)} has too many digits for exact integer noise"
@@ -60,9 +62,17 @@ def parse_epsilon(text: str, option: str = "epsilon") -> Fraction:
             Catalogue.BAD_OPTION, option=option, reason=reason, hint="Use at most six digits after the point."
         )
     if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
-        reason = f"{text} lies outside [{float(SMALLEST_EPSILON):g}, {LARGEST_EPSILON}]"
+        reason = f"{shorten(text)} is not from {readable(SMALLEST_EPSILON)} to {LARGEST_EPSILON}"
         raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
     return value
+
+
+def readable(number: Fraction) -> str:
+    """An exact number for people: as a decimal if six digits are enough, otherwise with one beside it."""
+    scaled = number * LARGEST_DENOMINATOR
+    if scaled.denominator == 1:
+        return f"{scaled.numerator / LARGEST_DENOMINATOR:.6f}".rstrip("0").rstrip(".")
+    return f"{number} (about {float(number):.4g})"
 
 
 def parse_delta(text: str, option: str = "delta") -> Fraction:

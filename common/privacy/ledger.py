@@ -26,7 +26,7 @@ from pathlib import Path
 
 from common.canonical import canonical_bytes
 from common.errors import Catalogue, PrivityError
-from common.journal import MEMORY, connect
+from common.journal import MEMORY, connect, room_wanted
 
 FORMAT_VERSION = "1"
 _ZERO = Fraction(0)
@@ -79,6 +79,20 @@ class Allowance:
         return replace(charge, epsilon=charge.epsilon * self.rows_per_person)
 
 
+@dataclass(frozen=True)
+class _Sum:
+    """Of charges."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __add__(self, other: _Sum) -> _Sum:
+        return _Sum(self.epsilon + other.epsilon, self.delta + other.delta)
+
+
+_NOTHING = _Sum(_ZERO, _ZERO)
+
+
 class Ledger:
     """Charges under basic composition; several processes may share the file.
 
@@ -93,6 +107,9 @@ class Ledger:
         self.population = population
         self._path = path
         self._lock = threading.Lock()
+        self._read, self._total = 0, _NOTHING
+        # Of one run, the one that was charged last: a node lives longer than any number of them.
+        self._of_run: tuple[str, _Sum] = ("", _NOTHING)
         with self._told():
             self._db = connect(path)
             self._open()
@@ -138,7 +155,8 @@ class Ledger:
     def _told(self) -> Iterator[None]:
         """Turn what SQLite meets (a full disk, a damaged page, a lock) into a refusal that says so."""
         try:
-            yield
+            with room_wanted(self._path):
+                yield
         except sqlite3.Error as error:
             raise self._unusable(f"SQLite says: {error}") from error
 
@@ -166,14 +184,14 @@ class Ledger:
         if charge.epsilon < 0 or charge.delta < 0:
             raise ValueError("a charge is not negative")
         with self._lock, self._told(), self._transaction():
-            before = self._entries()
-            for earlier in (entry.charge for entry in before):
-                if (earlier.run, earlier.step) == (charge.run, charge.step):
-                    if earlier != charge:
-                        raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
-                    return
-            self._check([entry.charge for entry in before], charge, allowance, party)
-            self._append(charge)
+            earlier = self._db.execute(
+                "SELECT epsilon, delta FROM charges WHERE run = ? AND step = ?", (charge.run, charge.step)
+            ).fetchone()
+            if earlier is None:
+                self._check(charge, allowance, party)
+                self._append(charge)
+            elif (Fraction(earlier[0]), Fraction(earlier[1])) != (charge.epsilon, charge.delta):
+                raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
 
     def _append(self, charge: Charge) -> None:
         last = self._db.execute("SELECT chain FROM charges ORDER BY position DESC LIMIT 1").fetchone()
@@ -184,13 +202,14 @@ class Ledger:
             (*line, _chain(last[0] if last else "", *line)),
         )
 
-    def _check(self, before: list[Charge], asked: Charge, allowance: Allowance, party: str) -> None:
-        in_run = [c for c in before if c.run == asked.run]
+    def _check(self, asked: Charge, allowance: Allowance, party: str) -> None:
+        self._read_on()
+        whole, in_run = self._total, self._by(asked.run)
         for word, amount, used, limit in (
-            ("", asked.epsilon, sum((c.epsilon for c in before), _ZERO), allowance.total),
-            ("", asked.epsilon, sum((c.epsilon for c in in_run), _ZERO), allowance.per_run),
-            ("delta ", asked.delta, sum((c.delta for c in before), _ZERO), allowance.total_delta),
-            ("delta ", asked.delta, sum((c.delta for c in in_run), _ZERO), allowance.per_run_delta),
+            ("", asked.epsilon, whole.epsilon, allowance.total),
+            ("", asked.epsilon, in_run.epsilon, allowance.per_run),
+            ("delta ", asked.delta, whole.delta, allowance.total_delta),
+            ("delta ", asked.delta, in_run.delta, allowance.per_run_delta),
         ):
             if limit is not None and used + amount > limit:
                 raise PrivityError(
@@ -205,7 +224,29 @@ class Ledger:
     def check(self, epsilon: Fraction, delta: Fraction, allowance: Allowance, party: str) -> None:
         """Raises PrivityError (budget-exhausted) if the population's totals have not this much left."""
         whole = Allowance(allowance.total, None, allowance.total_delta, delta)
-        self._check([entry.charge for entry in self.entries()], Charge("", "", epsilon, delta), whole, party)
+        with self._lock, self._told():
+            self._check(Charge("", "", epsilon, delta), whole, party)
+
+    def _read_on(self) -> None:
+        """Add up the lines that were written since, by whichever process: lines are only ever added."""
+        for position, run, epsilon, delta in self._db.execute(
+            "SELECT position, run, epsilon, delta FROM charges WHERE position > ? ORDER BY position", (self._read,)
+        ):
+            charged = _Sum(Fraction(epsilon), Fraction(delta))
+            self._total += charged
+            if run == self._of_run[0]:
+                self._of_run = (run, self._of_run[1] + charged)
+            self._read = position
+
+    def _by(self, run: str) -> _Sum:
+        """What one run was charged, of the lines that were read."""
+        if self._of_run[0] != run:
+            lines = self._db.execute(
+                "SELECT epsilon, delta FROM charges WHERE run = ? AND position <= ?", (run, self._read)
+            )
+            charges = (_Sum(Fraction(epsilon), Fraction(delta)) for epsilon, delta in lines)
+            self._of_run = (run, sum(charges, _NOTHING))
+        return self._of_run[1]
 
     def settle(self, charge: Charge, answer: str) -> None:
         """Note the digest of the answer that this charge paid for; the first one stays the only one.
@@ -238,13 +279,34 @@ class Ledger:
         with self._lock, self._told():
             return self._entries()
 
+    def end(self) -> tuple[int, str]:
+        """How many lines there are, and the link of the last one; 0 and "" of an empty ledger."""
+        with self._lock, self._told():
+            last = self._db.execute("SELECT position, chain FROM charges ORDER BY position DESC LIMIT 1").fetchone()
+        return (0, "") if last is None else (last[0], last[1])
+
+    def check_extends(self, lines: int, link: str) -> None:
+        """Demand a ledger that once had so many lines, the last of them with this link: all before are as they were.
+
+        Raises:
+            PrivityError: ledger-unusable.
+        """
+        with self._lock, self._told():
+            row = self._db.execute("SELECT chain FROM charges WHERE position = ?", (lines,)).fetchone()
+        if row is None or row[0] != link:
+            raise self._unusable(f"it was set back, or is another one: the journal knows {lines} lines of it")
+
     def spent(self, run: str | None = None) -> Fraction:
         """Epsilon that these people have been charged, in all or by one run."""
-        return sum((e.charge.epsilon for e in self.entries() if run in (None, e.charge.run)), _ZERO)
+        with self._lock, self._told():
+            self._read_on()
+            return self._total.epsilon if run is None else self._by(run).epsilon
 
     def spent_delta(self) -> Fraction:
         """The same for delta, in all."""
-        return sum((e.charge.delta for e in self.entries()), _ZERO)
+        with self._lock, self._told():
+            self._read_on()
+            return self._total.delta
 
     def close(self) -> None:
         with self._lock:

@@ -82,7 +82,8 @@ class Manifest:
         try:
             return self.members[member]
         except KeyError:
-            raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity=member) from None
+            reason = "the manifest does not list it"
+            raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity=member, reason=reason) from None
 
 
 def sign_manifest(manifest: Manifest, organiser: Identity) -> dict[str, Any]:

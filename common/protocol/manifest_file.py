@@ -98,4 +98,6 @@ class ManifestFile:
         manifest = self.opened(document, str(self.path))
         if self._kept is not None and manifest.serial < self._kept[0].serial:
             raise PrivityError(Catalogue.TAMPERED, what=self.path, reason="it is older than the one before")
+        if self._kept is not None and manifest.serial > self._kept[0].serial:
+            _log.info("a newer manifest takes the place of the one before", extra={"serial": manifest.serial})
         return manifest, document

@@ -124,11 +124,27 @@ class CombineBlock:
             "attempt": self.attempt.content(),
             "block": self.block,
             "node": self.node,
-            "blobs": [
-                [sender, hashlib.sha256(blob.signature + blob.ciphertext).hexdigest()] for sender, blob in self.blobs
-            ],
+            "blobs": [[sender, blob.digest] for sender, blob in self.blobs],
             "base": hashlib.sha256(self.base).hexdigest(),
         }
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A round is open: the vector that was kept for it, and what was answered for its blocks, are erased."""
+
+    run: str
+    round: str
+    digest: str
+
+    cost = FREE
+
+    @property
+    def key(self) -> str:
+        return f"opened/{self.round}"
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": "opened", "run": self.run, "round": self.round, "digest": self.digest}
 
 
 @dataclass(frozen=True)
@@ -215,7 +231,7 @@ class Close:
         return {"kind": "close", "run": self.run, "state": self.state}
 
 
-Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Select | Learn | Close
+Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Select | Learn | Close
 
 
 def step_digest(step: Step) -> str:
@@ -259,7 +275,7 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class Done:
-    """Reply to Begin, Contribute and Close."""
+    """Reply to Begin, Contribute, Opened and Close."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from common.wire.v1 import privity_pb2 as pb
 LARGEST_SIZE = 20
 """A table of more binary attributes has more cells than any table may have."""
 
+MOST_GROUPS = 1 << 14
+"""Most groups of a draw, attributes of a group, and attributes of a pool: more than any schema has."""
+
 
 def encode_candidates(candidates: Sequence[AttributeParentPair]) -> list[pb.CandidateGroup]:
     """Groups of neighbours: attributes that follow one another and have the same parent sets."""
@@ -35,8 +38,10 @@ def decode_candidates(groups: Iterable[pb.CandidateGroup]) -> Candidates:
     """The candidates in their order. ValueError if they are more than a draw may have."""
     found: list[CandidateGroup] = []
     total = 0
-    for group in groups:
-        if group.size > LARGEST_SIZE:
+    for place, group in enumerate(groups):
+        if max(place + 1, len(group.attributes), len(group.pool)) > MOST_GROUPS:
+            raise ValueError("more groups or attributes than a draw may have")
+        if max([group.size, *(len(some.index) for some in group.parent_sets)]) > LARGEST_SIZE:
             raise ValueError("larger parent sets than any table can hold")
         number = comb(len(group.pool), group.size) if group.size else len(group.parent_sets)
         total += number * len(group.attributes)

@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from common.canonical import canonical_bytes, parse, positive_fraction
 from common.crypto.sealing import SealedBlob
+from common.errors import Catalogue, PrivityError
 from common.privacy.composition import Accounting
 from common.protocol import round as rounds
 from common.protocol import steps
 from common.protocol.attempt import Attempt
-from common.protocol.plan import Enrolment, RunPlan, RunSpec, check_run_name
+from common.protocol.plan import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
 from common.statistics import Marginal
 from common.wire.candidates import decode_candidates, encode_candidates
 from common.wire.v1 import privity_pb2 as pb
 
-CHUNK_BYTES = 1 << 20
-LARGEST_MESSAGE = 1 << 28
-"""Most bytes of a message: beyond it the sender is not of this protocol."""
+CHUNK_BYTES = 1 << 16
+"""Small enough that a slow link brings one within ``common.node.progress.SILENCE_SECONDS``."""
+
+LARGEST_STEP = 1 << 24
+"""Most bytes of a step: a draw of the most candidates, or the blobs of a node of the tree."""
+
+MOST_TABLES, MOST_INDICES, MOST_BLOBS = 1 << 17, 1 << 20, 64
+"""Most tables of a round (all pairs of 512 attributes), attributes of them together, and blobs of a node."""
+
+LARGEST_MODEL = 1 << 26
+"""Most bytes of a reply that carries a model."""
+
+LARGEST_BLOCK = 1 << 20
+"""Most bytes of a reply that carries a block: one has 512 KiB at most."""
+
+LARGEST_REPLY = 1 << 14
+"""Most bytes of any other reply."""
+
+LONGEST_NAME, LONGEST_TEXT = 256, 1500
+"""Most characters of the name of a phase, round or draw; and of a refusal's message, which is cut there."""
+
+MOST_LISTS, MOST_VALUES = 1 << 18, 1 << 22
+"""Most lists and objects of a document, and most values."""
+
+LARGEST_PLAN = 1 << 21
+"""Most bytes of a plan: those of the spec, and of the enrolments of the most members."""
+
+# What the parsers and constructors of this protocol raise for content that is not of it.
+FAULTS = (DecodeError, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 
 class MalformedMessageError(ValueError):
-    """Bytes that are no message of this protocol."""
+    """Bytes that are no message of this protocol.
+
+    Attributes:
+        run, key: the step that they claim to answer; empty if that does not show.
+    """
+
+    def __init__(self, reason: str, run: str = "", key: str = "") -> None:
+        super().__init__(reason)
+        self.run, self.key = run, key
 
 
 def chunks(data: bytes) -> Iterator[pb.Chunk]:
-    """Cut a message into chunks of at most 1 MiB; an empty message is one empty chunk."""
+    """Cut a message into chunks of at most 64 KiB; an empty message is one empty chunk."""
     for start in range(0, max(len(data), 1), CHUNK_BYTES):
         yield pb.Chunk(data=data[start : start + CHUNK_BYTES])
 
@@ -54,6 +89,8 @@ def encode_step(step: steps.Step) -> bytes:
                     base=step.base,
                 )
             )
+        case steps.Opened():
+            message.opened.CopyFrom(pb.Opened(round=step.round, digest=step.digest))
         case steps.Select():
             message.select.CopyFrom(
                 pb.Select(
@@ -82,42 +119,59 @@ def encode_step(step: steps.Step) -> bytes:
 def decode_step(data: bytes) -> steps.Step:
     """Raises MalformedMessageError for anything that is not a step."""
     try:
+        _check_size(data, LARGEST_STEP)
         message = pb.Step.FromString(data)
         check_run_name(message.run)
         match message.WhichOneof("body"):
             case "enrol":
-                step: steps.Step = steps.Enrol(RunSpec.from_dict(parse(message.enrol.spec)))
+                step: steps.Step = steps.Enrol(RunSpec.from_dict(_parsed(message.enrol.spec, LARGEST_SPEC)))
             case "begin":
-                step = steps.Begin(RunPlan.from_dict(parse(message.begin.plan)))
+                step = steps.Begin(RunPlan.from_dict(_parsed(message.begin.plan, LARGEST_PLAN)))
             case "contribute":
+                _check_round(message.contribute.round)
                 step = steps.Contribute(_to_round(message.run, message.contribute.round))
             case "seal_block":
                 b = message.seal_block
                 step = steps.SealBlock(message.run, _to_attempt(b.attempt), b.block)
             case "combine_block":
                 c = message.combine_block
+                _check_number(c.blobs, MOST_BLOBS)
                 blobs = tuple((b.sender, SealedBlob(b.ciphertext, b.signature)) for b in c.blobs)
                 step = steps.CombineBlock(message.run, _to_attempt(c.attempt), c.block, c.node, blobs, c.base)
+            case "opened":
+                step = steps.Opened(message.run, message.opened.round, message.opened.digest)
             case "select":
                 s = message.select
                 pairs = decode_candidates(s.candidates)
                 step = steps.Select(message.run, s.phase, s.draw, pairs, positive_fraction(s.epsilon), s.score)
             case "learn":
                 o = message.learn
-                settings = _document(o.settings)
+                settings = _document(o.settings, LARGEST_SPEC)
                 step = steps.Learn(message.run, o.phase, o.name, o.algorithm, settings, positive_fraction(o.epsilon))
             case "close":
                 step = steps.Close(message.run, message.close.state)
             case _:
                 raise ValueError("a step without a body")
-    except (DecodeError, ValueError, KeyError, TypeError) as error:
+        _check_names(step)
+    except FAULTS as error:
         raise MalformedMessageError("not a step of this protocol") from error
     if step.run != message.run:
         raise MalformedMessageError("the step names two runs")
     return step
 
 
+def largest_reply(step: steps.Step) -> int:
+    """Most bytes of any reply to the step."""
+    match step:
+        case steps.Learn():
+            return LARGEST_MODEL
+        case steps.SealBlock() | steps.CombineBlock():
+            return LARGEST_BLOCK
+    return LARGEST_REPLY
+
+
 def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
+    """Raises PrivityError (message-too-large) for a reply that nobody would take."""
     message = pb.Reply(run=run, key=key)
     match reply:
         case steps.Enrolled():
@@ -135,18 +189,41 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
         case steps.Pending():
             message.pending.reason = reply.reason
         case steps.Refusal():
-            message.refusal.CopyFrom(pb.Refusal(code=reply.code, message=reply.message, remedy=reply.remedy))
-    return message.SerializeToString(deterministic=True)
+            message.refusal.CopyFrom(_refusal(reply))
+    data = message.SerializeToString(deterministic=True)
+    if len(data) > (limit := _largest(reply)):
+        raise PrivityError(Catalogue.TOO_LARGE, sender="the party", limit=limit)
+    return data
+
+
+def _refusal(reply: steps.Refusal) -> pb.Refusal:
+    # It may repeat what the other side sent, whatever that was.
+    code, message, remedy = (text[:LONGEST_TEXT] for text in (reply.code, reply.message, reply.remedy))
+    return pb.Refusal(code=code, message=message, remedy=remedy)
+
+
+def _largest(reply: steps.Reply) -> int:
+    match reply:
+        case steps.Learned():
+            return LARGEST_MODEL
+        case steps.Sealed() | steps.Sum():
+            return LARGEST_BLOCK
+    return LARGEST_REPLY
 
 
 def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
     """(run, step key, reply); raises MalformedMessageError for anything that is not a reply."""
+    run = key = ""
     try:
+        _check_size(data, LARGEST_MODEL)
         message = pb.Reply.FromString(data)
+        run, key = message.run, message.key
         reply: steps.Reply
         match message.WhichOneof("body"):
             case "enrolled":
-                reply = steps.Enrolled(Enrolment.from_dict(parse(message.enrolled.enrolment)).to_dict())
+                reply = steps.Enrolled(
+                    Enrolment.from_dict(_parsed(message.enrolled.enrolment, LARGEST_REPLY)).to_dict()
+                )
             case "done":
                 reply = steps.Done()
             case "sealed":
@@ -157,7 +234,7 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
             case "choice":
                 reply = steps.Choice(message.choice.index)
             case "learned":
-                reply = steps.Learned(_document(message.learned.model))
+                reply = steps.Learned(_document(message.learned.model, LARGEST_MODEL))
             case "pending":
                 reply = steps.Pending(message.pending.reason)
             case "refusal":
@@ -165,13 +242,60 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
                 reply = steps.Refusal(r.code, r.message, r.remedy)
             case _:
                 raise ValueError("a reply without a body")
-    except (DecodeError, ValueError, KeyError, TypeError) as error:
-        raise MalformedMessageError("not a reply of this protocol") from error
-    return message.run, message.key, reply
+        _check_size(data, _largest(reply))
+    except FAULTS as error:
+        raise MalformedMessageError("not a reply of this protocol", run, key) from error
+    return run, key, reply
 
 
-def _document(data: bytes) -> dict[str, Any]:
-    document = parse(data)
+def _check_size(data: bytes, limit: int) -> None:
+    if len(data) > limit:
+        raise ValueError("larger than any message of this kind")
+
+
+def _check_number(values: Sized, limit: int) -> None:
+    if len(values) > limit:
+        raise ValueError("more parts than any message of this kind has")
+
+
+def _check_round(message: pb.Round) -> None:
+    """ValueError for more than is worth reading."""
+    _check_number(message.tables, MOST_TABLES)
+    _check_number(message.weights, MOST_TABLES)
+    if sum(len(table.index) for table in message.tables) > MOST_INDICES:
+        raise ValueError("more attributes than the tables of a round have")
+
+
+def _check_names(step: steps.Step) -> None:
+    """ValueError for names that no reply could repeat."""
+    match step:
+        case steps.Contribute():
+            names = [step.round.phase, step.round.round]
+        case steps.SealBlock() | steps.CombineBlock():
+            names = [step.attempt.round]
+        case steps.Opened():
+            names = [step.round, step.digest]
+        case steps.Select():
+            names = [step.phase, step.draw]
+        case steps.Learn():
+            names = [step.phase, step.name, step.algorithm]
+        case _:
+            names = []
+    if max(map(len, names), default=0) > LONGEST_NAME:
+        raise ValueError("a longer name than any of this protocol")
+
+
+def _parsed(data: bytes, limit: int) -> Any:
+    """A document that came along, looked at only if it is no larger than any of its kind."""
+    _check_size(data, limit)
+    # A list of nothing takes two bytes here and many in memory.
+    if data.count(b"[") + data.count(b"{") > MOST_LISTS or data.count(b",") > MOST_VALUES:
+        raise ValueError("more lists or values than any document of this protocol has")
+    return parse(data)
+
+
+def _document(data: bytes, limit: int) -> dict[str, Any]:
+    document = _parsed(data, limit)
     if not isinstance(document, dict):
         raise ValueError("not a plain document")
     return document
@@ -182,6 +306,7 @@ def _attempt(attempt: Attempt) -> pb.Attempt:
 
 
 def _to_attempt(message: pb.Attempt) -> Attempt:
+    _check_number(message.combiners, MOST_MEMBERS)
     return Attempt(message.round, message.digest, message.number, tuple(message.combiners))
 
 

@@ -47,6 +47,7 @@ from common.protocol.sum_kind import Method
 from common.schema import Schema, parse_schema
 from common.table import CodedTable
 from common.wire.codec import decode_reply, decode_step, encode_step
+from curator.answers import Answers
 from curator.desk import PartyRefusedError
 from curator.meter import Meter
 from curator.session import NetworkSession
@@ -97,10 +98,11 @@ class Consortium:
         tables: rows by name of party, all of one schema.
         policies: by name of party; the others allow everything that an audit asks.
         entropy: the randomness of each party by its name; None is the operating system's.
-        folder: where ledgers and journals are kept; None keeps them in memory.
+        folder: where ledgers, journals and transcripts are kept; None keeps them in memory.
         simulation: what the manifest says; True is the truth.
         certificates: what the manifest lists, for parties that dial.
         parties_per_person: what the manifest says.
+        identities: keys by name of party; None makes new ones.
     """
 
     def __init__(
@@ -115,10 +117,11 @@ class Consortium:
         simulation: bool = True,
         certificates: Mapping[str, str] | None = None,
         parties_per_person: int = 1,
+        identities: Mapping[str, Identity] | None = None,
     ) -> None:
         self.schema = next(iter(tables.values())).schema
         self.public, self.secret = small_key(key_bits)
-        identities = {name: Identity.generate() for name in tables}
+        identities = identities or {name: Identity.generate() for name in tables}
         self.manifest = Manifest(
             "test",
             {n: i.public() for n, i in identities.items()},
@@ -142,7 +145,8 @@ class Consortium:
         journal = Journal(self.folder / f"{name}-journal.sqlite" if self.folder else ":memory:")
         entropy = self._entropy(name) if self._entropy else system_entropy
         releases = ChargedReleases(name, table, journal, ledger, entropy)
-        engine = PartyEngine(releases, self.policies[name], Keys(name, identity), self.manifest)
+        transcripts = self.folder / f"{name}-transcripts" if self.folder else None
+        engine = PartyEngine(releases, self.policies[name], Keys(name, identity), self.manifest, transcripts)
         self.parties[name] = Member(name, table, identity, ledger, journal, releases, engine)
         return self.parties[name]
 
@@ -196,7 +200,9 @@ class Consortium:
         return plan
 
     def session(self, plan: RunPlan) -> NetworkSession:
-        return NetworkSession(plan, self.manifest, self.schema, self.secret, self.journal, self.ask, Meter())
+        meter = Meter()
+        answers = Answers(self.journal, self.ask, meter)
+        return NetworkSession(plan, self.manifest, self.schema, self.secret, answers, meter)
 
     def context(self, plan: RunPlan, round_: Round) -> RoundContext:
         return RoundContext(plan, self.manifest, round_, self.schema)

@@ -18,19 +18,19 @@ LEVELS = {"debug", "info", "warning", "error", "critical"}
 
 # What each field may be: names, codes, places in our own code, words of the error catalogue.
 LOGGED = {
-    "run": {"run.name", "step.run"},
+    "run": {"run", "run.name", "step.run"},
     "step": {"step.key"},
     "phase": {"phase"},
     "party": {"party"},
-    "state": {"end.state"},
-    "reason": {"code", "error.code", "found.stage.value", "reason_of(end.code)", "refusal.code", "why.value"},
+    "state": {"stands.state"},
+    "reason": {"code", "error.code", "found.stage.value", "reason_of(stands.code)", "refusal.code", "why.value"},
     "status": {"error.code().name"},
     "error": {"type(error).__name__"},
     "file": {"place.filename"},
     "line": {"place.lineno"},
     "holder": {"expiring.holder", "holder"},
     "days": {"expiring.days"},
-    "serial": {"manifests.current().serial"},
+    "serial": {"manifest.serial", "manifests.current().serial"},
     "detail": {"error.message"},
     "remedy": {"error.remedy"},
 }

@@ -42,6 +42,7 @@ CLASSES = {
     "Contribute.*": "public",
     "Attempt.*": "public",
     "SealBlock.*": "public",
+    "Opened.*": "public",
     "CombineBlock.attempt": "public",
     "CombineBlock.block": "public",
     "CombineBlock.node": "public",
@@ -88,9 +89,9 @@ def test_parties_and_the_engine_do_not_print() -> None:
 
 def test_errors_of_the_catalogue_have_fixed_codes_and_known_fields() -> None:
     allowed = {
-        "address", "asked", "attributes", "cells", "expected", "file", "first", "found", "hint", "identity", "left",
-        "limit", "missing", "option", "party", "phase", "population", "problems", "reason", "round", "run", "seconds",
-        "state", "step", "total", "what",
+        "address", "asked", "attributes", "awaited", "cells", "days", "expected", "file", "first", "found", "hint",
+        "identity", "left", "limit", "missing", "option", "party", "phase", "population", "problems", "reason",
+        "round", "run", "seconds", "sender", "state", "step", "total", "what",
     }  # fmt: skip
     codes = [kind.value.code for kind in Catalogue]
     assert len(set(codes)) == len(codes)

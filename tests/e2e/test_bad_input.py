@@ -29,10 +29,11 @@ def simulate(folder: Path, *more: str, table: Path | None = None, schema: Path |
     ("epsilon", "said"),
     [
         ("abc", "not a positive number"),
-        ("0", "outside"),
+        ("0", "'0' is not from 0.000001 to 100"),
         ("-1", "not a positive number"),
-        ("1e9", "not a positive number"),
-        ("1000000", "outside"),
+        ("1e9", "not a positive number without an exponent"),
+        ("1e-3", "not a positive number without an exponent"),
+        ("1000000", "is not from 0.000001 to 100"),
         ("nan", "not a positive number"),
     ],
 )

@@ -36,6 +36,16 @@ def consortium(tmp_path: Path) -> Consortium:
     return provision(tmp_path / "all", frames, load_schema(schema_file), schema_file, limits, patience=20)
 
 
+def operator_of(place: Path, port: int) -> Path:
+    """operator.toml of a consortium's folders."""
+    file = place / "operator" / "operator.toml"
+    file.write_text(
+        f'format_version = 1\ncurator = "localhost:{port}"\ncertificate = "tls.pem"\nkey = "tls.key"\n'
+        'authority = "authority.pem"\n'
+    )
+    return file
+
+
 class Nodes:
     """Processes ``privity ... serve --log-format FORMAT``, their output in files."""
 
@@ -86,11 +96,7 @@ def test_a_run_and_its_logs(nodes: Nodes, tmp_path: Path) -> None:
     with socket.create_connection(("127.0.0.1", port)) as stranger:
         stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
         stranger.recv(100)
-    operator = tmp_path / "all" / "operator" / "operator.toml"
-    operator.write_text(
-        f'format_version = 1\ncurator = "localhost:{port}"\ncertificate = "tls.pem"\nkey = "tls.key"\n'
-        'authority = "authority.pem"\n'
-    )
+    operator = operator_of(tmp_path / "all", port)
     done = privity(
         "run", "submit", "--config", operator, "--algorithm", "one-way", "--epsilon", "1", "--secure-sum", "masks",
         "--out", tmp_path / "release",
@@ -106,7 +112,8 @@ def test_a_run_and_its_logs(nodes: Nodes, tmp_path: Path) -> None:
             assert set(line) <= {*ALWAYS, *FIELDS}
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", line["time"])
         events = [line["event"] for line in logs["curator"]]
-        assert events == ["the curator serves", "a run was submitted", "a run ended"]
+        stopping = "stopping in order and at once if asked again"
+        assert events == ["the curator serves", "a run was submitted", "a run ended", stopping]
         assert {key: logs["curator"][2][key] for key in ("state", "reason")} == {"state": "COMPLETED", "reason": "none"}
         (run,) = {line["run"] for lines in logs.values() for line in lines if "run" in line}
         for name in consortium.members:

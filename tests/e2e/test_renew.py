@@ -52,9 +52,12 @@ def test_everybody_renews_and_nobody_restarts(tmp_path: Path) -> None:
         for command in RENEW:
             run(command)
         assert content(SECRETS) == before, "nothing in use changes"
-        assert "waits for a manifest" in doctor(tmp_path, "north/party.toml")
+        assert "is in no manifest" in doctor(tmp_path, "north/party.toml")
         for command in SEAL:
             run(command)
+        for config in ("north/party.toml", "east/party.toml", "operator/operator.toml", "curator/curator.toml"):
+            # Whether the new ones were taken already or not.
+            assert '"amiss"' not in doctor(tmp_path, config)
         run(submit.replace("--epsilon 1", "--epsilon 1/2").replace("--out release", "--out again"))
         after = content(SECRETS)
         assert not {name for name in SECRETS if after[name] == before[name]}
@@ -63,6 +66,8 @@ def test_everybody_renews_and_nobody_restarts(tmp_path: Path) -> None:
         for name in ("north", "south", "operator", "curator"):
             assert not (tmp_path / name / "next").exists()
         wait_until(lambda: not list((tmp_path / "north" / "former").iterdir()), "former keys erased after the run")
+        assert "serial=2" in nodes.logs()
+        assert "other-certificate" not in nodes.logs(), "a renewal is nothing to warn of"
     verify_release(tmp_path / "again")
     assert len(pd.read_csv(tmp_path / "again" / "synthetic.csv")) == 900
     newest = read_manifest(tmp_path / "east" / "manifest.json", tmp_path / "east" / "organiser.pub")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from common.algorithms import ALGORITHMS
+from common.crypto.identity import Identity
 from common.crypto.residues import Exponents
 from common.privacy.entropy import SeededEntropy
 from common.protocol.steps import Reply, Step
@@ -23,8 +24,9 @@ from common.protocol.sum_kind import Method
 from common.schema import Schema
 from common.table import CodedTable
 from common.wire.codec import encode_step
-from curator.driver import RunDriver, RunRequest
+from curator.driver import RunDriver
 from curator.meter import Meter
+from curator.request import RunRequest
 from deploy.audit import consortium as production
 from deploy.audit.consortium import POPULATION, Consortium
 from deploy.audit.consortium import Member as Party
@@ -107,6 +109,7 @@ class TestConsortium(Consortium):
 
     Args:
         seed: of the parties' noise; None takes the operating system's randomness.
+        identities, tls: keys of before, for the very same consortium again.
         tamper: may change or drop what the curator relays: (party, step) -> step, as a forging curator does.
     """
 
@@ -123,9 +126,11 @@ class TestConsortium(Consortium):
         key_bits: int = KEY_BITS,
         simulation: bool = True,
         parties_per_person: int = 1,
+        identities: Mapping[str, Identity] | None = None,
+        tls: TestTls | None = None,
     ) -> None:
         self.recorder = Recorder()
-        self.tls = TestTls.of(tables)
+        self.tls = tls or TestTls.of(tables)
         self.told: list[tuple[str, Step]] = []
         self.tamper: Callable[[str, Step], Step] = lambda _party, step: step
         super().__init__(
@@ -138,6 +143,7 @@ class TestConsortium(Consortium):
             simulation=simulation,
             certificates=self.tls.certificates,
             parties_per_person=parties_per_person,
+            identities=identities,
         )
 
     def restart(self, name: str) -> Party:
@@ -155,8 +161,8 @@ class TestConsortium(Consortium):
         self.recorder.received.append((party, answer))
         return self.receive(step, answer)
 
-    def drive(self, release: Path, run: str = "run-1", **request: Any) -> None:
-        """A whole run through the production driver."""
+    def drive(self, release: Path, run: str = "run-1", *, close: bool = True, **request: Any) -> None:
+        """A whole run through the production driver; without ``close`` the parties are not told of its end."""
         values: dict[str, Any] = {
             "algorithm": "dp-subn",
             "settings": {},
@@ -178,7 +184,8 @@ class TestConsortium(Consortium):
 
         async def whole() -> None:
             await driver.drive(release)
-            await driver.close("COMPLETED")
+            if close:
+                await driver.close("COMPLETED")
 
         asyncio.run(whole())
 

@@ -14,12 +14,15 @@ from prometheus_client import CollectorRegistry
 
 from common.canonical import b64
 from common.files import write_whole
+from common.node.progress import SILENCE_SECONDS
 from common.protocol.manifest import CURATOR, Manifest, sign_manifest
 from common.protocol.manifest_file import ManifestFile
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Enrol, Enrolled
 from common.protocol.sum_kind import Method
+from curator.answers import Answers
 from curator.meter import Meter
+from curator.runs import DAY
 from curator.server import CuratorConfig, CuratorServer
 from curator.session import NetworkSession
 from party.agent import Agent
@@ -52,7 +55,12 @@ class TestNode(Node):
 
 
 class NetworkConsortium:
-    """Serves a TestConsortium's parties through production agents to a production curator."""
+    """Serves a TestConsortium's parties through production agents to a production curator.
+
+    Args:
+        silence: seconds without progress after which either side gives a connection up.
+        dialling: whether the parties dial at once; otherwise each is started by the test.
+    """
 
     def __init__(
         self,
@@ -64,7 +72,11 @@ class NetworkConsortium:
         metrics: str | None = None,
         party_metrics: Mapping[str, str] | None = None,
         reflection: bool = False,
+        lease: float = 1e6,
+        silence: float = SILENCE_SECONDS,
+        dialling: bool = True,
     ) -> None:
+        self._silence, self._dialling = silence, dialling
         self._party_metrics = party_metrics or {}
         self.folder = folder
         self.consortium = consortium
@@ -77,9 +89,10 @@ class NetworkConsortium:
         manifest, organiser_key = folder / "manifest.json", folder / "organiser.pub"
         state = folder / "curator"
         config = CuratorConfig(
-            "127.0.0.1:0", key, manifest, organiser_key, unused, state, patience, metrics, reflection
+            "127.0.0.1:0", key, manifest, organiser_key, unused, state, patience, lease / DAY, metrics, reflection
         )
-        self.server = CuratorServer(config, ManifestFile(manifest, organiser_key), consortium.schema)
+        manifests = ManifestFile(manifest, organiser_key)
+        self.server = CuratorServer(config, manifests, consortium.schema, silence)
         self.port = 0
         self._agents: dict[str, asyncio.Task[None]] = {}
 
@@ -90,7 +103,7 @@ class NetworkConsortium:
     async def __aenter__(self) -> Self:
         self.port = await self.server.start(self._interceptors)
         try:
-            for name in self.consortium.parties:
+            for name in self.consortium.parties if self._dialling else ():
                 self.start_agent(name)
         except BaseException:
             # A server that is not stopped keeps the process from ending.
@@ -123,7 +136,8 @@ class NetworkConsortium:
             metrics=self._party_metrics.get(name),
         )
         config = replace(config, **changes)
-        task = asyncio.create_task(Agent(TestNode(config, self.consortium.parties[name].engine)).serve())
+        node = TestNode(config, self.consortium.parties[name].engine)
+        task = asyncio.create_task(Agent(node, self._silence).serve())
         self._agents[name] = task
         return task
 
@@ -155,4 +169,6 @@ class NetworkConsortium:
 
     def session(self, plan: RunPlan) -> NetworkSession:
         c = self.consortium
-        return NetworkSession(plan, c.manifest, c.schema, c.secret, c.journal, self.server.desk.ask, Meter())
+        meter = Meter()
+        answers = Answers(c.journal, self.server.desk.ask, meter)
+        return NetworkSession(plan, c.manifest, c.schema, c.secret, answers, meter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ from common.protocol.plan import RunSpec
 from common.protocol.round import Replacement, Round
 from common.protocol.steps import Close, Contribute, Done, Enrol, Enrolled, Learn, Pending, Refusal, Select
 from common.statistics import AttributeParentPair
+from curator.desk import Desk
 from party.approvals import MOST_WAITING, Approvals
 from party.policy import Approval
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
@@ -62,7 +64,7 @@ def test_nobody_approves_what_was_not_shown(tmp_path: Path) -> None:
     with pytest.raises(PrivityError, match="First comes privity party show run-1") as caught:
         approvals.approve(approvals.of("run-1"))
     assert caught.value.code == "out-of-order"
-    with pytest.raises(PrivityError, match="no run run-2"):
+    with pytest.raises(PrivityError, match=r"no run run-2\n.*privity party show"):
         approvals.of("run-2")
 
 
@@ -91,9 +93,9 @@ def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
     for step in (Enrol(spec), round_):
         reply = consortium.tell(NAME, step)
         assert isinstance(reply, Refusal)
-        assert (reply.code, reply.message) == ("refused-by-policy", f"{NAME} refuses the run: its owner refused it")
+        assert (reply.code, reply.message) == ("refused-by-owner", f"{NAME} refuses the run: its owner said no")
     assert consortium.parties[NAME].ledger.entries() == []
-    with pytest.raises(PrivityError, match="was refused, or has ended"):
+    with pytest.raises(PrivityError, match="was refused"):
         approvals.approve(approvals.of("run-1"))
     assert consortium.tell(NAME, Close("run-1", "STOPPED")) == Done()
     # A no is kept, so that the run's name stays refused.
@@ -117,7 +119,7 @@ def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path:
     pair = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
     reply = consortium.tell(NAME, Select("run-1", "p", "d", pair, Fraction(1)))
     assert isinstance(reply, Refusal)
-    assert "its owner refused it" in reply.message
+    assert "its owner said no" in reply.message
 
 
 @pytest.mark.parametrize(
@@ -180,20 +182,42 @@ def test_a_run_that_the_policy_refuses_is_not_filed(tmp_path: Path) -> None:
     assert desk(tmp_path).filed() == []
 
 
-def test_over_the_network_the_curator_waits_and_says_for_whom(tmp_path: Path) -> None:
-    """Longer than its patience: whoever waits for a person shows life."""
+def test_over_the_network_the_curator_waits_and_says_for_whom(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Longer than its patience: whoever waits for a person shows life. It is neither logged nor counted again."""
+    caplog.set_level(logging.INFO, "privity")
 
     async def scenario() -> None:
         consortium = waiting(tmp_path)
         async with NetworkConsortium(tmp_path, consortium, patience=3.0) as network:
+            counted: list[str] = []
+            network.server.desk.traffic = lambda party, _bytes: counted.append(party)
             enrolling = asyncio.create_task(network.begin())
             await asyncio.sleep(4)
             assert not enrolling.done()
             (awaited,) = network.server.desk.awaited("run-1")
             assert (awaited.party, awaited.step, awaited.note) == (NAME, "enrol", "the approval of its owner")
             assert (awaited.seconds, awaited.silent_seconds) == (0, 0), "in whole tens"
+            assert counted.count(NAME) == 2, "the step, and that it waits"
+            asked = [line for line in caplog.records if line.msg == "a step" and line.__dict__["step"] == "enrol"]
+            assert len(asked) == 3, "once for each party"
             say_yes(tmp_path)
             await asyncio.wait_for(enrolling, 10)
             assert network.server.desk.awaited("run-1") == []
+
+    asyncio.run(scenario())
+
+
+def test_a_party_that_was_never_heard_of_is_silent_since_the_curator_started() -> None:
+    async def scenario() -> None:
+        desk = Desk(patience=100)
+        desk._started -= 40
+        asking = asyncio.create_task(desk.ask(NAME, Close("run-1", "FAILED"), "close"))
+        await asyncio.sleep(0)
+        (awaited,) = desk.awaited("run-1")
+        assert (awaited.seconds, awaited.silent_seconds) == (0, 40)
+        desk.alive(NAME)
+        (awaited,) = desk.awaited("run-1")
+        assert awaited.silent_seconds == 0
+        asking.cancel()
 
     asyncio.run(scenario())

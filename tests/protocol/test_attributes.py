@@ -14,7 +14,7 @@ from common.errors import PrivityError
 from common.protocol.round import Round
 from common.protocol.steps import Contribute, Enrol, Refusal, Select
 from common.statistics import AttributeParentPair
-from curator.driver import RunRequest
+from curator.request import RunRequest
 from tests.harness.consortium import make_consortium, open_policy
 
 NO_NOISE = Fraction(600)

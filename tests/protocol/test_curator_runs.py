@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from common.errors import PrivityError
 from common.protocol.steps import Close
-from curator.runs import COMPLETED, FAILED, STOPPED, Runs
+from curator.driver import RunDriver
+from curator.runs import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED, Runs
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 
@@ -45,6 +49,9 @@ def test_a_run_from_submission_to_release(tmp_path: Path) -> None:
             for party in consortium.parties.values():
                 assert party.journal.keys(f"{name}/") == []
             assert runs._journal.keys(f"{name}/") == [], "the run's secrets are erased"
+            shutil.rmtree(tmp_path / "curator" / "releases" / name)
+            with pytest.raises(PrivityError, match="deleted at the curator"):
+                runs.release_files(name)
 
     asyncio.run(scenario())
 
@@ -54,7 +61,7 @@ def test_a_run_from_submission_to_release(tmp_path: Path) -> None:
     [
         ({"algorithm": "magic"}, "unknown"),
         ({"tolerate": 2}, "2 colluding"),
-        ({"epsilon": "0"}, "outside"),
+        ({"epsilon": "0"}, "is not from 0.000001 to 100"),
         ({"epsilon": "0.33333333333333333"}, "too many digits"),
         ({"key_bits": 512}, "key_bits"),
         ({"settings": {"theta": "6"}}, "no such setting"),
@@ -145,6 +152,49 @@ def test_stopped_runs_are_resumed_where_they_were(tmp_path: Path, restarted: boo
             assert (await end_of(runs, name))[0] == COMPLETED
             runs.stop(name)
             assert runs.get(name).state == COMPLETED
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_is_resumed_before_it_could_stop_goes_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            await network.stop_agent("party-2")
+            runs = network.server.runs
+            name = runs.submit("one", request())
+            while not runs.awaited(runs.get(name)):
+                await asyncio.sleep(0.05)
+            runs.stop(name)
+            runs.resume(name)
+            network.start_agent("party-2")
+            while runs.get(name).state != COMPLETED:
+                assert runs.get(name).state != FAILED, runs.get(name).reason
+                await asyncio.sleep(0.05)
+
+    asyncio.run(scenario())
+
+
+def test_a_run_whose_end_could_not_be_brought_about_is_taken_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("curator.runs.ROOM_SECONDS", 0.1)
+    close, failed = RunDriver.close, []
+
+    async def failing(self: RunDriver, state: str) -> None:
+        if not failed:
+            failed.append(state)
+            raise OSError("the disk said something that nobody foresaw")
+        await close(self, state)
+
+    monkeypatch.setattr(RunDriver, "close", failing)
+
+    async def scenario() -> None:
+        consortium = consortium_for_runs()
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            runs = network.server.runs
+            assert (await end_of(runs, runs.submit("one", request())))[0] == COMPLETED
+        assert failed == [COMPLETED]
 
     asyncio.run(scenario())
 
@@ -307,3 +357,23 @@ def test_what_a_run_waits_for_is_told_in_steps_of_ten_seconds(tmp_path: Path) ->
             network.server.desk.awaited = desk
 
     asyncio.run(scenario())
+
+
+def test_a_curator_that_ends_begins_no_other_run(tmp_path: Path) -> None:
+    """The run at work is interrupted, and the next in the queue stays there for the next start."""
+    lost: list[dict[str, Any]] = []
+
+    async def scenario() -> list[str]:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: lost.append(context))
+        async with NetworkConsortium(tmp_path, consortium_for_runs(), dialling=False) as network:
+            runs = network.server.runs
+            names = [runs.submit(token, request()) for token in ("first", "second")]
+            while runs.get(names[0]).state != RUNNING:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        return [runs.get(name).state for name in names]
+
+    assert asyncio.run(scenario()) == [RUNNING, QUEUED]
+    # A task that failed unseen is told of when it is collected.
+    gc.collect()
+    assert lost == []

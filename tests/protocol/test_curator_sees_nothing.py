@@ -22,7 +22,9 @@ from common.crypto.masks import PairwiseMasks
 from common.protocol import secure_sum
 from common.protocol.block_sums import MaskedSum
 from common.protocol.plan import RunPlan
+from common.protocol.steps import Done, Sealed, Sum
 from common.protocol.sum_kind import MASKS
+from common.wire.codec import decode_reply
 from tests.harness.consortium import KEY_BITS, make_consortium
 from tests.harness.network import NetworkConsortium
 
@@ -203,14 +205,24 @@ def test_without_sealing_masks_still_hide_a_party_and_without_both_it_is_found(t
 
 
 def test_the_journal_of_the_curator_holds_products_only(tmp_path) -> None:
-    """What the curator keeps of a round is its one product and the opened sum."""
+    """What the curator keeps of a round: sealed blobs until its one product is there, that until it is opened."""
     consortium = make_consortium(folder=tmp_path)
     plan = consortium.begin()
+    kept: dict[str, bytes] = {}
+    record = consortium.journal.record
+
+    def remembering(key: str, digest: str, payload: bytes) -> bytes:
+        kept[key] = payload
+        return record(key, digest, payload)
+
+    consortium.journal.record = remembering
     asyncio.run(consortium.session(plan).measure("test", [(0, 1)], Fraction(1)))
-    kinds = {key.split("/")[1] for key in consortium.journal.keys("run-1/")}
-    assert kinds == {"sum", "opened"}
-    (key,) = consortium.journal.keys("run-1/sum/")
-    (digest,) = consortium.journal._db.execute("SELECT digest FROM entries WHERE key = ?", (key,)).fetchone()
-    stored = consortium.journal.recall(key, digest)
-    assert stored is not None
-    assert len(stored) == consortium.public.ciphertext_bytes
+    (product,) = [payload for key, payload in kept.items() if key.startswith("run-1/sum/")]
+    assert len(product) == consortium.public.ciphertext_bytes
+    answers = [decode_reply(payload)[2] for key, payload in kept.items() if key.startswith("run-1/answer/")]
+    assert {type(answer) for answer in answers} == {Done, Sealed, Sum}
+    left = {"/".join(key.split("/")[1:3]) for key in consortium.journal.keys("run-1/")}
+    assert left == {"answer/contribute", "answer/opened", "opened/1-test"}
+    for key, payload in kept.items():
+        if key.startswith(("run-1/sum/", "run-1/answer/seal/")):
+            assert all(payload not in file.read_bytes() for file in tmp_path.glob("curator.sqlite*"))

@@ -89,12 +89,11 @@ def test_what_a_party_will_not_learn(bad, said):
 
 def test_a_reply_that_is_no_model_ends_the_run():
     consortium, plan = begun()
-    session = consortium.session(plan)
     ask = consortium.ask
 
     async def lying(party, question, phase):
         return Learned({"kind": "magic"}) if isinstance(question, Learn) else await ask(party, question, phase)
 
-    session._ask_party = lying
+    consortium.ask = lying
     with pytest.raises(PrivityError, match="model of party-1"):
-        asyncio.run(session.learn_apart("learning", "privbayes", {}, Fraction(1)))
+        asyncio.run(consortium.session(plan).learn_apart("learning", "privbayes", {}, Fraction(1)))

@@ -15,6 +15,7 @@ import pytest
 from common.crypto.certificates import Authority, issue, make_authority, self_signed
 from common.errors import PrivityError
 from common.protocol.manifest import read_manifest
+from common.protocol.round import Round
 from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from common.wire.codec import CHUNK_BYTES
 from common.wire.v1 import privity_pb2 as pb
@@ -46,7 +47,8 @@ def test_a_round_of_several_blocks_and_chunks(tmp_path: Path, kind: SumKind) -> 
         async with NetworkConsortium(tmp_path, consortium, interceptors=(Sizes(),)) as network:
             plan = await network.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
             (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
-        return int(table.counts.sum()), len(consortium.journal.keys("run-1/sum/"))
+            context = consortium.context(plan, Round("run-1", "test", "1-test", ((0, 1),), NO_NOISE))
+        return int(table.counts.sum()), context.sum.blocks
 
     total, blocks = asyncio.run(scenario())
     assert total == 150
@@ -253,7 +255,7 @@ def test_an_agent_whose_identity_is_refused_stops_with_the_reason(tmp_path: Path
             consortium.parties["party-9"] = consortium.parties["party-1"]
             for pair, why in (
                 (self_signed("party-9", "party"), "is for party-9, .* manifest does not list it"),
-                (consortium.tls.pairs["operator/boss"], "may not call this"),
+                (consortium.tls.pairs["operator/boss"], "only a member in the role party may call this"),
             ):
                 task = network.start_agent("party-9", pair)
                 with pytest.raises(PrivityError, match=why):

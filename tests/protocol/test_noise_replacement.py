@@ -101,8 +101,8 @@ def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_openin
     assert len(sealed) == parties * parties
     sums = [r for r in replies if isinstance(r, Sum)]
     assert len(sums) == parties
-    assert sum(r == Done() for r in replies) == parties * parties
-    assert len(replies) == 2 * parties * parties + parties
+    assert sum(r == Done() for r in replies) == 2 * parties * parties, "contributed, and told that it is open"
+    assert len(replies) == 3 * parties * parties + parties
     # All that the run's key opens in it are the opened sums, in their order.
     for k, (product, counts) in enumerate(zip(sums, opened, strict=True), start=1):
         replacement = Replacement(k, "x" if k > 1 else None, k - 1, Fraction(1, parties), k == parties)

@@ -16,16 +16,17 @@ from tests.harness.tls import HOST, OPERATOR
 OPTIONS = ("--epsilon", "1", "--algorithm", "one-way", "--key-bits", "2048")
 
 
-def operator_of(network: NetworkConsortium) -> Path:
-    """The operator's folder."""
+def operator_of(network: NetworkConsortium, address: str = "") -> Path:
+    """The operator's settings; the curator is dialled at this address, or without one directly."""
     folder = network.folder / "operator"
     folder.mkdir()
     network.consortium.tls.files(folder, "operator", OPERATOR)
     (folder / "authority.pem").write_bytes(network.consortium.tls.authority.cert_pem)
     (folder / "organiser.pub").write_bytes((network.folder / "organiser.pub").read_bytes())
     (folder / "schema.json").write_text(json.dumps(network.consortium.schema.descriptor()))
+    address = address or f"{HOST}:{network.port}"
     (folder / "operator.toml").write_text(
-        f'format_version = 1\ncurator = "{HOST}:{network.port}"\ncertificate = "operator-{OPERATOR}.pem"\n'
+        f'format_version = 1\ncurator = "{address}"\ncertificate = "operator-{OPERATOR}.pem"\n'
         f'key = "operator-{OPERATOR}.key"\nauthority = "authority.pem"\n'
     )
     return folder / "operator.toml"
@@ -74,6 +75,9 @@ def test_a_run_by_its_commands(tmp_path: Path) -> None:
             done = await asyncio.to_thread(privity, *watch)
             events = [json.loads(line) for line in done.stdout.splitlines()]
             assert (done.returncode, events[-1]["state"], events[-1]["epsilon"]) == (Exit.DONE, "COMPLETED", "1")
+            ended = await asyncio.to_thread(privity, *watch[:-1])
+            then = f"privity run fetch autumn --out FOLDER --config {watch[-2]}"
+            assert f"autumn: COMPLETED. Then: {then}" in ended.stdout
             code, fetched, _ = await command("fetch", "autumn", "--out", tmp_path / "release")
             assert code == Exit.DONE
             assert "synthetic.csv" in fetched["files"]
@@ -100,6 +104,7 @@ def test_how_a_run_ended_is_in_the_exit_code(tmp_path: Path) -> None:
                 (("why", "nobody"), Exit.REFUSED),
                 (("submit", *OPTIONS, "--name", "a/b"), Exit.REFUSED),
                 (("submit", *OPTIONS, "--name", "silent", "--token", "other"), Exit.REFUSED),
+                (("submit", "--epsilon", "2", "--name", "silent"), Exit.REFUSED),
                 (("submit", "--epsilon", "0"), Exit.INPUT),
                 (("plan", *OPTIONS, "--tolerate", "2"), Exit.INPUT),
                 (("plan", *OPTIONS, "--attribute", "nothing"), Exit.INPUT),
@@ -109,6 +114,8 @@ def test_how_a_run_ended_is_in_the_exit_code(tmp_path: Path) -> None:
                 code, _, said = await command(*wrong)
                 assert code == expected, (wrong, said)
                 assert json.loads(said)["remedy"], wrong
+                if "silent" in wrong:
+                    assert "name: silent: another run is called so" in json.loads(said)["message"]
             assert not (tmp_path / "release").exists()
 
     asyncio.run(scenario())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import shutil
 from dataclasses import replace
@@ -21,6 +22,7 @@ from common.membership.renewal import Next, fitting_key
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.steps import Close
 from deploy.operator_commands import OPERATOR_TOML, client_of
+from party import agent
 from party.keys import FORMER, KeyFiles
 from tests.harness.command import privity, wait_until
 from tests.harness.consortium import TestConsortium, make_consortium
@@ -164,6 +166,31 @@ def test_a_party_that_is_refused_with_both_stops_and_keeps_both(tmp_path: Path) 
                 await asyncio.wait_for(asyncio.shield(start(network, place)), 60)
             assert (place / "next" / "keys").exists()
             assert (place / "tls.pem").read_bytes() == consortium.tls.pairs[f"party/{PARTY}"][0]
+
+    asyncio.run(scenario())
+
+
+def test_a_party_without_anything_to_do_takes_a_newer_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first one at its first connection, newer ones while it idles; nobody asks it anything."""
+    caplog.set_level(logging.INFO, "privity")
+    monkeypatch.setattr(agent, "WAIT_SECONDS", 1)
+    monkeypatch.setattr(agent, "MANIFEST_SECONDS", 0.0)
+
+    def serials() -> list[int]:
+        files = [tmp_path / f"party-{k}-manifest.json" for k in (1, 2)]
+        return [json.loads(file.read_text())["manifest"]["serial"] for file in files if file.exists()]
+
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            first = consortium.manifest.serial
+            await asyncio.to_thread(wait_until, lambda: serials() == [first, first], "the first manifest")
+            network.seal(replace(consortium.manifest, serial=first + 1))
+            await asyncio.to_thread(wait_until, lambda: serials() == [first + 1, first + 1], "the newer manifest")
+            told = [line.__dict__["serial"] for line in caplog.records if line.name == "privity.manifest"]
+            assert told.count(first + 1) == 3, "the curator, and both parties"
 
     asyncio.run(scenario())
 

@@ -19,6 +19,7 @@ from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from common.wire.codec import decode_step
 from curator import desk as desks
 from curator import rounds
+from curator.answers import Answers
 from curator.desk import PartyRefusedError
 from curator.meter import Meter
 from curator.session import NetworkSession
@@ -214,9 +215,9 @@ def test_a_combiner_that_is_silent_for_a_while_at_a_real_desk(monkeypatch, back_
 
     async def scenario():
         nodes = [asyncio.create_task(node(name)) for name in consortium.parties]
-        session = NetworkSession(
-            plan, consortium.manifest, consortium.schema, None, consortium.journal, desk.ask, Meter()
-        )
+        meter = Meter()
+        answers = Answers(consortium.journal, desk.ask, meter)
+        session = NetworkSession(plan, consortium.manifest, consortium.schema, None, answers, meter)
         try:
             return await session.measure("test", TABLES, NO_NOISE)
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -109,7 +110,10 @@ def test_a_partys_policy_ends_the_run(tmp_path, change: dict, said: str) -> None
 
 @pytest.mark.parametrize("after", [1, 3, 5, 7, 9, 13, 16])
 def test_a_run_taken_up_after_a_crash_of_the_curator_gives_the_same_release(tmp_path, after: int) -> None:
-    """The curator dies after some replies and drives the run again: same opened values, one charge."""
+    """The curator dies after some replies and drives the run again: same opened values, one charge.
+
+    No step is asked twice but the one whose answer was lost.
+    """
 
     class Crashed(BaseException):
         pass
@@ -135,6 +139,8 @@ def test_a_run_taken_up_after_a_crash_of_the_curator_gives_the_same_release(tmp_
                 consortium.drive(folder / "release", settings=FOUR_PHASES)
         consortium.drive(folder / "release", settings=FOUR_PHASES)
         assert {p.ledger.spent() for p in consortium.parties.values()} == {Fraction(1)}
+        asked = Counter((party, step.key) for party, step in consortium.told)
+        assert sum(asked.values()) - len(asked) == (crash is not None)
         releases.append((folder / "release" / "marginals.json").read_bytes())
     assert releases[0] == releases[1]
 

@@ -26,9 +26,11 @@ from common.protocol.steps import (
     Contribute,
     Done,
     Enrol,
+    Opened,
     Refusal,
     SealBlock,
     Sealed,
+    Step,
     Sum,
 )
 from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
@@ -278,7 +280,7 @@ def test_a_truncated_blob(relay: HostileRelay) -> None:
         assert "not the number" in relay.refused([*relay.blobs[:2], relay.sealed_by("party-3", payload)])
 
 
-@pytest.mark.parametrize("bad", ["zero", "n", "n squared", "another key"])
+@pytest.mark.parametrize("bad", ["zero", "n", "a factor of n", "n squared", "n squared and one", "another key"])
 def test_a_member_that_sends_no_valid_ciphertexts(bad: str) -> None:
     relay = HostileRelay(PAILLIER)
     public = relay.consortium.public
@@ -286,7 +288,14 @@ def test_a_member_that_sends_no_valid_ciphertexts(bad: str) -> None:
     larger, _ = paillier.generate_keypair(public.bits, allow_small=True)
     while larger.n < public.n:
         larger, _ = paillier.generate_keypair(public.bits, allow_small=True)
-    number = {"zero": 0, "n": public.n, "n squared": public.square, "another key": larger.square - 1}[bad]
+    number = {
+        "zero": 0,
+        "n": public.n,
+        "a factor of n": relay.consortium.secret.p,
+        "n squared": public.square,
+        "n squared and one": public.square + 1,
+        "another key": larger.square - 1,
+    }[bad]
     good = paillier.ciphertexts_to_bytes(public, paillier.encrypt(public, [0] * relay.context.sum.ciphertexts(0)))
     payload = number.to_bytes(public.ciphertext_bytes, "big") + good[public.ciphertext_bytes :]
     assert "a ciphertext must" in relay.refused([*relay.blobs[:2], relay.sealed_by("party-3", payload)])
@@ -391,11 +400,23 @@ def test_a_sum_that_lacks_a_partys_masks_is_an_error_and_no_table() -> None:
 def test_only_one_sum_of_a_block_is_ever_opened(kind: SumKind) -> None:
     consortium = make_consortium()
     plan = consortium.begin(consortium.spec(secure_sum=kind))
-    session = consortium.session(plan)
+    session, sums = consortium.session(plan), []
+
+    def look(_party: str, step: Step) -> Step:
+        if isinstance(step, Opened):
+            assert not consortium.journal.keys("run-1/sum/"), "what was summed is opened and erased"
+        return step
+
+    def remembering(key: str, digest: str, payload: bytes) -> bytes:
+        if key.startswith("run-1/sum/"):
+            sums.append(key)
+            with pytest.raises(PrivityError, match="other content"):
+                record(key, "another round", record(key, digest, payload))
+        return record(key, digest, payload)
+
+    record, consortium.journal.record, consortium.tamper = consortium.journal.record, remembering, look
     asyncio.run(session.measure("test", TABLES, Fraction(1)))
-    (key,) = consortium.journal.keys("run-1/sum/")
-    with pytest.raises(PrivityError, match="other content"):
-        consortium.journal.record(key, "another round", b"[]")
+    assert len(sums) == 1
     replayed = consortium.session(plan)
     sent = len(consortium.recorder.sent)
     asyncio.run(replayed.measure("test", TABLES, Fraction(1)))

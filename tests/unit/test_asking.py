@@ -37,9 +37,10 @@ def test_every_kind_of_answer_that_may_leave_is_named_with_its_cost(algorithm: s
     words = told(replace(SPEC, algorithm=algorithm))
     leaves = [line for line in words if line.startswith("- ")]
     assert leaves[0].startswith("- the number of its rows, and how many one person has at most")
-    amounts = [Fraction(found) for line in leaves[1:] for found in re.findall(r"up to epsilon ([0-9/]+)\)", line)]
+    amounts = [Fraction(found) for line in leaves[1:] for found in re.findall(r"up to epsilon ([0-9./]+)[ )]", line)]
     assert len(amounts) == len(leaves) - 1
     assert max(amounts) <= ONE <= sum(amounts)
+    assert f"Together they cost at most epsilon {ONE};" in "\n".join(words)
     text = " ".join(leaves)
     found = {kind for kind, phrase in KINDS.items() if phrase in text}
     known = ALGORITHMS[algorithm]
@@ -65,9 +66,9 @@ def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:
     delta = Fraction(1, 2**20)
     spec = replace(SPEC, algorithm="copula", delta=delta, attributes=("A0", "A2"), secure_sum=MASKS, tolerate=2)
     words = "\n".join(told(replace(spec, settings={"composition": "zcdp"}), total_delta=Fraction(1, 1000)))
-    assert f"delta {delta})" in words
+    assert f"delta {delta} (about 9.537e-07))" in words
     assert "It is about 2 attributes: A0, A2." in words
-    assert "'composition': 'zcdp'" in words
+    assert '{"composition": "zcdp"}' in words
     assert "hidden by pairwise masks" in words
     assert "under noise of which any 1 parties' part is enough" in words
 
@@ -84,7 +85,20 @@ def test_the_cost_is_that_of_a_person() -> None:
     assert "more than e^1000 times as likely" in words
     alone = "\n".join(told(SPEC, rows_per_person=3))
     assert "up to 3 rows here: epsilon 3." in alone
-    assert "more than e^3 times as likely" in alone
+    assert "more than 20.09 times as likely" in alone
+    assert "a person with one row here: epsilon 1." in "\n".join(told(SPEC))
+
+
+def test_phases_are_in_the_order_of_the_run_whatever_depends_on_rows() -> None:
+    """With few rows the two that draw a structure are left out: they still come before the last."""
+    words = told(replace(SPEC, algorithm="privbayes", epsilon=Fraction(1, 100)))
+    phases = [found for line in words for found in re.findall(r"\(([a-z ]+): up to", line)]
+    assert phases == ["network learning", "parameter learning"]
+    words = told(replace(SPEC, epsilon=Fraction(1, 100)))
+    phases = [found for line in words for found in re.findall(r"\(([a-z ]+): up to", line)]
+    order = ["correlation quantification", "structure initialisation", "structure update", "parameter learning"]
+    assert phases == [phase for phase in order if phase in phases]
+    assert len(phases) > 1
 
 
 def test_a_run_that_the_policy_forbids_is_said_to_be() -> None:

@@ -67,6 +67,7 @@ STEP = st.one_of(
         st.lists(st.tuples(TEXT, BLOB), max_size=3).map(tuple),
         st.binary(max_size=50),
     ),
+    st.builds(steps.Opened, RUN, TEXT, TEXT),
     st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON, st.sampled_from(["R", "I", "F"])),
     st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, EPSILON),
     st.builds(steps.Close, RUN, TEXT),

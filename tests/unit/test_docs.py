@@ -17,7 +17,7 @@ from common.algorithms import ALGORITHMS, copula, dp_subn, independent, jtree, p
 from common.models.load import load_model
 from common.protocol.manifest import read_manifest
 from common.schema import load_schema, parse_schema
-from curator.runs import parse_request
+from curator.request import parse_request
 from curator.server import load_config as load_curator
 from deploy.cli import app
 from deploy.operator_commands import client_of
@@ -47,6 +47,7 @@ FORMAT_OF_SECTION = {
     "marginals.json": "marginals",
     "model.json": "model",
     "evaluation.json": "evaluation",
+    "Transcripts": "transcript",
     "Audit findings": "audit",
 }
 

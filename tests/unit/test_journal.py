@@ -38,6 +38,19 @@ def test_the_first_write_wins_and_every_later_one_gets_it():
     assert journal.recall("run/step", "d") == b"first"
 
 
+def test_entries_that_belong_together_are_stored_together():
+    journal = Journal()
+    journal.record("run/a", "d", b"first")
+    journal.record_together([("run/a", "d", b"second"), ("run/b", "e", b"new")])
+    assert journal.recall("run/a", "d") == b"first"
+    assert journal.recall("run/b", "e") == b"new"
+    with pytest.raises(sqlite3.Error):
+        journal.record_together([("run/c", "d", b"one"), ("run/d", None, b"no digest"), ("run/e", object(), b"")])
+    assert journal.keys("run/") == ["run/a", "run/b"]
+    journal.record("run/c", "d", b"later")
+    assert journal.recall("run/c", "d") == b"later"
+
+
 @pytest.mark.parametrize("payload", [b"", b"\x00\xff" * 3, bytes(1 << 20)])
 def test_payloads_come_back_byte_by_byte(payload):
     journal = Journal()
@@ -65,7 +78,7 @@ def test_one_entry_is_dropped_and_its_neighbours_stay():
     journal = Journal()
     for key in ("run/vector/1", "run/vector/10"):
         journal.record(key, "d", b"x")
-    journal.drop("run/vector/1")
+    journal.drop(["run/vector/1"])
     assert journal.keys("run/") == ["run/vector/10"]
 
 

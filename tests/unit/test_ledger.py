@@ -1,9 +1,11 @@
 """The ledger: nothing is ever spent beyond what the owner allows, whatever happens in between."""
 
 import multiprocessing
+import random
 import sqlite3
 import tempfile
 import threading
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -68,6 +70,24 @@ def test_the_allowance_of_one_run_holds_within_a_larger_total():
         charge(ledger, "b", "1/10", run="r1", allowance=allowance)
     charge(ledger, "b", 1, run="r2", allowance=allowance)
     assert ledger.spent("r1") == ledger.spent("r2") == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_allowance_of_each_run_holds_whoever_charges_them_in_whatever_order(tmp_path, seed):
+    order = random.Random(seed)
+    ledgers = [book(tmp_path / "ledger.sqlite") for _ in range(2)]
+    spent = Counter()
+    for step in range(60):
+        run, ledger = order.choice("abc"), order.choice(ledgers)
+        if spent[run] == 10:
+            with pytest.raises(PrivityError, match="0 left of 1 "):
+                charge(ledger, str(step), "1/10", run=run, allowance=Allowance(None, Fraction(1)))
+        else:
+            charge(ledger, str(step), "1/10", run=run, allowance=Allowance(None, Fraction(1)))
+            spent[run] += 1
+        asked = order.choice("abc")
+        assert order.choice(ledgers).spent(asked) == Fraction(spent[asked], 10)
+    assert ledgers[0].spent() == ledgers[1].spent() == Fraction(spent.total(), 10)
 
 
 def test_delta_has_an_allowance_of_its_own():
@@ -230,7 +250,7 @@ class TestUnusableFiles:
 
         with pytest.raises(PrivityError, match="full") as caught:
             fill()
-        assert caught.value.code == "ledger-unusable"
+        assert caught.value.code == "no-room"
         spent, count = ledger.spent(), len(ledger.entries())
         assert spent == Fraction(3, 10) + Fraction(count - 3, 10**6)
         ledger.close()

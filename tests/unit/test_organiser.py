@@ -19,6 +19,7 @@ from common.schema import load_schema
 from deploy.organiser import Organiser, load_agreement
 from party import joining
 from party.policy import Approval
+from tests.harness.command import privity
 
 PARTIES = ("north", "south", "east")
 
@@ -125,6 +126,13 @@ def test_who_has_not_joined_is_named_with_what_comes_first(organiser: Organiser)
         organiser.seal()
     assert caught.value.code == "out-of-order"
     assert "privity consortium invite" in caught.value.remedy
+    for member in ("curator", "south", "east", "operator"):
+        organiser.invite(member)
+    with pytest.raises(PrivityError) as caught:
+        organiser.seal()
+    assert "First comes privity curator init or privity party init or privity operator init" in caught.value.remedy
+    assert str(organiser.folder / "invites") in caught.value.remedy
+    assert "privity consortium invite" not in caught.value.remedy
     assert not organiser.manifest_file.exists()
 
 
@@ -170,6 +178,7 @@ def test_each_fault_of_the_agreement_is_found(organiser: Organiser, old: str, ne
     with pytest.raises(ProblemsFound) as caught:
         load_agreement(file)
     assert [(p.field, p.rule) for p in caught.value.problems] == [(field, rule)]
+    assert ("does not have the form host:port." in caught.value.message) == (rule == "pattern")
 
 
 def test_invites_and_joins_that_were_tampered_with_are_refused(organiser: Organiser) -> None:
@@ -224,6 +233,14 @@ def test_answers_of_others_are_left_aside(organiser: Organiser) -> None:
     text = agreement.read_text().replace(', "east"]', "]").replace("minimum_parties = 3", "minimum_parties = 2")
     agreement.write_text(text)
     assert list(organiser.seal().members) == ["north", "south"]
+    done = privity("consortium", "seal", "--folder", organiser.folder)
+    table, _, rest = done.stdout.partition("Not declared")
+    assert "join-south.json" in table
+    assert "east" not in table
+    assert "east in join-east.json" in rest
+    agreement.write_text(text.replace('"south"]', '"soth"]'))
+    with pytest.raises(PrivityError, match=r"there are answers of others, not declared: east in .*, south in "):
+        organiser.seal()
 
 
 def test_fingerprints_tell_answers_apart(organiser: Organiser) -> None:

@@ -151,6 +151,29 @@ def test_attributes_that_are_not_allowed_are_refused(write, asked, reason):
         policy.check_run(replace(SPEC, attributes=asked), "a")
 
 
+def test_names_that_stand_for_nothing_and_amounts_that_no_run_could_reach_are_faults(write):
+    lines = {
+        **GOOD,
+        "total_epsilon": '"0.1"',
+        "delta_per_run": '"0.0001"',
+        "algorithms": '["dp-subn", "magic"]',
+        "attributes": '["age", "[/red]"]',
+    }
+    path = write(lines)
+    with pytest.raises(ProblemsFound) as caught:
+        load_policy(path, ("age", "sex"))
+    keys = list(lines)
+    assert [(p.field, p.rule, p.line) for p in caught.value.problems] == [
+        ("epsilon_per_run", "reachable", 1 + keys.index("epsilon_per_run")),
+        ("algorithms[1]", "known", 1 + keys.index("algorithms")),
+        ("delta_per_run", "reachable", 1 + keys.index("delta_per_run")),
+        ("attributes[1]", "known", 1 + keys.index("attributes")),
+    ]
+    assert "1/3 (about 0.3333) is more than total_epsilon, 0.1" in caught.value.message
+    assert "Write some of: age, sex." in caught.value.message
+    assert load_policy(write({**GOOD, "attributes": '["wing"]'})).attributes == ("wing",), "no schema is known there"
+
+
 def test_an_unknown_secure_sum_is_named(write):
     with pytest.raises(ProblemsFound) as caught:
         load_policy(write({**GOOD, "secure_sums": '["shamir"]'}))

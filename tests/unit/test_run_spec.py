@@ -10,7 +10,7 @@ import pytest
 
 from common.errors import PrivityError, ProblemsFound
 from common.protocol.sum_kind import MASKS, PAILLIER, Method
-from curator.runs import parse_request
+from curator.request import parse_request
 from deploy.run_request import read_spec, run_request
 
 

@@ -37,7 +37,7 @@ class ManifestReply(_message.Message):
     def __init__(self, document: _Optional[bytes] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn")
+    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +47,7 @@ class Step(_message.Message):
     SELECT_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
     LEARN_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
     run: str
     enrol: Enrol
     begin: Begin
@@ -56,7 +57,8 @@ class Step(_message.Message):
     select: Select
     close: Close
     learn: Learn
-    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ...) -> None: ...
+    opened: Opened
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ("spec",)
@@ -157,6 +159,14 @@ class CombineBlock(_message.Message):
     blobs: _containers.RepeatedCompositeFieldContainer[Blob]
     base: bytes
     def __init__(self, attempt: _Optional[_Union[Attempt, _Mapping]] = ..., block: _Optional[int] = ..., node: _Optional[int] = ..., blobs: _Optional[_Iterable[_Union[Blob, _Mapping]]] = ..., base: _Optional[bytes] = ...) -> None: ...
+
+class Opened(_message.Message):
+    __slots__ = ("round", "digest")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    round: str
+    digest: str
+    def __init__(self, round: _Optional[str] = ..., digest: _Optional[str] = ...) -> None: ...
 
 class Blob(_message.Message):
     __slots__ = ("sender", "ciphertext", "signature")

@@ -297,7 +297,7 @@ class OperatorServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """The run's progress from now on; the last event is one whose state is final.
+        """The run's progress from now on, said again when nothing changes; the last event is one whose state is final.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1,0 +1,94 @@
+"""What an operator asks for when it submits a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from common.algorithms import ALGORITHMS
+from common.errors import Catalogue, PrivityError
+from common.formats import parse_json, require
+from common.privacy.budget import parse_delta, parse_epsilon
+from common.protocol.manifest import Manifest
+from common.protocol.plan import LARGEST_SPEC, RunSpec
+from common.protocol.sum_kind import PAILLIER, USUAL_KEY_BITS, Method, SumKind, sum_kind
+from common.schema import Schema
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the operator asked for; see common/formats/run_request.schema.json."""
+
+    algorithm: str
+    settings: dict[str, Any]
+    epsilon: Fraction
+    tolerate: int
+    key_bits: int | None
+    rows: int | None
+    delta: Fraction = Fraction(0)
+    secure_sum: SumKind = PAILLIER
+    attributes: tuple[str, ...] | None = None
+
+    def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
+        return RunSpec(
+            run=run,
+            algorithm=self.algorithm,
+            settings=self.settings,
+            epsilon=self.epsilon,
+            tolerate=self.tolerate,
+            members=tuple(members),
+            manifest_digest=manifest.digest,
+            delta=self.delta,
+            secure_sum=self.secure_sum,
+            attributes=self.attributes,
+        )
+
+    def check(self, manifest: Manifest, schema: Schema) -> None:
+        """Refuse what cannot run, before any party is asked."""
+        members = len(manifest.members)
+        rules = [
+            (self.algorithm in ALGORITHMS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(ALGORITHMS)),
+            (members >= 2, "parties", "a run over the network needs two parties or more",
+             "single-party mode, `privity synthesize`"),
+            (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
+             f"1 to {members - 1}"),
+            (members >= manifest.minimum_parties, "parties", f"{members} parties",
+             f"{manifest.minimum_parties} or more, as the members agreed"),
+            (self.tolerate >= manifest.minimum_tolerate, "tolerate", f"{self.tolerate} colluding parties",
+             f"{manifest.minimum_tolerate} or more, as the members agreed"),
+            ((self.key_bits is None) == (self.secure_sum.method is Method.MASKS), "key_bits",
+             f"{self.key_bits} with secure sums by {self.secure_sum.method.value}",
+             "2048, 3072 or 4096 with Paillier, null with masks"),
+        ]  # fmt: skip
+        for holds, option, reason, possible in rules:
+            if not holds:
+                raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
+        unknown = [name for name in self.attributes or () if name not in schema.names]
+        if unknown:
+            reason = f"the schema has no {', '.join(map(repr, unknown))}"
+            hint = f"Possible: {', '.join(schema.names)}."
+            raise PrivityError(Catalogue.BAD_OPTION, option="attributes", reason=reason, hint=hint)
+        ALGORITHMS[self.algorithm].check_request(self.settings, schema.over(self.attributes), self.delta)
+
+
+def parse_request(data: bytes) -> RunRequest:
+    """A run request from its JSON; every fault at once."""
+    if len(data) > LARGEST_SPEC:
+        reason = f"larger than {LARGEST_SPEC} bytes, as no run's description may be"
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file="run request", reason=reason)
+    document: Any = parse_json(data, "run request")
+    require(document, "run_request", "run request")
+    method = Method(document.get("secure_sum", Method.PAILLIER.value))
+    return RunRequest(
+        algorithm=document["algorithm"],
+        settings=document.get("settings", {}),
+        epsilon=parse_epsilon(document["epsilon"]),
+        tolerate=document.get("tolerate", 1),
+        key_bits=document.get("key_bits", USUAL_KEY_BITS if method is Method.PAILLIER else None),
+        rows=document.get("rows"),
+        delta=parse_delta(document.get("delta", "0")),
+        secure_sum=sum_kind(method.value, document.get("exponents")),
+        attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
+    )

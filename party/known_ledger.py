@@ -1,0 +1,53 @@
+"""How far the journal knows the ledger to be: a ledger that is lost or set back alone forgets no charge.
+
+One mark for each population, ``#ledger/LINES/POPULATION``: the number of lines and the link of the last one. It is
+renewed in the same transaction as the next reply, so whatever has left this party is known to have been charged.
+"""
+
+from __future__ import annotations
+
+from common.journal import Journal
+from common.privacy.ledger import Ledger
+
+MARKS = "#ledger/"
+
+
+class KnownLedger:
+    """The ledger of one party as its journal knows it."""
+
+    def __init__(self, journal: Journal, ledger: Ledger) -> None:
+        self._journal = journal
+        self._ledger = ledger
+
+    def check(self) -> None:
+        """Go on only if the ledger has every line that it had.
+
+        Raises:
+            PrivityError: ledger-unusable.
+        """
+        for key in self._marks():
+            link = self._journal.content(key)
+            # Another process may have renewed it in this moment.
+            if link is not None:
+                self._ledger.check_extends(_lines_of(key), link.decode())
+
+    def renewal(self) -> tuple[list[tuple[str, str, bytes]], list[str]]:
+        """The mark of now, if lines were written since, as an entry of the journal; and the keys that it replaces."""
+        lines, link = self._ledger.end()
+        marks = self._marks()
+        if lines <= max(map(_lines_of, marks), default=0):
+            return [], []
+        return [(f"{MARKS}{lines}/{self._ledger.population}", link, link.encode())], marks
+
+    def _marks(self) -> list[str]:
+        """Of this population: several only if processes wrote them at once."""
+        keys = self._journal.keys(MARKS)
+        return [key for key in keys if _after_mark(key).partition("/")[2] == self._ledger.population]
+
+
+def _after_mark(key: str) -> str:
+    return key.removeprefix(MARKS)
+
+
+def _lines_of(key: str) -> int:
+    return int(_after_mark(key).partition("/")[0])

@@ -1,0 +1,170 @@
+"""What must hold of every run that was killed, whoever was killed and when."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.journal import Journal
+from common.privacy.ledger import Ledger
+from party.approvals import Approvals
+from tests.crash.node import CURATOR
+from tests.crash.world import RUN, Outcome
+
+TRAFFIC = ("seconds", "bytes", "ciphertexts")
+"""Entries of run.json that say how long it took and what travelled, so also what was repeated."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that must not be."""
+
+    kind: str
+    what: str
+
+
+def problems(outcome: Outcome, reference: Outcome, *, same_noise: bool = True) -> list[Problem]:
+    """Everything that is wrong with a run; every difference from the reference, too, if its noise was the same."""
+    found = [*_ended(outcome), *_two_answers(outcome), *_left_over(outcome), *_repeated(outcome)]
+    found += [*_forgotten(outcome), *_errors(outcome)]
+    found += _other_charges(outcome, reference)
+    if same_noise:
+        found += [*_other_values(outcome, reference), *_other_release(outcome, reference)]
+    return found
+
+
+def _ended(outcome: Outcome) -> Iterator[Problem]:
+    if outcome.state != "COMPLETED":
+        yield Problem("not completed", f"{outcome.state}: {outcome.reason}")
+    for record in outcome.records.of("refused"):
+        yield Problem("refused", f"{record.who}: {record.content}")
+
+
+def _two_answers(outcome: Outcome) -> Iterator[Problem]:
+    """A step that left a party with two contents, or for which rows were looked at under two noises."""
+    for kind, word in (("replied", "two replies"), ("answered", "two noises")):
+        seen: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+        for record in outcome.records.of(kind):
+            *what, digest = record.content
+            seen[record.who, *what].add(digest)
+        for what, digests in seen.items():
+            if len(digests) > 1:
+                yield Problem(word, str(what))
+
+
+def _left_over(outcome: Outcome) -> Iterator[Problem]:
+    """Entries of the run that nobody needs any more, and half-written files."""
+    places = {CURATOR: outcome.consortium.curator, **{n: outcome.consortium.party(n) for n in outcome.run.names}}
+    for who, folder in places.items():
+        journal = Journal(folder / "state" / "journal.sqlite")
+        if keys := journal.keys(f"{RUN}/"):
+            yield Problem("left in the journal", f"{who}: {keys}")
+        journal.close()
+    for path in (outcome.consortium.curator / "state" / "releases").glob(".*"):
+        yield Problem("left of a release", path.name)
+
+
+def _forgotten(outcome: Outcome) -> Iterator[Problem]:
+    """A party knows for ever which runs it took part in, and that they are over."""
+    for party in outcome.run.names:
+        journal = Journal(outcome.consortium.party(party) / "state" / "journal.sqlite")
+        approvals = Approvals(journal)
+        if not (approvals.knows(RUN) and approvals.of(RUN).closed):
+            yield Problem("forgotten", party)
+        journal.close()
+
+
+def _errors(outcome: Outcome) -> Iterator[Problem]:
+    """To be killed is no reason for an error at anybody who lives."""
+    for log in sorted(outcome.consortium.folder.parent.glob("*.log")):
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+            if " ERROR " in line or "Traceback" in line:
+                yield Problem("error in a log", f"{log.name}: {line}")
+
+
+def _repeated(outcome: Outcome) -> Iterator[Problem]:
+    """Steps that parties were given again although the curator had their answers.
+
+    An answer is journaled before anything is made of it, so once the same party was given another step, or the
+    journal has the answer, the step is never given again. Tellings of the end are not answers.
+    """
+    done: set[tuple[str, str]] = set()
+    open_: dict[str, set[str]] = defaultdict(set)
+    sent: Counter[tuple[str, str]] = Counter()
+    for record in outcome.records.of("sent", "delivered", "journaled", "wrote", who=CURATOR):
+        if record.kind in ("journaled", "wrote"):
+            _, is_answer, whose = str(record.content[-2 if record.kind == "wrote" else 0]).partition(f"{RUN}/answer/")
+            key, _, party = whose.rpartition("/")
+            if is_answer and "DELETE" not in str(record.content):
+                done.add((party, key))
+            continue
+        party, key = record.content
+        if key == "close":
+            continue
+        if record.kind == "delivered":
+            open_[party].add(key)
+            continue
+        sent[party, key] += 1
+        done |= {(party, other) for other in open_[party] - {key}}
+        if (party, key) in done:
+            yield Problem("repeated", f"{party}: {key}")
+    lives = sum(outcome.lives.values()) - len(outcome.lives)
+    for (party, key), times in sent.items():
+        if times > 1 + lives and not outcome.run.manual:
+            yield Problem("repeated", f"{party}: {key}, {times} times")
+
+
+def charges(outcome: Outcome, party: str) -> list[tuple[str, ...]]:
+    """Every line of a party's ledger, but for the clock's word."""
+    ledger = Ledger(outcome.consortium.party(party) / "state" / "ledger.sqlite", "simulation")
+    try:
+        return [
+            (e.charge.run, e.charge.step, str(e.charge.epsilon), str(e.charge.delta), str(e.answered))
+            for e in ledger.entries()
+        ]
+    finally:
+        ledger.close()
+
+
+def _other_charges(outcome: Outcome, reference: Outcome) -> Iterator[Problem]:
+    for party in outcome.run.names:
+        mine, theirs = charges(outcome, party), charges(reference, party)
+        if mine != theirs:
+            yield Problem("other charges", f"{party}: {sorted(set(mine) ^ set(theirs))}")
+
+
+def _opened(outcome: Outcome) -> dict[str, set[str]]:
+    seen: dict[str, set[str]] = defaultdict(set)
+    for record in outcome.records.of("opened"):
+        seen[record.content[0]].add(record.content[1])
+    return dict(seen)
+
+
+def _other_values(outcome: Outcome, reference: Outcome) -> Iterator[Problem]:
+    mine, theirs = _opened(outcome), _opened(reference)
+    for key in sorted(mine.keys() | theirs.keys()):
+        if mine.get(key) != theirs.get(key):
+            yield Problem("another opened value", key)
+
+
+def release(outcome: Outcome) -> Path:
+    return outcome.consortium.curator / "state" / "releases" / RUN
+
+
+def _other_release(outcome: Outcome, reference: Outcome) -> Iterator[Problem]:
+    mine, theirs = _files(release(outcome)), _files(release(reference))
+    for name in sorted(mine.keys() | theirs.keys()):
+        if mine.get(name) != theirs.get(name):
+            yield Problem("another release", name)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    files = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
+    if "run.json" in files:
+        document = {key: value for key, value in json.loads(files["run.json"]).items() if key not in TRAFFIC}
+        files["run.json"] = json.dumps(document, sort_keys=True).encode()
+    return files

@@ -1,0 +1,38 @@
+"""The runs that are killed: a small one in every test, and in the long tests one for every kind of step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.crash.node import CURATOR
+from tests.crash.world import Outcome, Run
+
+WIDE = ("ward", "smoker", "score", "cost")
+
+SMALL = Run()
+"""One opened sum, under masks."""
+
+COMBINER = "party-3"
+"""Its combiner."""
+
+LONG = {
+    "paillier": Run(secure_sum="paillier"),
+    "uniform": Run("dp-subn", {"schedule": "uniform"}, fields=WIDE, rows=200),
+    "privbayes": Run("privbayes", fields=WIDE, rows=500, epsilon="5"),
+    "independent": Run("independent", fields=WIDE, rows=200, epsilon="5"),
+    "manual": Run(policy="rows_per_person = 2\n", manual=True),
+    "tree": Run(parties=9),
+}
+"""Openings with noise replacement, draws, models learnt apart, owners who say yes, a tree of combiners."""
+
+LARGER = Run("dp-subn", {"schedule": "uniform"}, parties=5, fields=("age", *WIDE), rows=300)
+"""Killed at random moments."""
+
+
+def victims(reference: Outcome) -> Sequence[str]:
+    """Everybody; of many parties the combiners and one other."""
+    names = reference.run.names
+    if len(names) <= 3:
+        return (CURATOR, *names)
+    combiners = {r.who for r in reference.records.of("replied") if r.content[1].startswith("combine/")}
+    return (CURATOR, *sorted(combiners), next(name for name in names if name not in combiners))

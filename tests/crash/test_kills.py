@@ -1,0 +1,57 @@
+"""SIGKILL at every durable write of a small run: what comes out is what comes out of a run that nobody disturbs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.checks import problems
+from tests.crash.conftest import Undisturbed
+from tests.crash.matrix import Worlds, kill_at, kills, points
+from tests.crash.node import CURATOR
+from tests.crash.runs import COMBINER, SMALL
+from tests.crash.world import again_and_again
+
+EVERYBODY = (CURATOR, *SMALL.names)
+
+
+@pytest.mark.parametrize("who", EVERYBODY)
+def test_a_node_that_is_killed_at_any_write_changes_nothing(who: str, worlds: Worlds, undisturbed: Undisturbed) -> None:
+    """One run for each write of this node, before it and after it."""
+    template, reference = undisturbed(SMALL)
+    at = list(points(reference, [who]))
+    found = kill_at(worlds, template, reference, at)
+    print(f"\n{who}: {found.killed} kill points")
+    assert not found.wrong
+    assert not found.unreached
+    assert found.killed == len(at) > 0
+
+
+@pytest.mark.parametrize("who", [(CURATOR,), (COMBINER,), EVERYBODY], ids=["curator", "combiner", "everybody"])
+def test_nodes_that_are_killed_at_each_of_their_writes_in_one_run(
+    who: tuple[str, ...], worlds: Worlds, undisturbed: Undisturbed
+) -> None:
+    """Under the operating system's randomness: what was answered once is answered so again, or never left."""
+    template, reference = undisturbed(SMALL)
+    outcome = worlds.run(template, seed=None, kills=dict.fromkeys(who, again_and_again))
+    print(f"\n{', '.join(who)}: killed {kills(outcome)} times in one run")
+    assert not problems(outcome, reference, same_noise=False)
+    # A node makes at least as many changes as it has lives.
+    for name in who:
+        assert outcome.lives[name] > 10
+
+
+def test_the_combiner_is_the_one_that_is_named(undisturbed: Undisturbed) -> None:
+    _, reference = undisturbed(SMALL)
+    combined = {r.who for r in reference.records.of("replied") if r.content[1].startswith("combine/")}
+    assert combined == {COMBINER}
+
+
+def test_the_same_seed_gives_the_same_run(worlds: Worlds, undisturbed: Undisturbed) -> None:
+    template, reference = undisturbed(SMALL)
+    assert not problems(worlds.run(template), reference)
+
+
+def test_another_seed_gives_another_release(worlds: Worlds, undisturbed: Undisturbed) -> None:
+    template, reference = undisturbed(SMALL)
+    kinds = {problem.kind for problem in problems(worlds.run(template, seed=2), reference)}
+    assert kinds == {"another opened value", "another release"}

@@ -1,0 +1,128 @@
+"""What a data owner's commands say, in folders that were made by the commands of docs/walkthrough.md; nobody serves."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.exit_codes import Exit
+from common.journal import Journal
+from common.privacy.ledger import Allowance, Charge, Ledger
+from common.protocol.plan import RunSpec
+from party.approvals import Approvals, closed_key
+from party.config import JOURNAL_FILE, LEDGER_FILE
+from tests.harness.command import program
+from tests.harness.founding import found
+from tests.harness.walkthrough import PARTIES, free_port
+
+SPEC = RunSpec("autumn", "dp-subn", {"largest_degree": 2}, Fraction(1, 3), 1, PARTIES, "0" * 64)
+CONFIG = "--config north/party.toml"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A consortium before its nodes start; the northern party has been asked for two runs, of which one has ended."""
+    place = tmp_path_factory.mktemp("consortium")
+    found(place, f"localhost:{free_port()}")
+    (place / "north" / "manifest.json").write_bytes((place / "organiser" / "manifest.json").read_bytes())
+    state = place / "north" / "state"
+    state.mkdir()
+    journal = Journal(state / JOURNAL_FILE)
+    for run in ("autumn", "spring"):
+        Approvals(journal).file(replace(SPEC, run=run))
+    journal.record(closed_key("spring"), "closed", b"")
+    Ledger(state / LEDGER_FILE, "patients of the north").charge(
+        Charge("spring", "a", Fraction(1, 3)), Allowance(None, None), "north"
+    )
+    return place
+
+
+def run(place: Path, command: str, **options) -> subprocess.CompletedProcess[str]:
+    defaults = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 120, "cwd": place}
+    return subprocess.run(program(f"privity {command}"), **{**defaults, **options})
+
+
+def test_only_what_was_read_to_its_end_counts_as_shown(place: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = run(place, f"party show autumn {CONFIG}", stdout=writer)
+    os.close(writer)
+    assert done.returncode == Exit.INPUT
+    assert "it does not count as shown" in done.stderr
+    assert "BrokenPipe" not in done.stderr
+    refused = run(place, f"party approve autumn {CONFIG}")
+    assert refused.returncode == Exit.ORDER
+    assert f"First comes privity party show autumn {CONFIG}." in refused.stderr
+    shown = run(place, f"party show autumn {CONFIG}").stdout
+    assert 'with the settings {"largest_degree": 2}' in shown
+    assert "epsilon 1/3 (about 0.3333)" in shown
+    assert f"privity party approve autumn {CONFIG}, or: privity party refuse autumn {CONFIG}" in shown
+    assert run(place, f"party approve autumn {CONFIG}").returncode == Exit.DONE
+
+
+def test_a_run_that_has_ended_is_said_to_have(place: Path) -> None:
+    done = run(place, f"party refuse spring {CONFIG}")
+    assert done.returncode == Exit.DONE
+    assert "spring has ended" in done.stdout
+    assert "Nothing more" not in done.stdout
+    assert "spring has ended" in run(place, f"party approve spring {CONFIG}").stderr
+
+
+def test_a_run_that_nobody_asked_for(place: Path) -> None:
+    done = run(place, f"party show winter {CONFIG}")
+    assert done.returncode == Exit.REFUSED
+    assert "`privity party show` lists the runs" in done.stderr
+
+
+def test_amounts_are_told_with_decimals(place: Path) -> None:
+    assert re.search(r"autumn .*dp-subn .*1/3 \(about 0.3333\)", run(place, f"party show {CONFIG}").stdout)
+    book = run(place, f"party ledger {CONFIG}").stdout
+    assert "epsilon 1/3 (about 0.3333) spent. Left: 2/3 (about 0.6667) of 1." in book
+
+
+def test_the_doctor_names_every_fault_of_a_policy_as_it_is_written(place: Path) -> None:
+    policy = place / "south" / "policy.toml"
+    text = policy.read_text()
+    changed = text.replace('approval = "auto"', 'approval = "[/red]"')
+    changed = changed.replace('# attributes = ["age"]', 'attributes = ["age", "shoes"]')
+    changed = changed.replace('["dp-subn"]', '["magic"]').replace('total_epsilon = "1"', 'total_epsilon = "1/2"')
+    policy.write_text(changed)
+    try:
+        done = run(place, "doctor --config south/party.toml")
+        found = [json.loads(line) for line in run(place, "doctor --config south/party.toml --json").stdout.splitlines()]
+    finally:
+        policy.write_text(text)
+    assert done.returncode == 1
+    (said,) = [check["found"] for check in found if check["check"] == "policy"]
+    for fault in ("'[/red]' is not one of", "'shoes' is none of the attr", "'magic' is none of the algor", "1 is more"):
+        assert fault in said
+        assert fault in done.stdout
+    assert len(re.findall(r"policy\.toml:\d+: ", said)) == 4
+
+
+def test_data_that_are_not_there_are_warned_of(place: Path) -> None:
+    invite = "organiser/invites/north.json"
+    done = run(place, f"party init --invite {invite} --data missing.csv --population people --folder other")
+    assert done.returncode == Exit.DONE
+    assert "Warning: missing.csv is not there" in done.stderr
+
+
+def test_a_draft_is_written_over_nothing(place: Path) -> None:
+    before = (place / "people.schema.json").read_bytes()
+    done = run(place, "schema draft north.csv --out people.schema.json")
+    assert done.returncode == Exit.INPUT
+    assert "exists already" in done.stderr
+    assert (place / "people.schema.json").read_bytes() == before
+
+
+def test_the_next_command_is_named_as_it_has_to_be_typed(place: Path) -> None:
+    assert (
+        "then: privity consortium seal --folder organiser" in run(place, "consortium invite --folder organiser").stdout
+    )

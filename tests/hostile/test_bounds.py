@@ -1,0 +1,85 @@
+"""Messages that are larger than any of their kind are not looked at: reading them would cost memory and time."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.errors import PrivityError
+from common.protocol.plan import MOST_MEMBERS
+from common.protocol.steps import Learned, Refusal
+from common.wire.candidates import MOST_GROUPS
+from common.wire.codec import (
+    LARGEST_MODEL,
+    LARGEST_PLAN,
+    LARGEST_REPLY,
+    LARGEST_STEP,
+    LONGEST_NAME,
+    MOST_BLOBS,
+    MOST_INDICES,
+    MOST_TABLES,
+    MalformedMessageError,
+    decode_reply,
+    decode_step,
+    encode_reply,
+)
+from common.wire.v1 import privity_pb2 as pb
+
+EMPTY = pb.Attributes()
+GROUP = pb.CandidateGroup(attributes=[0], parent_sets=[pb.Attributes(index=[1])])
+
+
+def round_(**fields) -> dict:
+    return {"contribute": pb.Contribute(round=pb.Round(epsilon="1", **fields))}
+
+
+def select(*groups: pb.CandidateGroup) -> dict:
+    return {"select": pb.Select(epsilon="1", candidates=groups)}
+
+
+STEPS = {
+    "a step": {"close": pb.Close(state="x" * LARGEST_STEP)},
+    "a plan": {"begin": pb.Begin(plan=b" " * (LARGEST_PLAN + 1))},
+    "settings": {"learn": pb.Learn(epsilon="1", settings=b'{"a":"' + b"x" * (1 << 18) + b'"}')},
+    "tables": round_(tables=[EMPTY] * (MOST_TABLES + 1)),
+    "attributes of tables": round_(tables=[pb.Attributes(index=[0] * (MOST_INDICES + 1))]),
+    "weights": round_(weights=[1] * (MOST_TABLES + 1)),
+    "a name": round_(round="x" * (LONGEST_NAME + 1)),
+    "groups": select(*[GROUP] * (MOST_GROUPS + 1)),
+    "attributes of a group": select(pb.CandidateGroup(attributes=[0] * (MOST_GROUPS + 1))),
+    "a pool": select(pb.CandidateGroup(attributes=[0], pool=[0] * (MOST_GROUPS + 1), size=20)),
+    "parents": select(pb.CandidateGroup(attributes=[0], parent_sets=[pb.Attributes(index=range(21))])),
+    "combiners": {"seal_block": pb.SealBlock(attempt=pb.Attempt(combiners=["a"] * (MOST_MEMBERS + 1)))},
+    "blobs": {"combine_block": pb.CombineBlock(blobs=[pb.Blob()] * (MOST_BLOBS + 1))},
+}
+
+
+@pytest.mark.parametrize("what", STEPS)
+def test_steps(what: str) -> None:
+    with pytest.raises(MalformedMessageError):
+        decode_step(pb.Step(run="run-1", **STEPS[what]).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"refusal": pb.Refusal(message="x" * LARGEST_REPLY)},
+        {"pending": pb.Pending(reason="x" * LARGEST_REPLY)},
+        {"enrolled": pb.Enrolled(enrolment=b" " * LARGEST_REPLY)},
+        {"sum": pb.Sum(payload=bytes(1 << 20))},
+    ],
+)
+def test_replies_name_the_step_that_they_spoil(body: dict) -> None:
+    with pytest.raises(MalformedMessageError) as caught:
+        decode_reply(pb.Reply(run="run-1", key="k", **body).SerializeToString())
+    assert (caught.value.run, caught.value.key) == ("run-1", "k")
+
+
+def test_a_party_refuses_to_send_what_nobody_takes() -> None:
+    with pytest.raises(PrivityError, match="message of more than"):
+        encode_reply("run-1", "learn/x", Learned({"a": "x" * LARGEST_MODEL}))
+
+
+def test_a_refusal_that_repeats_something_long_is_cut() -> None:
+    refusal = decode_reply(encode_reply("run-1", "k", Refusal("c", "\U0001f600" * 10**6, "r" * 10**6)))[2]
+    assert isinstance(refusal, Refusal)
+    assert len(refusal.message) == len(refusal.remedy) == 1500

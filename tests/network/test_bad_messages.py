@@ -1,0 +1,110 @@
+"""Every message of a run is cut, lost, doubled, late, out of order or in part: the same release, each charge once."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.harness.message_faults import HUNG, ONCE, CutAfter, Once, Reordered, Replayed
+from tests.harness.middleman import Fault, Kind, Message, Middleman
+from tests.harness.network import NetworkConsortium
+from tests.harness.repeated_run import DRAWS, MASKS, PAILLIER, RUN, Outcome, RepeatedRun
+
+RUNS = {
+    "one-way": RepeatedRun(MASKS, parties=2),
+    "draws": RepeatedRun(DRAWS),
+    "paillier": RepeatedRun(PAILLIER),
+}
+SHORT_WAIT_SECONDS = 1
+
+
+def passed(name: str, folder: Path, fault: Fault, runs: tuple[str, ...] = (RUN,)) -> tuple[Outcome, Middleman]:
+    """What comes of the run with this fault in the middle."""
+    middlemen: list[Middleman] = []
+
+    @asynccontextmanager
+    async def between(network: NetworkConsortium):
+        async with Middleman(network, fault) as middleman:
+            middlemen.append(middleman)
+            yield middleman
+
+    outcome = asyncio.run(RUNS[name].outcome(folder, between, runs=runs))
+    (middleman,) = middlemen
+    assert middleman.answers
+    for message, answers in middleman.answers.items():
+        assert len(answers) == 1, f"{message} was answered in {len(answers)} ways"
+    return outcome, middleman
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Outcome, list[Message]]]:
+    """By name of the run, without a fault: its outcome, and its messages."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    found = {}
+    for name in RUNS:
+        outcome, middleman = passed(name, folder / name, Fault())
+        assert outcome == asyncio.run(RUNS[name].outcome(folder / f"{name}-without"))
+        found[name] = (outcome, middleman.seen)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [*(("draws", fault) for fault in ONCE), ("paillier", CutAfter), ("paillier", Reordered)],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_every_message_of_a_run_meets_the_fault(tmp_path: Path, undisturbed, name: str, fault: type[Once]) -> None:
+    """All in one run, each when it first comes."""
+    expected, messages = undisturbed[name]
+    at_work = fault()
+    outcome, _ = passed(name, tmp_path / "run", at_work)
+    assert outcome == expected
+    assert at_work.met >= set(messages)
+
+
+def each_alone(name: str, folder: Path, undisturbed, fault: type[Once]) -> None:
+    """As many runs as there are messages: in each of them one message meets the fault."""
+    expected, messages = undisturbed[name]
+    for number, message in enumerate(messages):
+        at_work = fault(lambda other, message=message: other == message)
+        outcome, _ = passed(name, folder / str(number), at_work)
+        assert outcome == expected, message
+        assert at_work.met == {message}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("fault", [*ONCE, *HUNG], ids=lambda fault: fault.name)
+def test_every_fault_at_every_message(
+    tmp_path: Path, undisturbed, monkeypatch: pytest.MonkeyPatch, name: str, fault: type[Once]
+) -> None:
+    monkeypatch.setattr("party.agent.WAIT_SECONDS", SHORT_WAIT_SECONDS)
+    each_alone(name, tmp_path, undisturbed, fault)
+
+
+@pytest.mark.parametrize("fault", HUNG, ids=lambda fault: fault.name)
+def test_a_call_that_never_ends_is_given_up(
+    tmp_path: Path, undisturbed, monkeypatch: pytest.MonkeyPatch, fault: type[Once]
+) -> None:
+    """Pings are of no use here: the one in the middle answers them."""
+    monkeypatch.setattr("party.agent.WAIT_SECONDS", SHORT_WAIT_SECONDS)
+    expected, messages = undisturbed["one-way"]
+    chosen = {message for message in messages if "combine" in message.step}
+    assert {message.kind for message in chosen} == set(Kind)
+    at_work = fault(lambda message: message in chosen)
+    outcome, _ = passed("one-way", tmp_path / "run", at_work)
+    assert outcome == expected
+    assert at_work.met == chosen
+
+
+def test_messages_of_before_and_of_another_run_change_nothing(tmp_path: Path) -> None:
+    """All earlier steps and replies come again after each message, through two runs."""
+    runs = ("run-0", RUN)
+    expected = asyncio.run(RUNS["draws"].outcome(tmp_path / "expected", runs=runs))
+    outcome, middleman = passed("draws", tmp_path / "replayed", Replayed(), runs)
+    assert outcome == expected
+    assert {message.run for message in middleman.seen} == set(runs)

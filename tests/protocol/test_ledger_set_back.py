@@ -1,0 +1,151 @@
+"""A ledger that is lost or set back alone, between runs or within one, is noticed before anything is charged."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.errors import PrivityError
+from common.journal import Journal
+from common.privacy.ledger import Allowance, Charge, Ledger
+from common.protocol.plan import Enrolment, RunPlan
+from common.protocol.round import Round
+from common.protocol.steps import Begin, Close, Contribute, Done, Enrol, Enrolled, Opened, Refusal, Select
+from common.statistics import AttributeParentPair
+from party.known_ledger import MARKS, KnownLedger
+from tests.harness.consortium import POPULATION, TestConsortium, make_consortium
+
+NAME = "party-1"
+FREE = Allowance(None, None)
+ROUND = Round("run-1", "test", "1", ((0, 1),), Fraction(1))
+
+
+def ledger_file(folder: Path) -> Path:
+    return folder / f"{NAME}-ledger.sqlite"
+
+
+def copy_of(folder: Path) -> Path:
+    """The ledger as it is now, in a file of its own."""
+    copy = folder / "copy.sqlite"
+    with closing(sqlite3.connect(ledger_file(folder))) as now, closing(sqlite3.connect(copy)) as then:
+        now.backup(then)
+    return copy
+
+
+def replace_ledger(consortium: TestConsortium, folder: Path, copy: Path | None) -> None:
+    """As somebody does who restores a file, or loses it, while the node is stopped."""
+    consortium.parties[NAME].ledger.close()
+    consortium.parties[NAME].journal.close()
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{ledger_file(folder)}{ending}").unlink(missing_ok=True)
+    if copy is not None:
+        ledger_file(folder).write_bytes(copy.read_bytes())
+
+
+def refuses_to_start(consortium: TestConsortium) -> None:
+    with pytest.raises(PrivityError, match="it was set back, or is another one: the journal knows") as caught:
+        consortium.restart(NAME)
+    assert caught.value.code == "ledger-unusable"
+
+
+def other_ledger(folder: Path, lines: int) -> Path:
+    """Of the same people, with as many lines, which are other ones."""
+    file = folder / "other.sqlite"
+    with closing(Ledger(file, POPULATION)) as ledger:
+        for line in range(lines):
+            ledger.charge(Charge("run-0", f"round/{line}", Fraction(0)), FREE, NAME)
+    return file
+
+
+@pytest.mark.parametrize("instead", ["nothing", "an older one", "another one"])
+def test_a_ledger_that_was_set_back_between_runs_is_refused_until_it_is_restored(tmp_path: Path, instead: str) -> None:
+    consortium = make_consortium(2, folder=tmp_path)
+    consortium.drive(tmp_path / "release-1", run="run-1")
+    older = copy_of(tmp_path).rename(tmp_path / "older.sqlite")
+    consortium.drive(tmp_path / "release-2", run="run-2")
+    newest, lines = copy_of(tmp_path), len(consortium.parties[NAME].ledger.entries())
+    other = {"nothing": None, "an older one": older, "another one": other_ledger(tmp_path, lines)}[instead]
+    replace_ledger(consortium, tmp_path, other)
+    refuses_to_start(consortium)
+    replace_ledger(consortium, tmp_path, newest)
+    party = consortium.restart(NAME)
+    consortium.drive(tmp_path / "release-3", run="run-3")
+    assert party.ledger.spent() == 3
+
+
+def test_a_party_that_is_started_again_goes_on_and_keeps_one_mark(tmp_path: Path) -> None:
+    consortium = make_consortium(2, folder=tmp_path)
+    for run in range(3):
+        consortium.drive(tmp_path / f"release-{run}", run=f"run-{run}")
+        party = consortium.restart(NAME)
+        lines = len(party.ledger.entries())
+        assert party.journal.keys(MARKS) == [f"{MARKS}{lines}/{POPULATION}"]
+        consortium.restart(NAME)
+    assert party.ledger.spent() == 3
+
+
+def test_a_ledger_that_was_set_back_within_a_run_is_refused(tmp_path: Path) -> None:
+    consortium = make_consortium(2, folder=tmp_path)
+    before = copy_of(tmp_path)
+    consortium.begin(consortium.spec(algorithm="one-way"))
+    consortium.seal(ROUND, consortium.attempt(ROUND))
+    consortium.restart(NAME)
+    assert consortium.tell(NAME, Opened(ROUND.run, ROUND.round, ROUND.digest)) == Done()
+    replace_ledger(consortium, tmp_path, before)
+    refuses_to_start(consortium)
+
+
+def test_a_draw_is_known_to_have_been_charged(tmp_path: Path) -> None:
+    consortium = make_consortium(2, folder=tmp_path)
+    consortium.begin()
+    before = copy_of(tmp_path)
+    pairs = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
+    consortium.tell(NAME, Select("run-1", "p", "draw", pairs, Fraction(1, 10)))
+    replace_ledger(consortium, tmp_path, before)
+    refuses_to_start(consortium)
+
+
+def test_nothing_new_is_answered_over_a_ledger_that_was_set_back_under_the_node(tmp_path: Path) -> None:
+    consortium = make_consortium(2, folder=tmp_path)
+    first = consortium.spec("run-1", algorithm="one-way")
+    enrolments = [consortium.tell(name, Enrol(first)) for name in consortium.parties]
+    second = consortium.spec("run-2", algorithm="one-way")
+    consortium.begin(second)
+    kept = Round("run-2", "test", "1", ((0, 1),), Fraction(1, 2))
+    assert consortium.tell(NAME, Contribute(kept)) == Done()
+    with closing(sqlite3.connect(ledger_file(tmp_path))) as file, file:
+        file.execute("DELETE FROM charges")
+    enrolled = tuple(Enrolment.from_dict(reply.enrolment) for reply in enrolments if isinstance(reply, Enrolled))
+    for step in (
+        Begin(RunPlan(first, enrolled, consortium.public.n)),
+        Enrol(consortium.spec("run-3")),
+        Contribute(Round("run-2", "test", "2", ((0, 1),), Fraction(1, 2))),
+    ):
+        reply = consortium.tell(NAME, step)
+        assert isinstance(reply, Refusal)
+        assert reply.code == "ledger-unusable"
+    assert consortium.parties[NAME].ledger.entries() == []
+    assert consortium.tell(NAME, Contribute(kept)) == Done(), "a repetition says nothing new"
+    assert consortium.tell(NAME, Close("run-2", "FAILED")) == Done()
+
+
+def test_the_ledgers_of_other_people_are_others(tmp_path: Path) -> None:
+    journal = Journal()
+    ledgers = [Ledger(tmp_path / str(place), name) for place, name in enumerate(["people", "people/2", "2/people"])]
+    for ledger in ledgers:
+        for line in range(2):
+            known = KnownLedger(journal, ledger)
+            known.check()
+            ledger.charge(Charge("run-1", f"round/{line}", Fraction(1)), FREE, NAME)
+            mark, replaced = known.renewal()
+            journal.record_together(mark, instead_of=replaced)
+            assert known.renewal() == ([], [])
+    assert journal.keys(MARKS) == [f"{MARKS}2/{ledger.population}" for ledger in ledgers]
+    for ledger in ledgers:
+        KnownLedger(journal, ledger).check()
+        with pytest.raises(PrivityError, match="knows 2 lines"):
+            KnownLedger(journal, Ledger(":memory:", ledger.population)).check()
