@@ -23,6 +23,7 @@ import rfc8785
 from common import formats
 from common.attribute import Attribute, Group, Value, number_text, value_text
 from common.derived import DerivedAttributes
+from common.descriptor import exact_text, field_descriptor, nested_lists
 from common.errors import Problem, ProblemsFound
 from common.formats.lines import json_lines
 
@@ -84,13 +85,13 @@ class Schema:
             {
                 "name": attribute.name,
                 "type": attribute.type,
-                "categories": [_exact_text(value) for value in attribute.categories],
+                "categories": [exact_text(value) for value in attribute.categories],
                 "ordered": attribute.ordered,
                 "edges": [str(edge) for edge in attribute.edges],
-                "taxonomy": _nested_lists(attribute.taxonomy),
+                "taxonomy": nested_lists(attribute.taxonomy),
                 "missing": list(attribute.missing),
                 "outOfDomain": attribute.out_of_domain,
-                "other": None if attribute.other is None else _exact_text(attribute.other),
+                "other": None if attribute.other is None else exact_text(attribute.other),
             }
             for attribute in self.attributes
         ]
@@ -99,7 +100,7 @@ class Schema:
 
     def descriptor(self) -> dict[str, Any]:
         """Return a descriptor, ready for JSON, that ``parse_schema`` reads back as an equal schema."""
-        fields = [_field_descriptor(attribute) for attribute in self.attributes]
+        fields = [field_descriptor(attribute) for attribute in self.attributes]
         name = {"name": self.name} if self.name else {}
         return {"format_version": FORMAT_VERSION, **name, **dict(self.carried), "fields": fields}
 
@@ -393,54 +394,3 @@ def _some(values: list[Value] | list[str]) -> str:
     """Name the first few of some values, for a message."""
     shown = ", ".join(formats.shorten(value_text(value)) for value in values[:5])
     return shown + (f" and {len(values) - 5} more" if len(values) > 5 else "")
-
-
-def _exact_text(value: Value) -> str:
-    return str(value) if isinstance(value, Fraction) else value_text(value)
-
-
-def _nested_lists(groups: tuple[Group, ...]) -> list[Any]:
-    return [[group.name, _nested_lists(group.groups) or list(group.codes)] for group in groups]
-
-
-def _json_number(number: Value) -> str | int | float:
-    """Write a category, bound or edge for JSON; a double gives it exactly (checked on reading)."""
-    if isinstance(number, Fraction):
-        return int(number) if number.denominator == 1 else float(number)
-    return number
-
-
-def _field_descriptor(attribute: Attribute) -> dict[str, Any]:
-    """Write one field as a descriptor, leaving out what is the default."""
-    item: dict[str, Any] = {"name": attribute.name}
-    texts = {"title": attribute.title, "description": attribute.description}
-    item |= {key: text for key, text in texts.items() if text is not None}
-    item["type"] = attribute.type
-    if attribute.edges:
-        ends = {"minimum": _json_number(attribute.edges[0]), "maximum": _json_number(attribute.edges[-1])}
-        item["constraints"] = ends
-        if attribute.bins is not None:
-            item["bins"] = attribute.bins
-        else:
-            item["edges"] = [_json_number(edge) for edge in attribute.edges]
-    elif attribute.type != "boolean":
-        item["categories"] = [_json_number(value) for value in attribute.categories]
-    if attribute.ordered:
-        item["categoriesOrdered"] = True
-    if attribute.taxonomy:
-        item["taxonomy"] = _named_groups(attribute, attribute.taxonomy)
-    if attribute.missing:
-        item["missingValues"] = list(attribute.missing)
-    if attribute.out_of_domain != "refuse":
-        item["outOfDomain"] = attribute.out_of_domain
-    if attribute.other is not None:
-        item["other"] = _json_number(attribute.other)
-    return item
-
-
-def _named_groups(attribute: Attribute, groups: tuple[Group, ...]) -> dict[str, Any]:
-    return {
-        group.name: _named_groups(attribute, group.groups)
-        or [_json_number(attribute.categories[code]) for code in group.codes]
-        for group in groups
-    }
