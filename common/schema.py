@@ -2,7 +2,8 @@
 
 A descriptor is public and is never inferred silently from rows. ``missingValues`` on a field replaces
 those at the top level, as in Frictionless v2, and ``[]`` says that the field has none; where neither is
-written there are none (Frictionless would take the empty text). See ``common.attribute`` for the codes.
+written there are none (Frictionless would take the empty text). ``absentRows`` at the top level, which is
+no key of Frictionless, gives every attribute one more code. See ``common.attribute`` for the codes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ CARRIED = ("$schema", "title", "description", "source", "license")  # kept, of n
 
 @dataclass(frozen=True)
 class Schema:
-    """The attributes of a table in order; ``carried`` are the descriptor's texts that no code needs."""
+    """The attributes of a table in order; ``carried`` are the descriptor's texts that no code needs.
+
+    Raises:
+        ValueError: some of the attributes have a code for absent rows, and others have none.
+    """
 
     name: str
     attributes: tuple[Attribute, ...]
@@ -47,12 +52,19 @@ class Schema:
     def __post_init__(self) -> None:
         index = {attribute.name: place for place, attribute in enumerate(self.attributes)}
         object.__setattr__(self, "_index", index)
+        if len({attribute.absent for attribute in self.attributes}) > 1:
+            raise ValueError("a row is absent as a whole: all attributes have a code for it, or none")
 
     def over(self, names: Collection[str] | None) -> Schema:
         """The schema of some attributes, in this one's order; None stands for all. ``KeyError`` for a name it lacks."""
         if names is None:
             return self
         return Schema(self.name, tuple(self.attributes[i] for i in sorted(map(self.index, names))), self.carried)
+
+    @property
+    def absent_rows(self) -> bool:
+        """Whether a table may hold absent rows: places of people that no row of theirs fills."""
+        return any(attribute.absent for attribute in self.attributes)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -78,7 +90,8 @@ class Schema:
 
         Per attribute, in order: name, type, categories, ordered, edges, taxonomy, missing, outOfDomain,
         other. Defaults are written out, a number of bins as the edges it gives, a taxonomy as lists (the
-        order of groups matters), and every number as a text ("343/16"), as RFC 8785 has no exact ones.
+        order of groups matters), and every number as a text ("343/16"), as RFC 8785 has no exact ones; and
+        absentRows if it is true: a schema without them keeps the digest it had before there were any.
         Not in it: the name of the table, titles, descriptions, source, license.
         """
         attributes = [
@@ -96,13 +109,16 @@ class Schema:
             for attribute in self.attributes
         ]
         document: dict[str, Any] = {"format_version": FORMAT_VERSION, "attributes": attributes}
+        if self.absent_rows:
+            document["absentRows"] = True
         return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
 
     def descriptor(self) -> dict[str, Any]:
         """Return a descriptor, ready for JSON, that ``parse_schema`` reads back as an equal schema."""
         fields = [field_descriptor(attribute) for attribute in self.attributes]
         name = {"name": self.name} if self.name else {}
-        return {"format_version": FORMAT_VERSION, **name, **dict(self.carried), "fields": fields}
+        absent = {"absentRows": True} if self.absent_rows else {}
+        return {"format_version": FORMAT_VERSION, **name, **dict(self.carried), **absent, "fields": fields}
 
 
 def load_schema(path: Path | str) -> Schema:
@@ -138,7 +154,7 @@ def parse_schema(document: object, file: str) -> Schema:
             problems.append(Problem(file, f"fields[{place}].name", "duplicate-name", message, remedy))
         if place not in malformed:
             reader = _FieldReader(file, place, item, top_missing or [])
-            attributes.append(reader.read())
+            attributes.append(replace(reader.read(), absent=document.get("absentRows") is True))
             problems += reader.problems
     if problems:
         raise ProblemsFound(problems)
