@@ -1,7 +1,8 @@
 """One attribute of a table: its finite domain of codes, and the exact reading of a value's text.
 
-Codes run ``0 .. size - 1``: the categories in the order declared, or the bins from the lowest up, and then
-one category for missing values if the attribute declares any. Bins are ``[e_i, e_{i+1})``, the last one
+Codes run ``0 .. size - 1``: the categories in the order declared, or the bins from the lowest up, then one
+category for missing values if the attribute declares any, then one for absent rows if the schema declares
+them (``common.schema.Schema.absent_rows``). Bins are ``[e_i, e_{i+1})``, the last one
 closed. All arithmetic on edges and values is exact (``fractions.Fraction``), never floating point.
 """
 
@@ -54,7 +55,8 @@ class Attribute:
 
     ``type`` is ``string``, ``integer``, ``number`` or ``boolean`` (whose categories are false, true).
     ``edges`` are the k + 1 edges of k bins; ``bins`` is k if the descriptor declared a number of bins of
-    equal width. ``missing`` are the texts that mean "no value"; if there are any, the last code is theirs.
+    equal width. ``missing`` are the texts that mean "no value"; if there are any, the code after the values is
+    theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
     ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).
     """
 
@@ -66,6 +68,7 @@ class Attribute:
     bins: int | None = None
     taxonomy: tuple[Group, ...] = ()
     missing: tuple[str, ...] = ()
+    absent: bool = False
     out_of_domain: str = "refuse"
     other: Value | None = None
     title: str | None = None
@@ -73,12 +76,17 @@ class Attribute:
 
     @cached_property
     def size(self) -> int:
-        """Number of codes, with the one for missing values."""
+        """Number of codes, with those for missing values and for absent rows."""
+        return self.present + self.absent
+
+    @cached_property
+    def present(self) -> int:
+        """Number of codes that a row which is there may have: without the one for absent rows."""
         return self.values + bool(self.missing)
 
     @cached_property
     def values(self) -> int:
-        """Number of codes without the one for missing values."""
+        """Number of codes of declared values: without those for missing values and for absent rows."""
         return len(self.categories) or len(self.edges) - 1
 
     @property
@@ -88,15 +96,26 @@ class Attribute:
 
     @property
     def missing_code(self) -> int | None:
-        """The code of missing values, the last one; ``None`` if the attribute declares none."""
+        """The code of missing values, the one after the values; ``None`` if the attribute declares none."""
         return self.values if self.missing else None
+
+    @property
+    def absent_code(self) -> int | None:
+        """The code of absent rows, the last one; ``None`` if the schema declares none."""
+        return self.present if self.absent else None
+
+    @property
+    def apart(self) -> int:
+        """How many codes are no values: each stays a group of its own in every generalisation."""
+        return self.size - self.values
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The public text of each code, all distinct: a category, a bin as ``[17, 22)``, ``(missing)``."""
+        """The text of each code, public, distinct: a category, a bin as ``[17, 22)``, ``(missing)`` or ``(absent)``."""
         labels = [value_text(value) for value in self.categories] or self._bin_labels()
-        if self.missing:
-            label = "(missing)"
+        for label, there in (("(missing)", bool(self.missing)), ("(absent)", self.absent)):
+            if not there:
+                continue
             while label in labels:
                 label = f"({label})"
             labels.append(label)
@@ -123,7 +142,7 @@ class Attribute:
         """The taxonomy's generalisations, from the finest to the coarsest: each maps a code to its group.
 
         Groups are numbered in the order declared. A category that lies less deep than a level stays as it
-        is there, and missing values are a group of their own. Empty without a taxonomy.
+        is there; missing values are a group of their own, and so are absent rows. Empty without a taxonomy.
         """
         paths = dict(_paths(self.taxonomy, ()))
         levels: list[tuple[int, ...]] = []
@@ -131,8 +150,7 @@ class Attribute:
             keys = {code: path[:depth] if len(path) >= depth else (*path, code) for code, path in paths.items()}
             numbers = {key: number for number, key in enumerate(dict.fromkeys(keys.values()))}
             level = [numbers[keys[code]] for code in range(self.values)]
-            if self.missing:
-                level.append(len(numbers))
+            level += [len(numbers) + place for place in range(self.apart)]
             # A level that groups nothing more than the one before it generalises nothing.
             if len(set(level)) < (len(set(levels[-1])) if levels else self.size):
                 levels.append(tuple(level))

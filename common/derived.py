@@ -132,11 +132,11 @@ class DerivedAttributes:
 
 
 def _tree_levels(attribute: Attribute) -> tuple[tuple[int, ...], ...]:
-    """A binary tree over the bins: neighbours joined in pairs, again and again; missing values stay apart."""
+    """A binary tree over the bins: neighbours joined in pairs, again and again; what is no value stays apart."""
     levels = []
     depth = 1
     while (groups := ((attribute.values - 1) >> depth) + 1) >= SMALLEST_LEVEL:
         level = [code >> depth for code in range(attribute.values)]
-        levels.append((*level, groups) if attribute.missing else tuple(level))
+        levels.append((*level, *(groups + place for place in range(attribute.apart))))
         depth += 1
     return tuple(levels)

@@ -2,7 +2,8 @@
 
 A descriptor is public and is never inferred silently from rows. ``missingValues`` on a field replaces
 those at the top level, as in Frictionless v2, and ``[]`` says that the field has none; where neither is
-written there are none (Frictionless would take the empty text). See ``common.attribute`` for the codes.
+written there are none (Frictionless would take the empty text). ``absentRows`` at the top level, which is
+no key of Frictionless, gives every attribute one more code. See ``common.attribute`` for the codes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import rfc8785
 from common import formats
 from common.attribute import Attribute, Group, Value, number_text, value_text
 from common.derived import DerivedAttributes
+from common.descriptor import exact_text, field_descriptor, nested_lists
 from common.errors import Problem, ProblemsFound
 from common.formats.lines import json_lines
 
@@ -36,7 +38,11 @@ CARRIED = ("$schema", "title", "description", "source", "license")  # kept, of n
 
 @dataclass(frozen=True)
 class Schema:
-    """The attributes of a table in order; ``carried`` are the descriptor's texts that no code needs."""
+    """The attributes of a table in order; ``carried`` are the descriptor's texts that no code needs.
+
+    Raises:
+        ValueError: some of the attributes have a code for absent rows, and others have none.
+    """
 
     name: str
     attributes: tuple[Attribute, ...]
@@ -46,12 +52,19 @@ class Schema:
     def __post_init__(self) -> None:
         index = {attribute.name: place for place, attribute in enumerate(self.attributes)}
         object.__setattr__(self, "_index", index)
+        if len({attribute.absent for attribute in self.attributes}) > 1:
+            raise ValueError("a row is absent as a whole: all attributes have a code for it, or none")
 
     def over(self, names: Collection[str] | None) -> Schema:
         """The schema of some attributes, in this one's order; None stands for all. ``KeyError`` for a name it lacks."""
         if names is None:
             return self
         return Schema(self.name, tuple(self.attributes[i] for i in sorted(map(self.index, names))), self.carried)
+
+    @property
+    def absent_rows(self) -> bool:
+        """Whether a table may hold absent rows: places of people that no row of theirs fills."""
+        return any(attribute.absent for attribute in self.attributes)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -77,31 +90,35 @@ class Schema:
 
         Per attribute, in order: name, type, categories, ordered, edges, taxonomy, missing, outOfDomain,
         other. Defaults are written out, a number of bins as the edges it gives, a taxonomy as lists (the
-        order of groups matters), and every number as a text ("343/16"), as RFC 8785 has no exact ones.
+        order of groups matters), and every number as a text ("343/16"), as RFC 8785 has no exact ones; and
+        absentRows if it is true: a schema without them keeps the digest it had before there were any.
         Not in it: the name of the table, titles, descriptions, source, license.
         """
         attributes = [
             {
                 "name": attribute.name,
                 "type": attribute.type,
-                "categories": [_exact_text(value) for value in attribute.categories],
+                "categories": [exact_text(value) for value in attribute.categories],
                 "ordered": attribute.ordered,
                 "edges": [str(edge) for edge in attribute.edges],
-                "taxonomy": _nested_lists(attribute.taxonomy),
+                "taxonomy": nested_lists(attribute.taxonomy),
                 "missing": list(attribute.missing),
                 "outOfDomain": attribute.out_of_domain,
-                "other": None if attribute.other is None else _exact_text(attribute.other),
+                "other": None if attribute.other is None else exact_text(attribute.other),
             }
             for attribute in self.attributes
         ]
         document: dict[str, Any] = {"format_version": FORMAT_VERSION, "attributes": attributes}
+        if self.absent_rows:
+            document["absentRows"] = True
         return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
 
     def descriptor(self) -> dict[str, Any]:
         """Return a descriptor, ready for JSON, that ``parse_schema`` reads back as an equal schema."""
-        fields = [_field_descriptor(attribute) for attribute in self.attributes]
+        fields = [field_descriptor(attribute) for attribute in self.attributes]
         name = {"name": self.name} if self.name else {}
-        return {"format_version": FORMAT_VERSION, **name, **dict(self.carried), "fields": fields}
+        absent = {"absentRows": True} if self.absent_rows else {}
+        return {"format_version": FORMAT_VERSION, **name, **dict(self.carried), **absent, "fields": fields}
 
 
 def load_schema(path: Path | str) -> Schema:
@@ -137,7 +154,7 @@ def parse_schema(document: object, file: str) -> Schema:
             problems.append(Problem(file, f"fields[{place}].name", "duplicate-name", message, remedy))
         if place not in malformed:
             reader = _FieldReader(file, place, item, top_missing or [])
-            attributes.append(reader.read())
+            attributes.append(replace(reader.read(), absent=document.get("absentRows") is True))
             problems += reader.problems
     if problems:
         raise ProblemsFound(problems)
@@ -393,54 +410,3 @@ def _some(values: list[Value] | list[str]) -> str:
     """Name the first few of some values, for a message."""
     shown = ", ".join(formats.shorten(value_text(value)) for value in values[:5])
     return shown + (f" and {len(values) - 5} more" if len(values) > 5 else "")
-
-
-def _exact_text(value: Value) -> str:
-    return str(value) if isinstance(value, Fraction) else value_text(value)
-
-
-def _nested_lists(groups: tuple[Group, ...]) -> list[Any]:
-    return [[group.name, _nested_lists(group.groups) or list(group.codes)] for group in groups]
-
-
-def _json_number(number: Value) -> str | int | float:
-    """Write a category, bound or edge for JSON; a double gives it exactly (checked on reading)."""
-    if isinstance(number, Fraction):
-        return int(number) if number.denominator == 1 else float(number)
-    return number
-
-
-def _field_descriptor(attribute: Attribute) -> dict[str, Any]:
-    """Write one field as a descriptor, leaving out what is the default."""
-    item: dict[str, Any] = {"name": attribute.name}
-    texts = {"title": attribute.title, "description": attribute.description}
-    item |= {key: text for key, text in texts.items() if text is not None}
-    item["type"] = attribute.type
-    if attribute.edges:
-        ends = {"minimum": _json_number(attribute.edges[0]), "maximum": _json_number(attribute.edges[-1])}
-        item["constraints"] = ends
-        if attribute.bins is not None:
-            item["bins"] = attribute.bins
-        else:
-            item["edges"] = [_json_number(edge) for edge in attribute.edges]
-    elif attribute.type != "boolean":
-        item["categories"] = [_json_number(value) for value in attribute.categories]
-    if attribute.ordered:
-        item["categoriesOrdered"] = True
-    if attribute.taxonomy:
-        item["taxonomy"] = _named_groups(attribute, attribute.taxonomy)
-    if attribute.missing:
-        item["missingValues"] = list(attribute.missing)
-    if attribute.out_of_domain != "refuse":
-        item["outOfDomain"] = attribute.out_of_domain
-    if attribute.other is not None:
-        item["other"] = _json_number(attribute.other)
-    return item
-
-
-def _named_groups(attribute: Attribute, groups: tuple[Group, ...]) -> dict[str, Any]:
-    return {
-        group.name: _named_groups(attribute, group.groups)
-        or [_json_number(attribute.categories[code]) for code in group.codes]
-        for group in groups
-    }

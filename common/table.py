@@ -85,6 +85,30 @@ class CodedTable:
         schema = self.schema.over(names)
         return CodedTable(schema, tuple(self.columns[self.schema.index(name)] for name in schema.names))
 
+    def with_absent(self, count: int) -> CodedTable:
+        """The table with ``count`` absent rows after its own, each absent in every attribute.
+
+        Raises:
+            ValueError: the schema declares no absent rows, or the count is negative.
+        """
+        if not self.schema.absent_rows:
+            raise ValueError("the schema declares no absent rows")
+        if count < 0:
+            raise ValueError("a number of rows is at least 0")
+        columns = (
+            np.concatenate([column, np.full(count, attribute.absent_code, dtype=column.dtype)])
+            for attribute, column in zip(self.schema.attributes, self.columns, strict=True)
+        )
+        return CodedTable(self.schema, tuple(columns))
+
+    def absent(self) -> npt.NDArray[np.bool_]:
+        """Which cells are absent: shape (attributes, rows). A row of a model may be so in some attributes only."""
+        cells = np.zeros((len(self.columns), self.rows), dtype=np.bool_)
+        if self.schema.absent_rows:
+            for place, attribute in enumerate(self.schema.attributes):
+                cells[place] = self.columns[place] == attribute.absent_code
+        return cells
+
     def take(self, indices: npt.ArrayLike) -> CodedTable:
         """Return the table of the rows at ``indices`` (positions, or a mask), in that order."""
         places = np.asarray(indices)
@@ -155,7 +179,12 @@ def decode(table: CodedTable, generator: np.random.Generator) -> pd.DataFrame:
     A binned number is drawn uniformly from the decimals in its bin (see ``Attribute.grids``), a binned
     integer from its integers. Categories are as declared, a missing value is the first text that means
     one. Columns are int64, float64 or text; a numeric column that may be missing is of type object.
+
+    Raises:
+        ValueError: a row is absent: there is no text for it.
     """
+    if table.absent().any():
+        raise ValueError("an absent row has no values")
     columns = {}
     for attribute, codes in zip(table.schema.attributes, table.columns, strict=True):
         columns[attribute.name] = _values(attribute, codes, generator)
@@ -302,9 +331,9 @@ def _values(attribute: Attribute, codes: Column, generator: np.random.Generator)
     if not attribute.missing:
         return _draw(attribute, codes, generator)
     # The missing ones get a draw too, which is overwritten: so all rows cost the same.
-    absent = codes == attribute.missing_code
-    drawn = _draw(attribute, np.where(absent, 0, codes), generator).astype(object)
-    drawn[absent] = attribute.missing[0]
+    missing = codes == attribute.missing_code
+    drawn = _draw(attribute, np.where(missing, 0, codes), generator).astype(object)
+    drawn[missing] = attribute.missing[0]
     return drawn
 
 
