@@ -30,6 +30,7 @@ from common.statistics import NoisyTables
 from common.table import CodedTable
 from party.local import LocalSession
 from party.releases import ChargedReleases
+from party.rows import InMemory
 
 
 class InProcessSession(RoundSession):
@@ -52,7 +53,7 @@ class InProcessSession(RoundSession):
         self.record = RunRecord()
         self.names = tuple(f"party-{k}" for k in range(1, len(tables) + 1))
         self.releases = [
-            ChargedReleases(name, table, Journal(MEMORY), Ledger(MEMORY, "benchmark"))
+            ChargedReleases(name, InMemory(table), Journal(MEMORY), Ledger(MEMORY, "benchmark"))
             for name, table in zip(self.names, tables, strict=True)
         ]
         self.delta = delta

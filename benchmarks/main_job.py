@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 
 from common.evaluation.distance import marginal_distances
+from common.reading import read_table
 from common.schema import load_schema
-from common.table import read_table
 from common.wire.v1.privity_pb2 import RunEvent
 from deploy.simulate import Simulation, simulate
 

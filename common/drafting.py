@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from common.attribute import FALSE_TEXTS, TRUE_TEXTS, read_number
+from common.reading import read_rows
 from common.schema import FORMAT_VERSION
-from common.table import read_rows
 
 LEAK_WARNING = (
     "This draft was read from the rows, and a domain read from private rows is itself a leak: a category, "

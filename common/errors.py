@@ -33,6 +33,18 @@ class Catalogue(Enum):
         "out-of-order", "FAILED_PRECONDITION", "{missing} is not there yet", "First comes {first}."
     )
     BAD_OPTION = ErrorKind("bad-option", "INVALID_ARGUMENT", "{option}: {reason}", "{hint}")
+    SOURCE_UNREACHABLE = ErrorKind(
+        "source-unreachable", "UNAVAILABLE", "the rows at {source} cannot be reached: {reason}", "{hint}"
+    )
+    SOURCE_REFUSED = ErrorKind(
+        "source-refused", "FAILED_PRECONDITION", "{source} does not give its rows: {reason}", "{hint}"
+    )
+    SOURCE_CHANGED = ErrorKind(
+        "source-changed",
+        "FAILED_PRECONDITION",
+        "the rows at {source} are not those of the beginning",
+        "What was begun about the former rows cannot go on. Start the node again for new runs.",
+    )
     REFUSED_BY_POLICY = ErrorKind(
         "refused-by-policy",
         "PERMISSION_DENIED",

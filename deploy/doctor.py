@@ -29,7 +29,6 @@ from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
 from common.schema import Schema, load_schema
-from common.table import read_table
 from curator import server
 from deploy.operator_commands import link_of
 from party import config as party_config
@@ -92,7 +91,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     listed = renewed.next_certificate.exists() and _party_link(in_time).stage is Stage.THROUGH
     yield from _waiting(config.key, listed)
     yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
-    yield _tried("data", lambda: _data(config.data, config.schema))
+    yield _tried("data", lambda: _data(config))
     yield _tried("budget", lambda: _budget(config))
     yield _tried("disk", lambda: _disk(config.state))
     yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
@@ -224,9 +223,9 @@ def _schema(file: Path, manifest: Manifest | None) -> Check:
     return good("schema", f"{len(schema.attributes)} attributes, as in the manifest")
 
 
-def _data(file: Path, schema: Path) -> Check:
-    table = read_table(file, load_schema(schema))
-    return good("data", f"{table.rows} rows, all within the schema")
+def _data(config: party_config.PartyConfig) -> Check:
+    opened = config.rows.open(load_schema(config.schema), load_policy(config.policy).rows_per_person)
+    return good("data", f"{opened.survey.rows} rows, all within the schema")
 
 
 def _budget(config: party_config.PartyConfig) -> Check:

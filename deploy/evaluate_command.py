@@ -12,8 +12,8 @@ from rich.table import Table
 
 from common import formats
 from common.evaluation.distance import marginal_distances
+from common.reading import read_table
 from common.schema import load_schema
-from common.table import read_table
 from deploy.schema_commands import write_text
 
 FORMAT_VERSION = 1

@@ -12,8 +12,8 @@ import typer
 from common.drafting import LEAK_WARNING, draft_schema
 from common.errors import Catalogue, PrivityError, ProblemsFound
 from common.exit_codes import Exit
+from common.reading import read_table
 from common.schema import load_schema
-from common.table import read_table
 from deploy.options import refuse_existing
 
 schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)

@@ -19,9 +19,9 @@ import numpy as np
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.protocol.sum_kind import PAILLIER, SumKind
+from common.reading import encode, read_rows
 from common.release import verify_release
 from common.schema import load_schema
-from common.table import encode, read_rows
 from common.wire.v1.privity_pb2 import RunEvent
 from deploy.operator_client import OperatorClient
 from deploy.options import refuse_existing

@@ -12,9 +12,9 @@ import typer
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
+from common.reading import read_table
 from common.release import FORMAT_VERSION, notes, synthesise, write_release
 from common.schema import load_schema
-from common.table import read_table
 from deploy.options import refuse_existing, settings_option
 from party.synthesizer import OWNER, SYNTHESIZERS
 

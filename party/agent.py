@@ -26,8 +26,9 @@ from common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decod
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 from party.config import Node
-from party.engine import PartyEngine, let_go_every
+from party.engine import PartyEngine
 from party.idle import IdleTime
+from party.last_heard import let_go_every
 
 WAIT_SECONDS = 20
 ALIVE_SECONDS = 5.0

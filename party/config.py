@@ -14,13 +14,16 @@ from common.privacy.ledger import Ledger
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
 from common.schema import load_schema
-from common.table import read_table
 from party.engine import PartyEngine, check_schema
 from party.keys import KeyFiles
 from party.metrics import PartyMetrics
 from party.policy import load_policy
 from party.releases import ChargedReleases
+from party.sources.settings import RowSettings, row_settings
 from party.transcript import TRANSCRIPTS
+
+CODED = "coded"
+"""Folder of coded rows in that of the state."""
 
 LEDGER_FILE = "ledger.sqlite"
 JOURNAL_FILE = "journal.sqlite"
@@ -37,6 +40,7 @@ class PartyConfig:
         name: this party's name in the manifest.
         curator: address to dial, ``host:port``.
         curator_name: host name that the curator's certificate must show, if it is not the one dialled.
+        rows: where they are, and how they are held.
         state: folder of ledger and journal; it must outlive restarts.
         lease: seconds without a word about a run after which what is kept of it is erased.
         metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
@@ -46,7 +50,7 @@ class PartyConfig:
     name: str
     curator: str
     curator_name: str | None
-    data: Path
+    rows: RowSettings
     schema: Path
     policy: Path
     manifest: Path
@@ -69,7 +73,7 @@ def load_config(path: Path) -> PartyConfig:
         name=document["name"],
         curator=document["curator"],
         curator_name=document.get("curator_name"),
-        data=base / document["data"],
+        rows=row_settings(document, base, base / document["state"] / CODED),
         schema=base / document["schema"],
         policy=base / document["policy"],
         manifest=base / document["manifest"],
@@ -97,11 +101,11 @@ class Node:
         if self.manifests.exists():
             self.files.settle(self.manifests.current())
         self.keys = self.files.load()
-        table = read_table(config.data, schema)
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        rows = config.rows.open(schema, self._policy.rows_per_person).rows
         journal = Journal(config.state / JOURNAL_FILE)
         ledger = Ledger(config.state / LEDGER_FILE, self._policy.population)
-        self._releases = ChargedReleases(config.name, table, journal, ledger)
+        self._releases = ChargedReleases(config.name, rows, journal, ledger)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger.spent, self._policy.total_epsilon)
 
     def engine(self) -> PartyEngine:

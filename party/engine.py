@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import sqlite3
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -47,6 +46,7 @@ from common.wire.codec import encode_reply
 from party.approvals import Approvals, AwaitingApproval, closed_key
 from party.keys import Keys
 from party.known_ledger import KnownLedger
+from party.last_heard import LastHeard
 from party.local import LocalSession, complete
 from party.policy import Approval, Policy
 from party.releases import ChargedReleases
@@ -55,20 +55,15 @@ from party.transcript import TOO_MANY, Transcripts
 
 LARGEST_KEY_BITS = 8192
 PURE = Fraction(0)
-LET_GO_EVERY_SECONDS = 3600.0
-HEARD_SECONDS = 3600.0
-"""How exactly it is known when a run was last heard of."""
+CHANGED = "the rows of this party have changed since the run began"
+WAITS_FOR = {
+    Catalogue.NO_ROOM: "room on its disk",
+    Catalogue.SOURCE_UNREACHABLE: "its rows",
+    Catalogue.SOURCE_REFUSED: "its rows",
+}
+"""What will be there again: the step is asked anew, at no new charge."""
 
 _log = logging.getLogger("privity.party")
-
-
-def let_go_every(lease: float) -> float:
-    """Seconds between two calls of ``PartyEngine.let_go``."""
-    return min(LET_GO_EVERY_SECONDS, lease / 10)
-
-
-def _heard_key(run: str) -> str:
-    return f"#heard/{run}"
 
 
 def check_schema(releases: ChargedReleases, manifest: Manifest) -> None:
@@ -111,7 +106,7 @@ class PartyEngine:
         self._known_ledger = KnownLedger(releases.journal, releases.ledger)
         self._known_ledger.check()
         self._charged_elsewhere = ""
-        self._silent: dict[str, float] = {}
+        self._heard = LastHeard(releases.journal)
         self.listener: Callable[[Step, str], None] = lambda _step, _code: None
         self.adopt(manifest)
 
@@ -129,16 +124,12 @@ class PartyEngine:
     def keys_needed(self) -> set[PublicIdentity]:
         """The public halves of those keys that the manifest of now lists, or that of a run that is open."""
         needed = {self._manifest.keys_of(self.party)}
-        for run in self._kept_runs():
+        for run in self._heard.runs():
             stored = self._journal.recall(f"{run}/manifest", "manifest")
             # Without one it was never taken part in, or is closed in this very moment.
             if stored is not None and self._journal.content(closed_key(run)) is None:
                 needed.add(manifest_from(parse(stored)).keys_of(self.party))
         return needed
-
-    def _kept_runs(self) -> set[str]:
-        """Runs of which the journal keeps more than marks. Marks are kept for ever: none of them is read."""
-        return self._journal.heads_besides("#")
 
     def knows(self, manifest_digest: str) -> bool:
         """Whether it is the manifest of now."""
@@ -147,17 +138,11 @@ class PartyEngine:
     def let_go(self, lease: float) -> None:
         """Erase what is kept of runs about which nothing was heard for so many seconds; their charges stay.
 
-        To be called now and then. A run goes when it was found so twice, with a while between by a clock that nobody
-        sets: one wrong reading of the other erases nothing.
+        To be called now and then, as ``LastHeard.expired``.
         """
-        oldest, now = time.time() - lease, time.monotonic()
-        kept = {run: self._heard(run) for run in self._kept_runs()}
+        kept = {run: self._heard.at(run) for run in self._heard.runs()}
         asked = {filed.spec.run: self._approvals.asked(filed.spec.run) for filed in self._approvals.undecided()}
-        silent = {run for run, at in {**asked, **kept}.items() if at is not None and at < oldest}
-        self._silent = {run: self._silent.get(run, now) for run in silent}
-        for run, found in list(self._silent.items()):
-            if now - found < let_go_every(lease) / 2:
-                continue
+        for run in self._heard.expired({**asked, **kept}, lease):
             try:
                 if run in kept:
                     _log.warning("a run has expired here", extra={"run": run})
@@ -168,18 +153,6 @@ class PartyEngine:
             except (PrivityError, sqlite3.Error) as error:
                 # Another time: what cannot be erased now must not end the node.
                 _log.error("a run cannot be erased", extra={"run": run, "error": type(error).__name__})
-
-    def _heard(self, run: str) -> float | None:
-        """When a step of the run was last given, to within the time between two calls of ``let_go``."""
-        times = (self._journal.last_write(f"{run}/"), self._journal.written(_heard_key(run)))
-        return max((at for at in times if at is not None), default=None)
-
-    def _hear(self, run: str) -> None:
-        """Note that the run is heard of, although nothing new is written."""
-        heard = self._heard(run)
-        if heard is not None and time.time() - heard >= HEARD_SECONDS:
-            self._journal.drop([_heard_key(run)])
-            self._journal.record(_heard_key(run), "heard", b"")
 
     def awaits(self, run: str) -> bool:
         """Whether the run waits for a yes or no."""
@@ -198,9 +171,12 @@ class PartyEngine:
         except AwaitingApproval:
             return encode_reply(step.run, step.key, Pending("the approval of its owner"))
         except PrivityError as error:
-            if error.kind is Catalogue.NO_ROOM:
+            if error.kind in WAITS_FOR:
                 _log.error("a step waits", extra={"run": step.run, "step": step.key, "reason": error.code})
-                return encode_reply(step.run, step.key, Pending("room on its disk"))
+                return encode_reply(step.run, step.key, Pending(WAITS_FOR[error.kind]))
+            if error.kind is Catalogue.SOURCE_CHANGED:
+                # Where the rows are is nobody else's business.
+                error = self._refusal(step, CHANGED)
             refusal = Refusal(error.code, error.message, error.remedy)
         except Exception as error:
             # A node outlives what nobody foresaw. The class of the error is safe to tell, its text is not.
@@ -239,7 +215,7 @@ class PartyEngine:
         key, content = f"{step.run}/reply/{step.key}", step_digest(step)
         stored = self._journal.recall(key, content)
         if stored is not None:
-            self._hear(step.run)
+            self._heard.hear(step.run)
         else:
             self._known_ledger.check()
             stored = self._transcripts.answered(step, key, content, self._answer(step), self._known_ledger)
@@ -256,7 +232,7 @@ class PartyEngine:
                 self._transcripts.write(run)
             # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
             self._journal.record(closed_key(run), "closed", b"")
-            self._journal.drop([_heard_key(run)])
+            self._heard.forget(run)
             self._releases.forget(run)
             self._rounds.forget()
 
@@ -376,7 +352,7 @@ class PartyEngine:
             raise self._refusal(step, "the run has not begun")
         kept = parse(stored)
         if kept["table"] != self._releases.table_digest:
-            raise self._refusal(step, "the rows of this party have changed since the run began")
+            raise self._refusal(step, CHANGED)
         begun = self._as_begun(step, RunPlan.from_dict(kept["plan"]))
         elsewhere = begun.plan.rows_elsewhere(self.party, begun.manifest.parties_per_person)
         self._policy.check_run(begun.plan.spec, self.party, elsewhere)

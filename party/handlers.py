@@ -13,18 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from common.candidates import CandidateGroup, Candidates
-from common.joint_counts import JointCounter
-from common.pair_counts import count_all
+from common.joint_counts import Request
 from common.privacy.scores import SCORES, VECTOR_ROWS
 from common.privacy.selection import SelectionNoise, noisy_max
 from common.statistics import AttributeParentPair, Marginal
-from common.table import CodedTable
+from party.rows import Rows
 
 CELLS_AT_ONCE = 1 << 16
 """Of tables that are scored together: few calls, and they stay in the processor's cache."""
 
 
-def noisy_counts(tables: Sequence[Marginal], table: CodedTable, noise: np.ndarray) -> np.ndarray:
+def noisy_counts(tables: Sequence[Marginal], rows: Rows, noise: np.ndarray) -> np.ndarray:
     """All cells of the tables, one after another, plus the noise.
 
     Args:
@@ -32,7 +31,7 @@ def noisy_counts(tables: Sequence[Marginal], table: CodedTable, noise: np.ndarra
     Returns:
         int64 of shape (cells,), tables in order, C order within each.
     """
-    return count_all(table, tables) + noise
+    return rows.count(tables) + noise
 
 
 class _KnownScores:
@@ -55,10 +54,10 @@ class PairScores:
     The draws of a structure ask for most pairs again and again.
     """
 
-    def __init__(self, table: CodedTable) -> None:
-        self._counter = JointCounter(table)
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         # A score of so many rows may need more than 64 bits.
-        self._kind = np.int64 if table.rows < VECTOR_ROWS else object
+        self._kind = np.int64 if rows.rows < VECTOR_ROWS else object
         self._numbers: dict[Marginal, int] = {}
         self._of_kind: dict[str, dict[int, _KnownScores]] = {}
 
@@ -66,33 +65,39 @@ class PairScores:
         """Scores of the kind (a name in ``SCORES``) in the candidates' order: int64, or objects if too large."""
         known = self._of_kind.setdefault(kind, {})
         numbers = self._numbers
-        parts = [np.zeros(0, dtype=self._kind)]
-        for group in Candidates.of(candidates).groups:
+        groups = Candidates.of(candidates).groups
+        wanted = []
+        for group in groups:
             places = np.array([numbers.setdefault(some, len(numbers)) for some in group.parents.sets], dtype=np.int64)
             for attribute in group.attributes:
                 known.setdefault(attribute, _KnownScores(self._kind)).grow(len(numbers))
-            columns = [known[attribute] for attribute in group.attributes]
-            self._compute(group, kind, places, columns)
-            parts += [column.scores[places] for column in columns]
-        return np.concatenate(parts)
+            wanted.append((places, [known[attribute] for attribute in group.attributes]))
+        self._compute(kind, groups, wanted)
+        return np.concatenate(
+            [np.zeros(0, dtype=self._kind), *(c.scores[places] for places, columns in wanted for c in columns)]
+        )
 
     def _compute(
-        self, group: CandidateGroup, kind: str, places: npt.NDArray[np.int64], columns: Sequence[_KnownScores]
+        self,
+        kind: str,
+        groups: Sequence[CandidateGroup],
+        wanted: Sequence[tuple[npt.NDArray[np.int64], Sequence[_KnownScores]]],
     ) -> None:
-        """Fill in what is not known of a group; parent set after parent set, scored many at a time."""
-        unknown = np.stack([~column.known[places] for column in columns], axis=1)
+        """Fill in what is not known of all groups: asked of the rows at once, scored many at a time."""
+        requests: list[Request] = []
+        answers: list[list[tuple[_KnownScores, int]]] = []
+        for group, (places, columns) in zip(groups, wanted, strict=True):
+            unknown = np.stack([~column.known[places] for column in columns], axis=1)
+            for row in np.flatnonzero(unknown.any(axis=1)).tolist():
+                lacking = np.flatnonzero(unknown[row]).tolist()
+                requests.append((group.parents.sets[row], [group.attributes[i] for i in lacking]))
+                answers.append([(columns[i], places[row]) for i in lacking])
         waiting: list[tuple[_KnownScores, int]] = []
         joints: list[npt.NDArray[np.int64]] = []
         cells = 0
-        rows = np.flatnonzero(unknown.any(axis=1)).tolist()
-        lacks = [np.flatnonzero(unknown[row]).tolist() for row in rows]
-        requests = [
-            (group.parents.sets[row], [group.attributes[i] for i in lacking])
-            for row, lacking in zip(rows, lacks, strict=True)
-        ]
-        for row, lacking, counted in zip(rows, lacks, self._counter.count_all(requests), strict=True):
+        for answer, counted in zip(answers, self._rows.joint_counts(requests), strict=True):
             joints += counted
-            waiting += [(columns[i], places[row]) for i in lacking]
+            waiting += answer
             cells += sum(joint.size for joint in counted)
             if cells > CELLS_AT_ONCE:
                 self._score(kind, waiting, joints)
@@ -109,6 +114,7 @@ class PairScores:
     def forget(self) -> None:
         self._of_kind.clear()
         self._numbers.clear()
+        self._rows.forget()
 
 
 def select_pair(candidates: Sequence[AttributeParentPair], kind: str, scores: PairScores, noise: SelectionNoise) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
@@ -26,8 +25,8 @@ from common.privacy.selection import draw_selection_noise
 from common.protocol.limits import cells_of, check_candidates, check_tables, count_cells
 from common.protocol.round import Round
 from common.protocol.steps import Select, step_digest
-from common.table import CodedTable
 from party import handlers
+from party.rows import Rows
 
 NO_CONTRIBUTION = "this party did not contribute to the round"
 
@@ -49,18 +48,18 @@ class ChargedReleases:
     def __init__(
         self,
         party: str,
-        table: CodedTable,
+        rows: Rows,
         journal: Journal,
         ledger: Ledger,
         entropy: EntropySource = system_entropy,
     ) -> None:
         self.party = party
-        self.rows = table.rows
-        self.schema = table.schema
+        self.rows = rows.rows
+        self.schema = rows.schema
         self.journal = journal
         self.ledger = ledger
-        self._table = table
-        self._scores = handlers.PairScores(table)
+        self._rows = rows
+        self._scores = handlers.PairScores(rows)
         self._entropy = entropy
         self._kept: tuple[tuple[str, ...], ChargedReleases] | None = None
 
@@ -73,7 +72,7 @@ class ChargedReleases:
         if attributes is None:
             return self
         if self._kept is None or self._kept[0] != attributes:
-            part = self._table.over(attributes)
+            part = self._rows.over(attributes)
             self._kept = (attributes, ChargedReleases(self.party, part, self.journal, self.ledger, self._entropy))
         return self._kept[1]
 
@@ -87,13 +86,10 @@ class ChargedReleases:
         self.ledger.charge(charge, allowance, self.party)
         self.ledger.settle(charge, hashlib.sha256(b"elsewhere").hexdigest())
 
-    @cached_property
+    @property
     def table_digest(self) -> str:
-        """Digest of the coded rows. For this owner's own journal: it depends on rows and never leaves."""
-        state = hashlib.sha256(self.schema.digest.encode())
-        for column in self._table.columns:
-            state.update(column.tobytes())
-        return state.hexdigest()
+        """Names the state of the rows. For this owner's own journal: it depends on rows and never leaves."""
+        return self._rows.digest
 
     def noisy_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> np.ndarray:
         """The whole of what ``keep_vector`` keeps: int64 of shape (cells,)."""
@@ -120,7 +116,7 @@ class ChargedReleases:
             share = self._new_share(round_, quota, cells, label)
             change = share - self._old_share(round_, cells)
             if round_.adds_rows(position):
-                change = handlers.noisy_counts(round_.tables, self._table, change)
+                change = handlers.noisy_counts(round_.tables, self._rows, change)
             return change.astype("<i8").tobytes()
 
         cost = round_.cost if round_.covers(position) else Fraction(0)

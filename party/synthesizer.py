@@ -25,11 +25,13 @@ from common.models import Model, load
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.record import RunRecord
+from common.reading import encode
 from common.release import synthesise
 from common.schema import Schema, load_schema, parse_schema
-from common.table import CodedTable, encode
+from common.table import CodedTable
 from party.local import LocalSession, complete
 from party.releases import ChargedReleases
+from party.rows import InMemory
 
 OWNER = "owner"
 
@@ -104,7 +106,7 @@ class Synthesizer:
             ledger.check(self.epsilon, self.delta, allowance, OWNER)
             self.run = f"local-{secrets.token_hex(8)}"
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
-            releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
+            releases = ChargedReleases(OWNER, InMemory(rows), Journal(MEMORY), ledger)
             session = LocalSession(self.run, declared, releases, allowance)
             learned = complete(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
             self.spent, self.spent_delta = ledger.spent(), ledger.spent_delta()

@@ -20,9 +20,10 @@ from benchmarks.utility import hold_out, majority_error, misclassification
 from common.algorithms import ALGORITHMS
 from common.algorithms.covering_design import optimal_design
 from common.evaluation.distance import marginal_distances
+from common.reading import read_table
 from common.schema import parse_schema
 from common.statistics import NoisyTable
-from common.table import CodedTable, Column, read_table
+from common.table import CodedTable, Column
 from deploy.simulate import Simulation, simulate
 
 PATIENCE = 300.0  # seconds of a party's silence; many processes share few cores

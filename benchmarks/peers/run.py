@@ -30,8 +30,9 @@ def timed(fit: Callable[[], Any], sample: Callable[[Any], Any]) -> tuple[dict[st
 
 def privity(job: dict[str, Any]) -> dict[str, float]:
     """This project's PrivBayes with its defaults; sampled rows are decoded to real values."""
+    from common.reading import read_table
     from common.schema import load_schema
-    from common.table import read_table, write_csv
+    from common.table import write_csv
     from party.synthesizer import PrivBayes
 
     schema = load_schema(job["schema"])

@@ -13,6 +13,7 @@ from common.protocol.steps import Select
 from common.statistics import NoisyTables
 from common.table import CodedTable
 from party.handlers import PairScores
+from party.rows import InMemory
 
 NO_NOISE = 1e-6
 """Variance that exact counts are given: above 0, as estimates weigh by its inverse, and below all that matters."""
@@ -30,7 +31,7 @@ class PartlyExactSession(InProcessSession):
 
     def __init__(self, table: CodedTable, epsilon: Fraction, *, exact_draws: bool, exact_tables: bool) -> None:
         super().__init__([table], epsilon)
-        self._table, self._pair_scores = table, PairScores(table)
+        self._table, self._pair_scores = table, PairScores(InMemory(table))
         self._exact_draws, self._exact_tables = exact_draws, exact_tables
 
     async def _ask(self, party: int, step: Select) -> int:

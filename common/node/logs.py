@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from common.errors import Catalogue, PrivityError
 from common.exit_codes import Exit, exit_code
-from common.table import RowProblemsFound
+from common.reading import RowProblemsFound
 
 FIELDS = (
     "run", "step", "phase", "party", "state", "reason", "status", "error", "file", "line", "holder", "days", "serial",

@@ -55,6 +55,7 @@ from party.engine import PartyEngine
 from party.keys import Keys
 from party.policy import Approval, Policy
 from party.releases import ChargedReleases, EntropySource, system_entropy
+from party.rows import InMemory
 
 POPULATION = "test people"
 PLENTY = Fraction(10**9)
@@ -144,7 +145,7 @@ class Consortium:
         ledger = Ledger(self.folder / f"{name}-ledger.sqlite" if self.folder else ":memory:", POPULATION)
         journal = Journal(self.folder / f"{name}-journal.sqlite" if self.folder else ":memory:")
         entropy = self._entropy(name) if self._entropy else system_entropy
-        releases = ChargedReleases(name, table, journal, ledger, entropy)
+        releases = ChargedReleases(name, InMemory(table), journal, ledger, entropy)
         transcripts = self.folder / f"{name}-transcripts" if self.folder else None
         engine = PartyEngine(releases, self.policies[name], Keys(name, identity), self.manifest, transcripts)
         self.parties[name] = Member(name, table, identity, ledger, journal, releases, engine)

@@ -26,6 +26,7 @@ from deploy.audit.worlds import counts_of_zeros, flipped_row, matched_halves, op
 from party import handlers
 from party.local import LocalSession
 from party.releases import ChargedReleases
+from party.rows import InMemory
 
 ATTRIBUTES = 400  # outcomes of one local release
 DRAWS = 40  # of one series: the ledger adds up all its charges at each one
@@ -35,7 +36,7 @@ WHOLE = Fraction(1)
 def owner(table: CodedTable, source: Source, batch: int) -> tuple[LocalSession, Ledger]:
     """A production single-party session on the table, with a fresh ledger in memory."""
     ledger = Ledger(MEMORY, POPULATION)
-    releases = ChargedReleases("owner", table, Journal(), ledger, lambda label: source(f"{batch}/{label}"))
+    releases = ChargedReleases("owner", InMemory(table), Journal(), ledger, lambda label: source(f"{batch}/{label}"))
     return LocalSession(f"run-{batch}", table.schema, releases, UNLIMITED), ledger
 
 
@@ -147,7 +148,7 @@ def score_sensitivity(kind: str, binary: bool, runs: int, quick: int) -> Subject
         # One row apart from all others that agree is the worst for I too.
         table = matched_halves(world, rows) if kind == "F" else opposed_pairs(world, rows, 0, binary=binary)
         pair = AttributeParentPair(0, (1,))
-        (score,) = handlers.PairScores(table).of([pair], kind)
+        (score,) = handlers.PairScores(InMemory(table)).of([pair], kind)
         sensitivity = handlers.selection_sensitivity([pair], table.schema.domain, rows, kind)
         noise = DiscreteLaplace(Fraction(sensitivity)).draw(count, source("score"))
         return Seen({"public": (noise + score).astype(np.float64)[:, None]})

@@ -27,6 +27,7 @@ from deploy.audit.protocols import KEY_BITS, Setting, name_of, remaining, shape_
 from deploy.audit.subject import Seen, Source, Subject
 from deploy.audit.worlds import table_of
 from party import handlers
+from party.rows import InMemory
 
 
 class RecordedConsortium(Consortium):
@@ -137,7 +138,9 @@ def _counts(tables: dict[str, CodedTable], round_: Round, group: Sequence[str]) 
     """True counts of the round's tables over the parties outside the group."""
     nothing = np.zeros(1, dtype=np.int64)
     parts = [
-        handlers.noisy_counts(round_.tables, table, nothing) for name, table in tables.items() if name not in group
+        handlers.noisy_counts(round_.tables, InMemory(table), nothing)
+        for name, table in tables.items()
+        if name not in group
     ]
     return np.sum(parts, axis=0)
 

@@ -91,7 +91,7 @@ def test_errors_of_the_catalogue_have_fixed_codes_and_known_fields() -> None:
     allowed = {
         "address", "asked", "attributes", "awaited", "cells", "days", "expected", "file", "first", "found", "hint",
         "identity", "left", "limit", "missing", "option", "party", "phase", "population", "problems", "reason",
-        "round", "run", "seconds", "sender", "state", "step", "total", "what",
+        "round", "run", "seconds", "sender", "source", "state", "step", "total", "what",
     }  # fmt: skip
     codes = [kind.value.code for kind in Catalogue]
     assert len(set(codes)) == len(codes)

@@ -129,7 +129,7 @@ def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
         entropy = SeededEntropy(b"anew", str(next(drawn)))
         size = count_cells(round_.tables, self.schema.derived.domain)
         share = round_.law(1).share(quota, size, entropy)
-        return noisy_counts(round_.tables, self._table, share)[cells]
+        return noisy_counts(round_.tables, self._rows, share)[cells]
 
     monkeypatch.setattr(ChargedReleases, "vector_part", part_anew)
     assert "party-2" in broken(replace(REPEATED, runs=4_500))

@@ -23,6 +23,7 @@ from party import transcript
 from party.engine import PartyEngine
 from party.keys import Keys
 from party.releases import ChargedReleases
+from party.rows import InMemory
 from tests.harness.command import ROOT
 from tests.harness.consortium import POPULATION, make_consortium, make_schema, make_table, open_policy
 
@@ -49,7 +50,7 @@ def party_of(folder: Path) -> PartyEngine:
     """That party, started from its files."""
     journal = Journal(folder / f"{NAME}-journal.sqlite")
     ledger = Ledger(folder / f"{NAME}-ledger.sqlite", POPULATION)
-    releases = ChargedReleases(NAME, make_table(make_schema((2, 3)), 20, seed=1), journal, ledger)
+    releases = ChargedReleases(NAME, InMemory(make_table(make_schema((2, 3)), 20, seed=1)), journal, ledger)
     manifest = manifest_from(parse((folder / MANIFEST).read_bytes()))
     keys = Keys(NAME, Identity.load(folder / KEYS))
     return PartyEngine(releases, open_policy(), keys, manifest, folder / transcript.TRANSCRIPTS)

@@ -30,6 +30,7 @@ from party.config import Node, PartyConfig
 from party.engine import PartyEngine
 from party.keys import KeyFiles
 from party.metrics import PartyMetrics
+from party.sources.settings import RowSettings
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
 
@@ -123,7 +124,7 @@ class NetworkConsortium:
             name=name,
             curator=f"{HOST}:{self.port}",
             curator_name=None,
-            data=unused,
+            rows=RowSettings(str(unused), unused),
             schema=unused,
             policy=unused,
             manifest=self.folder / f"{name}-manifest.json",

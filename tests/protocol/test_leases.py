@@ -35,7 +35,7 @@ def let_go(engine: PartyEngine, lease: float) -> None:
     """As the node does: twice, with a while between."""
     for _ in range(2):
         engine.let_go(lease)
-        engine._silent = {run: found - lease for run, found in engine._silent.items()}
+        engine._heard._silent = {run: found - lease for run, found in engine._heard._silent.items()}
 
 
 async def until(condition) -> None:
@@ -214,7 +214,7 @@ def test_one_wrong_reading_of_the_clock_erases_nothing(tmp_path: Path, monkeypat
 
 
 def test_a_step_that_is_repeated_is_a_word_about_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("party.engine.HEARD_SECONDS", 50.0)
+    monkeypatch.setattr("party.last_heard.HEARD_SECONDS", 50.0)
     consortium, plan = begun(tmp_path)
     party = consortium.parties["party-2"]
     age(party.journal, 100.0)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from common.errors import ProblemsFound
 from common.evaluation.distance import marginal_distances
+from common.reading import encode, read_table
 from common.schema import Schema, parse_schema
-from common.table import CodedTable, decode, encode, read_table, write_csv
+from common.table import CodedTable, decode, write_csv
 
 FIELDS = [
     {

@@ -14,6 +14,7 @@ from common.protocol import limits
 from common.protocol.limits import check_candidates, check_tables, count_cells
 from common.statistics import AttributeParentPair
 from party.handlers import PairScores, selection_sensitivity
+from party.rows import InMemory
 
 DOMAIN = [2, 3, 2, 5, 4]
 SETS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple), min_size=1, max_size=4).map(tuple)
@@ -65,7 +66,7 @@ def test_the_check_of_candidates_is_that_of_their_tables(make_table, pairs, tabl
 @given(st.data())
 def test_scores_and_sensitivity_are_those_of_each_pair(make_table, data):
     table = make_table(DOMAIN, data.draw(st.integers(1, 60)))
-    scores = PairScores(table)
+    scores = PairScores(InMemory(table))
     for _ in range(3):
         kind = data.draw(st.sampled_from("IR"))
         some = data.draw(st.permutations(range(5)))
@@ -85,7 +86,7 @@ def test_scores_and_sensitivity_are_those_of_each_pair(make_table, data):
 def test_scores_that_may_need_more_than_64_bits_stay_whole_numbers(make_table, monkeypatch):
     monkeypatch.setattr("party.handlers.VECTOR_ROWS", 1)
     monkeypatch.setattr("party.handlers.SCORES", {"R": type("Huge", (), {"of": lambda joints: [2**70] * len(joints)})})
-    assert PairScores(make_table([2, 3], 9)).of([AttributeParentPair(0, (1,))], "R").tolist() == [2**70]
+    assert PairScores(InMemory(make_table([2, 3], 9))).of([AttributeParentPair(0, (1,))], "R").tolist() == [2**70]
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=6), st.data())

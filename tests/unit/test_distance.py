@@ -11,8 +11,9 @@ from common.counting import contingency_table
 from common.evaluation import distance
 from common.evaluation.distance import marginal_distances
 from common.exit_codes import Exit
+from common.reading import read_table
 from common.schema import load_schema
-from common.table import CodedTable, decode, read_table, write_csv
+from common.table import CodedTable, decode, write_csv
 from deploy.evaluate_command import evaluate
 from deploy.schema_commands import schema_app
 

@@ -125,7 +125,7 @@ def rules_of(module):
 
 @pytest.mark.parametrize(
     ("module", "heading"),
-    [("common/schema.py", "### Rules of a descriptor"), ("common/table.py", "### Rules of a table")],
+    [("common/schema.py", "### Rules of a descriptor"), ("common/reading.py", "### Rules of a table")],
 )
 def test_every_rule_is_described(module, heading):
     text = sections("schema.md")["privity schema check"].split(heading)[1].split("\n###")[0]

@@ -11,6 +11,7 @@ from common.joint_counts import PACKED_CELLS, JointCounter
 from common.privacy.scores import r_score, r_scores
 from common.statistics import AttributeParentPair
 from party.handlers import PairScores
+from party.rows import InMemory
 
 
 @given(st.lists(st.integers(2, 12), min_size=2, max_size=6), st.integers(0, 200), st.integers(0, 9), st.data())
@@ -82,7 +83,7 @@ def test_what_is_no_table_of_counts_is_refused(bad):
 
 def test_known_scores_are_not_computed_again_until_they_are_forgotten(make_table, monkeypatch):
     table = make_table([2, 3, 4], 50)
-    scores = PairScores(table)
+    scores = PairScores(InMemory(table))
     pairs = [AttributeParentPair(0, (1,)), AttributeParentPair(1, (2, 0)), AttributeParentPair(2, (1,))]
     first = scores.of(pairs, "R")
     assert first.tolist() == [

@@ -1,0 +1,82 @@
+"""The rows of an owner as the handlers see them: something that counts tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from common.joint_counts import JointCounter, Request
+from common.pair_counts import count_all
+from common.schema import Schema
+from common.statistics import Marginal
+from common.table import CodedTable
+from party.sources.fingerprint import digest, fingerprint
+
+Counts = npt.NDArray[np.int64]
+
+
+class Rows(Protocol):
+    """Rows of one state; they never change, or every further question about them is refused.
+
+    Every method may raise PrivityError: source-unreachable, source-refused, source-changed. None depends on a row.
+
+    Attributes:
+        schema: what the rows are coded by.
+        rows: how many there are, n_k; public.
+        digest: names their state, in hexadecimal. It depends on rows and never leaves their owner.
+    """
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    def over(self, names: Collection[str] | None) -> Rows:
+        """The same rows with some of the attributes; None stands for all. KeyError for one that the schema lacks."""
+        ...
+
+    def count(self, marginals: Sequence[Marginal]) -> Counts:
+        """All cells of the tables, one after another, C order within each: int64 of shape (cells,)."""
+        ...
+
+    def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
+        """For each (parents, attributes) the attributes' tables with the parents, as ``JointCounter`` gives them."""
+        ...
+
+    def forget(self) -> None:
+        """Drop what was kept for further questions of a run."""
+        ...
+
+
+class InMemory:
+    """Rows as a coded table."""
+
+    def __init__(self, table: CodedTable) -> None:
+        self.table = table
+        self.schema = table.schema
+        self.rows = table.rows
+        self._counter = JointCounter(table)
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.schema, self.rows, fingerprint(self.table.columns, self.schema))
+
+    def over(self, names: Collection[str] | None) -> InMemory:
+        return self if names is None else InMemory(self.table.over(names))
+
+    def count(self, marginals: Sequence[Marginal]) -> Counts:
+        return count_all(self.table, marginals)
+
+    def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
+        return self._counter.count_all(requests)
+
+    def forget(self) -> None:
+        """What was packed serves the next run as well."""

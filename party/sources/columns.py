@@ -1,0 +1,76 @@
+"""The columns of a store, and which attributes they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from common.attribute import Attribute
+from common.errors import Problem
+from common.formats import shorten
+from common.schema import Schema
+
+
+class Kind(Enum):
+    """What the values of a column are; ``OTHER`` is what no attribute can be."""
+
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    SINGLE = "single-precision number"
+    DOUBLE = "double-precision number"
+    DECIMAL = "decimal"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    OTHER = "other"
+
+
+NUMBERS = (Kind.INTEGER, Kind.SINGLE, Kind.DOUBLE, Kind.DECIMAL)
+FLOATS = (Kind.SINGLE, Kind.DOUBLE)
+
+FITTING = {
+    "string": (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP),
+    "boolean": (Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER),
+    "integer": (Kind.TEXT, *NUMBERS),
+    "number": (Kind.TEXT, *NUMBERS),
+}
+"""By the attribute's type. How a broken number or a yes would be spelled as a text is nobody's to guess."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as its store declares it.
+
+    Attributes:
+        declared: the store's own name of the type, for messages.
+        scale: digits after the point of a decimal; None if there is no limit.
+    """
+
+    name: str
+    kind: Kind
+    declared: str
+    scale: int | None = None
+
+
+def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) -> list[Problem]:
+    """What is wrong with a store's columns, all at once. Columns that are not declared are left alone.
+
+    The messages hold names and types, which are no rows' business.
+    """
+    problems = []
+    for attribute in schema.attributes:
+        column = columns.get(attribute.name)
+        if column is None:
+            remedy = "Add it (a view will do), or take it out of the descriptor."
+            problems.append(Problem(source, shorten(attribute.name), "missing-column", "no such column.", remedy))
+        elif column.kind not in FITTING[attribute.type]:
+            problems.append(_unfit(attribute, column, source))
+    return problems
+
+
+def _unfit(attribute: Attribute, column: Column, source: str) -> Problem:
+    message = f"the column is of type {column.declared}, the attribute of type {attribute.type}."
+    wanted = ", ".join(kind.value for kind in FITTING[attribute.type])
+    remedy = f"Make it one of these by a view: {wanted}; or declare another type."
+    return Problem(source, shorten(attribute.name), "column-type", message, remedy)

@@ -1,0 +1,173 @@
+"""The embedded store: DuckDB over Parquet and Arrow files, or over a database of its own. It needs no set-up.
+
+The files are opened for each question and let go of after it: their owner may replace them at any time, which the next
+question finds. DuckDB works out of core, in a folder that only its user can read and that is gone with the process.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+
+from common.errors import Catalogue, PrivityError
+from common.table import code_type
+from party.sources.address import Address, Form
+from party.sources.coding import quoted, text_literal
+from party.sources.columns import Column, Kind
+from party.sources.store import Codes
+
+BATCH_ROWS = 1 << 20
+VIEW = "privity_rows"
+DATABASE = "privity_database"
+
+KINDS = {
+    "varchar": Kind.TEXT,
+    "enum": Kind.TEXT,
+    "uuid": Kind.TEXT,
+    "boolean": Kind.BOOLEAN,
+    "tinyint": Kind.INTEGER,
+    "smallint": Kind.INTEGER,
+    "integer": Kind.INTEGER,
+    "bigint": Kind.INTEGER,
+    "utinyint": Kind.INTEGER,
+    "usmallint": Kind.INTEGER,
+    "uinteger": Kind.INTEGER,
+    "ubigint": Kind.DECIMAL,
+    "float": Kind.SINGLE,
+    "double": Kind.DOUBLE,
+    "decimal": Kind.DECIMAL,
+    "date": Kind.DATE,
+    "timestamp": Kind.TIMESTAMP,
+}
+UNSIGNED_TYPES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINTEGER"}
+
+
+class EmbeddedStore:
+    """A ``Store`` of ``party.sources.store``.
+
+    Args:
+        memory: bytes that DuckDB may hold before it writes to its folder.
+    Raises:
+        PrivityError: source-unreachable, source-refused.
+    """
+
+    counts = False
+    grouping_sets = True
+    fence = ""
+
+    def __init__(self, address: Address, memory: int) -> None:
+        self.name = address.name
+        self.relation = VIEW
+        self._address = address
+        self._memory = memory
+        self._scratch = tempfile.TemporaryDirectory(prefix="privity-")  # of mode 0700
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        with self._open() as connection:
+            found = connection.sql(f"SELECT * FROM {VIEW} LIMIT 0")
+            return {name: _column(name, kind) for name, kind in zip(found.columns, found.types, strict=True)}
+
+    def value(self, column: Column) -> str:
+        name = quoted(column.name)
+        # A database may declare that a column takes no notice of case.
+        return f'CAST({name} AS VARCHAR) COLLATE "binary"' if column.kind is Kind.TEXT else name
+
+    def rows(self, query: str) -> Sequence[Sequence[Any]]:
+        with self._open() as connection:
+            return connection.execute(query).fetchall()
+
+    def batches(self, query: str, sizes: Sequence[int]) -> Iterator[list[Codes]]:
+        types = [code_type(size + 1) for size in sizes]
+        narrow = ", ".join(f"CAST(a{i} AS {UNSIGNED_TYPES[kind]}) AS a{i}" for i, kind in enumerate(types))
+        with self._open() as connection:
+            reader = connection.sql(f"SELECT {narrow} FROM ({query}) AS coded").to_arrow_reader(BATCH_ROWS)
+            for batch in reader:
+                yield [batch.column(i).to_numpy() for i in range(len(types))]
+
+    def state(self) -> str:
+        return files_state(self._address.files)
+
+    def close(self) -> None:
+        self._scratch.cleanup()
+
+    @contextmanager
+    def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": f"{self._memory // 2**20}MiB",
+            "temp_directory": self._scratch.name,
+            "preserve_insertion_order": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+        try:
+            connection = duckdb.connect(":memory:", config=settings)
+            try:
+                self._look_at(connection)
+                yield connection
+            finally:
+                connection.close()
+        except (duckdb.IOException, OSError, pa.ArrowException) as error:
+            raise self._unreachable(error) from None
+        except duckdb.CatalogException:
+            raise PrivityError(
+                Catalogue.SOURCE_REFUSED, source=self.name, reason="it has no such table",
+                hint="Name one of its tables or views after the #, with its schema if it has one.",
+            ) from None  # fmt: skip
+        except duckdb.Error as error:
+            # Its text may quote values.
+            raise PrivityError(
+                Catalogue.SOURCE_REFUSED, source=self.name, reason=f"DuckDB met an error ({type(error).__name__})",
+                hint="See that the files are whole and of the kind that their names say.",
+            ) from None  # fmt: skip
+
+    def _look_at(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Give the rows their name."""
+        files = self._address.files
+        if self._address.form is Form.DUCKDB:
+            connection.execute(f"ATTACH {text_literal(str(files[0]))} AS {DATABASE} (READ_ONLY)")
+            table = ".".join(quoted(part) for part in [DATABASE, *self._address.table.split(".")])
+            connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM {table}")
+        elif self._address.form is Form.ARROW:
+            dataset = pyarrow.dataset.dataset([str(file) for file in files], format="ipc")
+            connection.register(VIEW, dataset)
+        else:
+            listed = ", ".join(text_literal(str(file)) for file in files)
+            connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM read_parquet([{listed}])")
+
+    def _unreachable(self, error: Exception) -> PrivityError:
+        return PrivityError(
+            Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=f"it cannot be read ({type(error).__name__})",
+            hint="See that the files are whole and readable, and that no other process holds the database to write.",
+        )  # fmt: skip
+
+
+def files_state(files: Sequence[Path]) -> str:
+    """Changes when a file is written or replaced; that of a database with what is still in its log."""
+    found = []
+    for file in files:
+        for path in (file, file.with_name(file.name + ".wal")):
+            try:
+                about = os.stat(path)
+            except FileNotFoundError:
+                continue
+            found.append(f"{path}:{about.st_ino}:{about.st_size}:{about.st_mtime_ns}")
+    return "\n".join(found)
+
+
+def _column(name: str, kind: Any) -> Column:
+    found = KINDS.get(kind.id, Kind.OTHER)
+    scale = None
+    if found is Kind.DECIMAL:
+        scale = 0 if kind.id == "ubigint" else dict(kind.children)["scale"]
+    return Column(name, found, str(kind), scale)

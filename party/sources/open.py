@@ -1,0 +1,285 @@
+"""Open an owner's rows where they are: look at all of them once, and choose how they are counted from then on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from common.errors import Catalogue, PrivityError, Problem
+from common.formats import shorten
+from common.reading import RowProblemsFound, expected
+from common.schema import Schema
+from common.table import CodedTable, Column, code_type
+from party.rows import InMemory, Rows
+from party.sources.absent import absent_codes
+from party.sources.address import Address, Form
+from party.sources.batches import CodedBatches, CodedFile, StoreBatches, load_coded, write_coded
+from party.sources.coding import Numbers, is_read_apart, quoted
+from party.sources.columns import column_problems
+from party.sources.counted import CountedRows
+from party.sources.csv_rows import CsvBatches, load_slots
+from party.sources.embedded import EmbeddedStore
+from party.sources.fingerprint import digest, fingerprint
+from party.sources.passes import PassedRows
+from party.sources.postgresql import PostgresqlStore
+from party.sources.query import Questions, Slots, Survey, surveyed
+from party.sources.store import Store
+from party.sources.through_ibis import IbisStore
+
+MOST_TEXTS = 1 << 16
+"""Different texts of a column that holds numbers as texts."""
+
+VALUES_NAMED = 3
+
+
+class Hold(Enum):
+    """Where the rows are while the node works.
+
+    AUTO: files in memory if they fit, else they are read anew for each question; servers count for themselves, and
+    coded rows are loaded for the time of a run whose questions come again and again, if they fit.
+    MEMORY: coded, in memory; refused if they do not fit. CACHE: coded, in a file of the state folder.
+    STORE: nothing is held.
+    """
+
+    AUTO = "auto"
+    MEMORY = "memory"
+    CACHE = "cache"
+    STORE = "store"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How rows are to be read.
+
+    Attributes:
+        memory: bytes that coded rows, and DuckDB at its work, may each take.
+        slots: where a person may have several rows; None: a row is a person.
+        cache: folder for files of coded rows; it must be its owner's alone.
+    """
+
+    hold: Hold = Hold.AUTO
+    memory: int = 0
+    slots: Slots | None = None
+    cache: Path | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Rows that are ready to be counted, and what was seen of them."""
+
+    rows: Rows
+    survey: Survey
+    store: Store | None
+
+
+def default_memory() -> int:
+    """A quarter of the machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+def coded_bytes(schema: Schema, rows: int) -> int:
+    """Memory of so many coded rows."""
+    return rows * sum(code_type(size)().itemsize for size in schema.domain)
+
+
+def connect(address: Address, memory: int) -> Store:
+    """The store of an address that is no CSV.
+
+    Raises:
+        PrivityError: source-unreachable, source-refused.
+    """
+    match address.form:
+        case Form.POSTGRESQL:
+            return PostgresqlStore(address)
+        case Form.IBIS:
+            return IbisStore(address)
+        case _:
+            return EmbeddedStore(address, memory)
+
+
+def open_rows(address: Address, schema: Schema, access: Access | None = None) -> Opened:
+    """Read through all rows once, and hold them as ``access`` says.
+
+    Raises:
+        ProblemsFound: columns that are missing or do not fit.
+        RowProblemsFound: no rows, or values outside the domain; with values, for the owner's eyes only.
+        PrivityError: source-unreachable, source-refused, source-changed; bad-option: they do not fit in memory.
+    """
+    access = access or Access(memory=default_memory())
+    if access.slots is not None and access.slots.most > 1 and not schema.absent_rows:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="person", reason="the schema declares no absent rows",
+            hint='Places that a person does not fill need a code: write "absentRows": true into the descriptor.',
+        )  # fmt: skip
+    if address.form is Form.CSV:
+        return _open_csv(address, schema, access)
+    store = connect(address, access.memory)
+    state = store.state()
+    questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
+    survey = look(store, questions, schema, access.slots)
+    if store.state() != state:
+        raise PrivityError(Catalogue.SOURCE_CHANGED, source=store.name)
+    return Opened(_held(store, questions, schema, survey, access), survey, store)
+
+
+def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, Numbers]:
+    """Codes of the texts in columns that hold numbers as texts; checks the columns first.
+
+    Raises:
+        RowProblemsFound: columns that are missing, do not fit, or hold too many different texts.
+    """
+    problems = column_problems(store.columns, schema, store.name)
+    for name in [slots.person, slots.order] if slots else []:
+        if name not in store.columns:
+            remedy = "Correct person and order: they name columns of the rows."
+            problems.append(Problem(store.name, shorten(name), "missing-column", "no such column.", remedy))
+    if problems:
+        raise RowProblemsFound(problems)
+    found: dict[str, Numbers] = {}
+    for attribute in schema.attributes:
+        column = store.columns[attribute.name]
+        if not is_read_apart(attribute, column):
+            continue
+        query = (
+            f"SELECT DISTINCT {store.value(column)} AS found FROM {store.relation} "
+            f"WHERE {quoted(column.name)} IS NOT NULL LIMIT {MOST_TEXTS + 1}"
+        )
+        texts = [text for (text,) in store.rows(query)]
+        if len(texts) > MOST_TEXTS:
+            message = f"a column of texts with more than {MOST_TEXTS} different ones, and the attribute is a number."
+            remedy = "Make it a column of numbers, by a view."
+            problems.append(Problem(store.name, shorten(column.name), "column-type", message, remedy))
+        found[attribute.name] = {text: attribute.code_of(text) for text in texts}
+    if problems:
+        raise RowProblemsFound(problems)
+    return found
+
+
+def look(store: Store, questions: Questions, schema: Schema, slots: Slots | None) -> Survey:
+    """Read through all rows once.
+
+    Raises:
+        RowProblemsFound: no rows; rows of nobody, or in no order; values outside the domain.
+    """
+    problems = []
+    if slots is not None:
+        for question, column, message, remedy in (
+            (questions.no_person(), slots.person, "rows without a person.", "Give each row the key of its person."),
+            (questions.order_ties(), slots.order, "rows of one person that it does not tell apart.",
+             "Name a column that numbers each person's rows."),
+        ):  # fmt: skip
+            ((rows,),) = store.rows(question)
+            if int(rows):
+                problems.append(Problem(store.name, shorten(column), "person", message, remedy))
+    survey = surveyed(store.rows(questions.survey())[0])
+    if not survey.rows:
+        problems.append(Problem(store.name, "", "no-rows", "the table has no rows.", "Give it at least one row."))
+    for place, (attribute, misses) in enumerate(zip(schema.attributes, survey.misses, strict=True)):
+        if misses:
+            texts = [text for (text,) in store.rows(questions.misses(place, VALUES_NAMED))]
+            named = ", ".join("NULL" if text is None else shorten(text) for text in texts)
+            message = f"outside the domain in {misses} rows, such as {named}. Expected {expected(attribute)}."
+            remedy = "Correct the values (spaces count), declare them, or declare missingValues or outOfDomain."
+            problems.append(Problem(store.name, attribute.name, "out-of-domain", message, remedy))
+    if problems:
+        raise RowProblemsFound(problems)
+    return survey
+
+
+class _Holder:
+    """Ways to hold the rows of some batches.
+
+    Args:
+        survey: of all rows that the batches hold.
+        rows: n_k, absent ones too.
+    """
+
+    def __init__(self, batches: CodedBatches, schema: Schema, survey: Survey, rows: int, access: Access) -> None:
+        self._batches, self._schema, self._survey, self._access = batches, schema, survey, access
+        self.rows = rows
+        # As if the absent rows were stored.
+        absent = fingerprint([np.array([code]) for code in absent_codes(schema)[: len(schema.domain)]], schema)
+        self.digest = digest(schema, rows, survey.fingerprint + (rows - survey.rows) * absent)
+
+    @property
+    def fits(self) -> bool:
+        """Whether they fit in memory."""
+        return coded_bytes(self._schema, self.rows) <= self._access.memory
+
+    def loaded(self) -> InMemory:
+        """In memory."""
+        if not self.fits:
+            size = coded_bytes(self._schema, self.rows) / 1e9
+            raise _unfit(f"{size:.2g} GB of coded rows are more than memory allows", "Allow more memory, or use cache.")
+        table = load_coded(self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
+        return InMemory(table.with_absent(self.rows - table.rows) if self.rows > table.rows else table)
+
+    def cached(self) -> PassedRows:
+        """In a file of coded rows; one of an earlier state goes."""
+        folder = self._access.cache
+        if folder is None:
+            raise _unfit("there is no folder for coded rows", "Use memory or store.")
+        path = folder / f"{self.digest[:32]}.parquet"
+        for other in folder.glob("*.parquet") if folder.is_dir() else []:
+            if other != path:
+                other.unlink()
+        if not path.exists():
+            write_coded(path, self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
+        return self.passed(CodedFile(path, self._batches.name))
+
+    def passed(self, batches: CodedBatches) -> PassedRows:
+        """Read anew for each question."""
+        schema = self._schema
+        return PassedRows(batches, schema, schema, self.rows, self._survey.rows, self.digest, batches.state())
+
+
+def _held(store: Store, questions: Questions, schema: Schema, survey: Survey, access: Access) -> Rows:
+    rows = survey.rows if access.slots is None else survey.persons * access.slots.most
+    batches = StoreBatches(store, questions, schema)
+    holder = _Holder(batches, schema, survey, rows, access)
+
+    def near() -> Rows | None:
+        return holder.loaded() if access.hold is Hold.AUTO and holder.fits else None
+
+    if access.hold is Hold.MEMORY or (access.hold is Hold.AUTO and holder.fits and not store.counts):
+        return holder.loaded()
+    if access.hold is Hold.CACHE:
+        return holder.cached()
+    if store.counts:
+        return CountedRows(store, questions, schema, survey, rows, holder.digest, near)
+    return holder.passed(batches)
+
+
+def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
+    batches = CsvBatches(address, schema)
+    nothing = (0,) * len(schema.attributes)
+    if access.slots is not None:
+        table, persons = load_slots(batches, schema, access.slots)
+        survey = Survey(table.rows, persons, nothing, fingerprint(table.columns, schema))
+        rows = persons * access.slots.most
+        return Opened(InMemory(table.with_absent(rows - table.rows)), survey, None)
+    if access.hold is Hold.STORE:
+        raise _unfit("CSV is read once", "Use memory or cache, or keep the rows in Parquet.")
+    kept: list[list[Column]] = []
+    count = total = 0
+    for columns, _ in batches.with_keys(()):
+        count += len(columns[0])
+        total += fingerprint(columns, schema)
+        if coded_bytes(schema, count) <= access.memory and access.hold is not Hold.CACHE:
+            kept.append(columns)
+        else:
+            kept.clear()
+    survey = Survey(count, count, nothing, total)
+    if kept:
+        table = CodedTable(schema, tuple(np.concatenate(some) for some in zip(*kept, strict=True)))
+        return Opened(InMemory(table), survey, None)
+    holder = _Holder(batches, schema, survey, count, access)
+    return Opened(holder.loaded() if access.hold is Hold.MEMORY else holder.cached(), survey, None)
+
+
+def _unfit(reason: str, hint: str) -> PrivityError:
+    return PrivityError(Catalogue.BAD_OPTION, option="hold", reason=reason, hint=hint)

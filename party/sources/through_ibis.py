@@ -1,0 +1,116 @@
+"""Any backend of ibis, among them Spark for tables beyond one machine: counts are taken where the rows are.
+
+Questions are written once, in DuckDB's dialect; ibis (sqlglot) puts them into the backend's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from common.errors import Catalogue, PrivityError
+from common.table import code_type
+from party.sources.address import Address
+from party.sources.coding import quoted
+from party.sources.columns import Column, Kind
+from party.sources.store import Codes
+
+try:
+    import ibis
+    import ibis.expr.datatypes as dt
+except ImportError:  # the extra is not installed
+    ibis = None
+
+WITHOUT_GROUPING_SETS = ("sqlite", "mysql", "impala", "datafusion", "druid", "exasol", "risingwave", "flink")
+FILES = (".parquet", ".pq")
+
+
+class IbisStore:
+    """A ``Store`` of ``party.sources.store``.
+
+    Raises:
+        PrivityError: source-unreachable, source-refused.
+    """
+
+    counts = True
+    fence = ""
+
+    def __init__(self, address: Address) -> None:
+        self.name = address.name
+        if ibis is None:
+            reason, hint = "ibis is not installed", "Install the extra: pip install 'privity[ibis]'."
+            raise PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
+        with self._told("it cannot be connected to"):
+            self._backend = ibis.connect(address.url)
+        with self._told("it has no such table"):
+            if address.table.endswith(FILES) or "/" in address.table:
+                # What a cluster reads: a folder or a pattern of Parquet files.
+                self._table = self._backend.read_parquet(address.table)
+            else:
+                *schema, table = address.table.split(".")
+                self._table = self._backend.table(table, **({"database": ".".join(schema)} if schema else {}))
+        self.relation = self._named()
+        self.grouping_sets = self._backend.name not in WITHOUT_GROUPING_SETS
+
+    def _named(self) -> str:
+        operation = self._table.op()
+        space = getattr(operation, "namespace", None)
+        parts = [getattr(space, "catalog", None), getattr(space, "database", None), operation.name]
+        return ".".join(quoted(part) for part in parts if part)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        return {name: _column(name, kind) for name, kind in self._table.schema().items()}
+
+    def value(self, column: Column) -> str:
+        return quoted(column.name)
+
+    def rows(self, query: str) -> Sequence[Sequence[Any]]:
+        with self._told("a question failed"):
+            found = self._backend.sql(query, dialect="duckdb").to_pyarrow()
+        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def batches(self, query: str, sizes: Sequence[int]) -> Iterator[list[Codes]]:
+        with self._told("a question failed"):
+            for batch in self._backend.sql(query, dialect="duckdb").to_pyarrow_batches():
+                yield [
+                    batch.column(i).to_numpy(zero_copy_only=False).astype(code_type(size + 1))
+                    for i, size in enumerate(sizes)
+                ]
+
+    def state(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        self._backend.disconnect()
+
+    @contextmanager
+    def _told(self, reason: str) -> Iterator[None]:
+        # Backends have errors of all kinds, whose texts may quote values and addresses.
+        try:
+            yield
+        except Exception as error:
+            hint = "See that the backend runs, knows the table, and that its extra of ibis is installed."
+            raise PrivityError(
+                Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=f"{reason} ({type(error).__name__})", hint=hint
+            ) from None
+
+
+def _column(name: str, kind: dt.DataType) -> Column:
+    return Column(name, _kind(kind), str(kind), kind.scale if kind.is_decimal() else None)
+
+
+def _kind(kind: dt.DataType) -> Kind:
+    by_kind = (
+        (kind.is_string() or kind.is_uuid(), Kind.TEXT),
+        (kind.is_boolean(), Kind.BOOLEAN),
+        (kind.is_integer() and str(kind).lstrip("!") != "uint64", Kind.INTEGER),
+        (kind.is_float32(), Kind.SINGLE),
+        (kind.is_float64(), Kind.DOUBLE),
+        (kind.is_decimal() and kind.scale is not None, Kind.DECIMAL),
+        (kind.is_date(), Kind.DATE),
+        (kind.is_timestamp() and kind.timezone is None, Kind.TIMESTAMP),
+    )
+    return next((found for fits, found in by_kind if fits), Kind.OTHER)
