@@ -12,7 +12,7 @@ import typer
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
-from common.release import FORMAT_VERSION, notes, synthesise, write_release
+from common.release import FORMAT_VERSION, notes, rows_to_publish, synthesise, write_release
 from common.schema import load_schema
 from common.table import read_table
 from deploy.options import refuse_existing, settings_option
@@ -61,8 +61,9 @@ def synthesize_command(
     started = time.monotonic()
     synthesizer.fit(table, declared)
     learned = time.monotonic()
-    count = rows or table.rows
-    synthetic = synthesise(synthesizer.model, count, secrets.randbits(64))
+    seed = secrets.randbits(64)
+    count = rows or rows_to_publish(synthesizer.model, table.rows, seed)
+    synthetic = synthesise(synthesizer.model, count, seed)
     assert synthesizer.record is not None
     assert synthesizer.run is not None
     write_release(
