@@ -102,6 +102,7 @@ class RunDriver:
             simulation=self._manifest.simulation,
             rows_per_person={e.party: e.rows_per_person for e in plan.enrolments},
             parties_per_person=self._manifest.parties_per_person,
+            absent_rows=self._schema.absent_rows,
         )
         seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
         rows = self._request.rows

@@ -31,6 +31,7 @@ def synthesize_command(
     ledger: Annotated[Path | None, typer.Option(help="by default one in the user's state folder")] = None,
     total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,
     total_delta: Annotated[str | None, typer.Option(help="the same for delta")] = None,
+    rows_per_person: Annotated[int, typer.Option(help="rows of one person in the table")] = 1,
     rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
@@ -51,6 +52,7 @@ def synthesize_command(
         population=population,
         total_epsilon=total_epsilon,
         total_delta=total_delta,
+        rows_per_person=rows_per_person,
         ledger=ledger,
         settings=settings_option(settings),
     )
@@ -66,6 +68,7 @@ def synthesize_command(
     synthetic = synthesise(synthesizer.model, count, seed)
     assert synthesizer.record is not None
     assert synthesizer.run is not None
+    assert synthesizer.charged is not None
     write_release(
         out,
         synthetic=synthetic,
@@ -78,6 +81,8 @@ def synthesize_command(
             protection=None,
             record=synthesizer.record,
             simulation=False,
+            rows_per_person={OWNER: synthesizer.rows_per_person},
+            absent_rows=declared.absent_rows,
         ),
         run={
             "format_version": FORMAT_VERSION,
@@ -104,6 +109,7 @@ def synthesize_command(
     print(f"Release written to {out}.")
     for note in notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins):
         print(note)
-    print(f"Population {population!r}: epsilon {synthesizer.epsilon} now, {synthesizer.spent}{limit} in all.")
+    charged, charged_delta = synthesizer.charged
+    print(f"Population {population!r}: epsilon {charged} now, {synthesizer.spent}{limit} in all.")
     if synthesizer.spent_delta:
-        print(f"Delta: {synthesizer.delta} now, {synthesizer.spent_delta} in all.")
+        print(f"Delta: {charged_delta} now, {synthesizer.spent_delta} in all.")

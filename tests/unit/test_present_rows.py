@@ -51,11 +51,11 @@ def visits(rows, seed=0):
     return CodedTable(SCHEMA, (age, work, member, grade, ward))
 
 
-def learn(algorithm, table, options=None, delta=Fraction(0)):
-    allowance = Allowance(None, None, None, delta)
+def learn(algorithm, table, options):
+    allowance = Allowance(None, None)
     releases = ChargedReleases("owner", table, Journal(MEMORY), Ledger(MEMORY, "people"))
     session = LocalSession("run", table.schema, releases, allowance)
-    return complete(ALGORITHMS[algorithm].learn(session, EPSILON, options or {}))
+    return complete(ALGORITHMS[algorithm].learn(session, EPSILON, options))
 
 
 # Algorithm, settings, kind of model, attributes, and what its 2-way marginals may err by; None where it knows none.
