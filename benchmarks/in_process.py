@@ -75,7 +75,7 @@ class InProcessSession(RoundSession):
         opened = noisy_tables(vector, round_, self.schema, len(self.releases), self._quota, rows)
         payers = tuple(self.names[place] for place in covered)
         mechanism = noise_on_tables(round_.accounting, shared=True)
-        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta))
+        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
         self.record.add_tables(round_.phase, opened)
         return opened
 

@@ -16,6 +16,7 @@ from common.files import sync
 from common.formats import read_json, require
 from common.models import Model
 from common.models.copula import CopulaModel
+from common.models.present_rows import present_count, sample_present
 from common.privacy.record import RunRecord
 from common.schema import Schema
 from common.table import decode, write_csv
@@ -46,13 +47,21 @@ def marginals_document(record: RunRecord, schema: Schema) -> dict[str, Any]:
 
 
 def synthesise(model: Model, rows: int, seed: int | None) -> pd.DataFrame:
-    """Sample rows from the model and decode them to real values.
+    """Sample rows from the model, none of them absent, and decode them to real values.
 
     ``seed`` decides the sampling only: the model is released, so sampling needs no secret randomness.
     None takes a fresh one.
     """
     generator = np.random.default_rng(seed)
-    return decode(model.sample(rows, generator), generator)
+    return decode(sample_present(model, rows, generator), generator)
+
+
+def rows_to_publish(model: Model, rows: int, seed: int) -> int:
+    """How many synthetic rows stand for a table of so many: as many, less those that the model takes to be absent.
+
+    Post-processing of the model. The seed is that of ``synthesise``; what is drawn from it is not.
+    """
+    return present_count(model, rows, np.random.default_rng([seed, 1]))
 
 
 def notes(model: Model, *, joins: bool) -> list[str]:

@@ -21,7 +21,7 @@ from common.privacy.statement import privacy_statement
 from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
-from common.release import FORMAT_VERSION, is_release, synthesise, write_release
+from common.release import FORMAT_VERSION, is_release, rows_to_publish, synthesise, write_release
 from common.schema import Schema
 from curator.answers import Answers, Ask
 from curator.meter import Meter
@@ -93,7 +93,6 @@ class RunDriver:
         session = NetworkSession(plan, self._manifest, self._schema, secret, self._answers, self.meter)
         model = await ALGORITHMS[spec.algorithm].learn(session, spec.epsilon, spec.settings)
         self.meter.enter(SYNTHESIS)
-        rows = self._request.rows or plan.rows
         privacy = privacy_statement(
             run=self.run,
             parties={e.party: e.rows for e in plan.enrolments},
@@ -103,8 +102,12 @@ class RunDriver:
             simulation=self._manifest.simulation,
             rows_per_person={e.party: e.rows_per_person for e in plan.enrolments},
             parties_per_person=self._manifest.parties_per_person,
+            absent_rows=self._schema.absent_rows,
         )
         seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
+        rows = self._request.rows
+        if rows is None:
+            rows = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
         synthetic = await asyncio.to_thread(synthesise, model, rows, seed)
         self.meter.finish()
         write_release(

@@ -90,7 +90,7 @@ class NetworkSession(RoundSession):
         covered = [place for place in range(self.plan.parties) if round_.covers(place)]
         payers = tuple(self._members[place] for place in covered)
         mechanism = noise_on_tables(round_.accounting, shared=True)
-        self._reserve(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta))
+        self._reserve(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
         self._rounds += 1
         self._meter.enter(round_.phase)
         vector = await self._opened(round_)

@@ -13,7 +13,7 @@ from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
 from common.reading import read_table
-from common.release import FORMAT_VERSION, notes, synthesise, write_release
+from common.release import FORMAT_VERSION, notes, rows_to_publish, synthesise, write_release
 from common.schema import load_schema
 from deploy.options import refuse_existing, settings_option
 from party.synthesizer import OWNER, SYNTHESIZERS
@@ -31,6 +31,7 @@ def synthesize_command(
     ledger: Annotated[Path | None, typer.Option(help="by default one in the user's state folder")] = None,
     total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,
     total_delta: Annotated[str | None, typer.Option(help="the same for delta")] = None,
+    rows_per_person: Annotated[int, typer.Option(help="rows of one person in the table")] = 1,
     rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
@@ -51,6 +52,7 @@ def synthesize_command(
         population=population,
         total_epsilon=total_epsilon,
         total_delta=total_delta,
+        rows_per_person=rows_per_person,
         ledger=ledger,
         settings=settings_option(settings),
     )
@@ -61,10 +63,12 @@ def synthesize_command(
     started = time.monotonic()
     synthesizer.fit(table, declared)
     learned = time.monotonic()
-    count = rows or table.rows
-    synthetic = synthesise(synthesizer.model, count, secrets.randbits(64))
+    seed = secrets.randbits(64)
+    count = rows or rows_to_publish(synthesizer.model, table.rows, seed)
+    synthetic = synthesise(synthesizer.model, count, seed)
     assert synthesizer.record is not None
     assert synthesizer.run is not None
+    assert synthesizer.charged is not None
     write_release(
         out,
         synthetic=synthetic,
@@ -77,6 +81,8 @@ def synthesize_command(
             protection=None,
             record=synthesizer.record,
             simulation=False,
+            rows_per_person={OWNER: synthesizer.rows_per_person},
+            absent_rows=declared.absent_rows,
         ),
         run={
             "format_version": FORMAT_VERSION,
@@ -103,6 +109,7 @@ def synthesize_command(
     print(f"Release written to {out}.")
     for note in notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins):
         print(note)
-    print(f"Population {population!r}: epsilon {synthesizer.epsilon} now, {synthesizer.spent}{limit} in all.")
+    charged, charged_delta = synthesizer.charged
+    print(f"Population {population!r}: epsilon {charged} now, {synthesizer.spent}{limit} in all.")
     if synthesizer.spent_delta:
-        print(f"Delta: {synthesizer.delta} now, {synthesizer.spent_delta} in all.")
+        print(f"Delta: {charged_delta} now, {synthesizer.spent_delta} in all.")

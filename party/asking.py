@@ -134,7 +134,7 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
 
 
 def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
-    person = policy.epsilon_of_a_person(spec, rows_elsewhere)
+    person, delta = policy.cost_of_a_person(spec, rows_elsewhere)
     yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
     here = f"For a person with {_rows(policy.rows_per_person)} here"
     if rows_elsewhere:
@@ -145,10 +145,11 @@ def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: i
         )
         person = policy.epsilon_per_run
     else:
-        yield f"{here}: epsilon {readable(person)}."
+        yield f"{here}: {_amount(person, delta)}."
+    but = f", and {readable(delta)} in probability besides" if delta else ""
     yield (
-        f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon), whether that"
-        " person's rows were used as they are or replaced by others."
+        f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon){but}, whether"
+        " that person's rows were used as they are or replaced by others."
     )
     try:
         policy.check_run(spec, party, rows_elsewhere)
@@ -160,7 +161,7 @@ def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewher
     """What is left in the ledger, before and after."""
     spent, of_run = ledger.spent(), ledger.spent(spec.run)
     left = policy.total_epsilon - spent
-    after = left - (policy.epsilon_of_a_person(spec, rows_elsewhere) - of_run)
+    after = left - (policy.cost_of_a_person(spec, rows_elsewhere)[0] - of_run)
     return (
         f"The ledger of {policy.population!r}: epsilon {readable(left)} left of {readable(policy.total_epsilon)},"
         f" {readable(after)} after this run."

@@ -285,8 +285,8 @@ class PartyEngine:
         return algorithm
 
     def _check_affordable(self, spec: RunSpec, rows_elsewhere: int) -> None:
-        person = self._policy.epsilon_of_a_person(spec, rows_elsewhere)
-        self._releases.check_affordable(person, spec.delta, self._policy.allowance(spec, rows_elsewhere))
+        person = self._policy.cost_of_a_person(spec, rows_elsewhere)
+        self._releases.check_affordable(*person, self._policy.allowance(spec, rows_elsewhere))
 
     def _run_releases(self, step: Step, spec: RunSpec) -> ChargedReleases:
         """The rows, as far as the run sees them."""

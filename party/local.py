@@ -44,17 +44,24 @@ class LocalSession(RoundSession):
     Args:
         run: name of the run in ledger and journal; a new name is a new release.
         allowance: what the ledger may be charged.
+        delta: what the algorithm may spend, for one row.
         prefix: of the names of the steps, when they are part of a larger run.
     """
 
     noise_variables = Fraction(1)
 
     def __init__(
-        self, run: str, schema: Schema, releases: ChargedReleases, allowance: Allowance, prefix: str = ""
+        self,
+        run: str,
+        schema: Schema,
+        releases: ChargedReleases,
+        allowance: Allowance,
+        delta: Fraction = Fraction(0),
+        prefix: str = "",
     ) -> None:
         super().__init__(run, prefix)
         self.schema = schema
-        self.delta = allowance.per_run_delta
+        self.delta = delta
         self.rows = releases.rows
         self.party_rows = (releases.rows,)
         self.record = RunRecord()
@@ -68,9 +75,8 @@ class LocalSession(RoundSession):
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
         opened = noisy_tables(vector, round_, self.schema, ALONE, ALONE, self.rows)
         payers = (self._releases.party,)
-        self.record.add_cost(
-            Cost(round_.phase, noise_on_tables(round_.accounting, shared=False), round_.cost, payers, round_.delta)
-        )
+        mechanism = noise_on_tables(round_.accounting, shared=False)
+        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
         self.record.add_tables(round_.phase, opened)
         return opened
 

@@ -16,6 +16,7 @@ from common.formats import shorten
 from common.formats.toml_file import read_toml
 from common.privacy.budget import amount_problems, parse_delta, parse_epsilon, readable
 from common.privacy.ledger import Allowance
+from common.privacy.person import Amount, most_of_a_person
 from common.protocol.plan import RunSpec
 from common.protocol.sum_kind import Method, SumKind
 
@@ -81,19 +82,20 @@ class Policy:
         Args:
             rows_elsewhere: rows that one person may have at other parties, as far as it is known.
         """
-        person = self.epsilon_of_a_person(spec, rows_elsewhere)
-        for_a_person = "" if person == spec.epsilon else f", {person} for a person with several rows,"
+        epsilon, delta = self.cost_of_a_person(spec, rows_elsewhere)
+        several = "" if epsilon == spec.epsilon else f", {epsilon} for a person with several rows,"
+        several_delta = "" if delta == spec.delta else f", {delta} for a person with several rows,"
         rules = [
             (spec.algorithm in self.algorithms, f"algorithm {spec.algorithm!r} is not among those allowed"),
             (
-                person <= self.epsilon_per_run,
-                f"epsilon {spec.epsilon}{for_a_person} is above {self.epsilon_per_run} a run",
+                epsilon <= self.epsilon_per_run,
+                f"epsilon {spec.epsilon}{several} is above {self.epsilon_per_run} a run",
             ),
-            (not spec.delta or person == spec.epsilon, "a run with a delta needs people with one row each"),
+            (not (spec.delta and rows_elsewhere), "a run with a delta needs people at one party each"),
             *self._attribute_rules(spec.attributes),
             (
-                spec.delta <= self.delta_per_run,
-                f"delta {spec.delta} is above {self.delta_per_run} a run",
+                delta <= self.delta_per_run,
+                f"delta {spec.delta}{several_delta} is above {self.delta_per_run} a run",
             ),
             (len(spec.members) >= self.minimum_parties, f"fewer than {self.minimum_parties} parties"),
             (spec.tolerate >= self.minimum_tolerate, f"tolerates fewer than {self.minimum_tolerate} colluding parties"),
@@ -105,9 +107,12 @@ class Policy:
             if not holds:
                 raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
 
-    def epsilon_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> Fraction:
-        """What the run may cost one of these people, all of whose rows may be in it."""
-        return spec.epsilon * (self.rows_per_person + rows_elsewhere)
+    def cost_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> Amount:
+        """(epsilon, delta) that the run may cost one of these people, all of whose rows may be in it."""
+        algorithm = ALGORITHMS.get(spec.algorithm)
+        gaussian = algorithm is not None and algorithm.spends_gaussian(spec.settings, spec.delta)
+        rows = self.rows_per_person + rows_elsewhere
+        return most_of_a_person(spec.epsilon, spec.delta, rows, gaussian=gaussian)
 
     def _attribute_rules(self, asked: tuple[str, ...] | None) -> list[tuple[bool, str]]:
         if self.attributes is None:
@@ -134,8 +139,9 @@ class Policy:
 
     def allowance(self, spec: RunSpec, rows_elsewhere: int = 0) -> Allowance:
         """What the ledger may be charged for this run: what it declared, within what is allowed."""
-        per_run = min(self.epsilon_of_a_person(spec, rows_elsewhere), self.epsilon_per_run)
-        return Allowance(self.total_epsilon, per_run, self.total_delta, spec.delta, self.rows_per_person)
+        epsilon, delta = self.cost_of_a_person(spec, rows_elsewhere)
+        per_run, per_run_delta = min(epsilon, self.epsilon_per_run), min(delta, self.delta_per_run)
+        return Allowance(self.total_epsilon, per_run, self.total_delta, per_run_delta, self.rows_per_person)
 
 
 def load_policy(path: Path, known: Sequence[str] | None = None) -> Policy:

@@ -121,7 +121,7 @@ class ChargedReleases:
 
         cost = round_.cost if round_.covers(position) else Fraction(0)
         delta = round_.delta if round_.covers(position) else Fraction(0)
-        charge = Charge(round_.run, f"round/{round_.round}", cost, delta)
+        charge = allowance.for_a_person(Charge(round_.run, f"round/{round_.round}", cost, delta), round_.rho)
         stored = self._answer_once(label, _vector_content(round_, quota, position), charge, allowance, answer)
         if round_.replacement is not None and round_.replacement.last:
             # Rounds of one series have one name but for its end.
@@ -189,7 +189,7 @@ class ChargedReleases:
             noise = draw_selection_noise(len(step.candidates), sensitivity, step.epsilon, self._entropy(label))
             return str(handlers.select_pair(step.candidates, step.score, self._scores, noise)).encode()
 
-        charge = Charge(step.run, step.key, step.cost)
+        charge = allowance.for_a_person(Charge(step.run, step.key, step.cost))
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
     def _selection_sensitivity(self, step: Select) -> int:
@@ -205,8 +205,7 @@ class ChargedReleases:
     def _answer_once(
         self, label: str, content: str, charge: Charge, allowance: Allowance, answer: Callable[[], bytes]
     ) -> bytes:
-        """The answer under this label: the stored one, or a new one that is charged first."""
-        charge = allowance.for_a_person(charge)
+        """The answer under this label: the stored one, or a new one that is charged first, for a person."""
         kept = self.journal.recall(label, content)
         stored = kept
         if stored is None:

@@ -24,6 +24,7 @@ from common.journal import MEMORY, Journal
 from common.models import Model, load
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.ledger import Allowance, Ledger
+from common.privacy.person import Amount, most_of_a_person
 from common.privacy.record import RunRecord
 from common.reading import encode
 from common.release import synthesise
@@ -34,6 +35,8 @@ from party.releases import ChargedReleases
 from party.rows import InMemory
 
 OWNER = "owner"
+MOST_ROWS_PER_PERSON = 1000
+"""As in a policy."""
 
 
 def default_ledger(population: str) -> Path:
@@ -48,11 +51,13 @@ class Synthesizer:
     """Learns a model of one table under differential privacy; the base of one class an algorithm.
 
     Args:
-        epsilon: what one fit costs, exact text such as ``"1.0"`` or ``"1/3"``.
+        epsilon: what one fit costs for each row, exact text such as ``"1.0"`` or ``"1/3"``.
         delta: the same, for an algorithm that can spend some; ``"0"`` is pure differential privacy.
         population: the people whose rows these are; the ledger is kept under this name.
         total_epsilon, total_delta: what all fits on these people may cost together; without them only the
-            running totals are kept.
+            running totals are kept. They and the ledger are for a person, all of whose rows may be replaced.
+        rows_per_person: rows of one person in the table: exactly so many, absent ones included, where the schema has
+            absent rows; otherwise at most so many.
         ledger: the ledger's file; by default one in the user's state folder.
         settings: the algorithm's own settings.
     Raises:
@@ -69,6 +74,7 @@ class Synthesizer:
         delta: str = "0",
         total_epsilon: str | None = None,
         total_delta: str | None = None,
+        rows_per_person: int = 1,
         ledger: Path | str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
@@ -77,6 +83,7 @@ class Synthesizer:
         self.population = population
         self.total_epsilon = None if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon")
         self.total_delta = None if total_delta is None else parse_delta(total_delta, "total_delta")
+        self.rows_per_person = _rows_per_person(rows_per_person)
         self.settings = dict(settings or {})
         self._ledger = ledger
         self._model: Model | None = None
@@ -84,12 +91,13 @@ class Synthesizer:
         self.run: str | None = None
         self.spent: Fraction | None = None
         self.spent_delta = Fraction(0)
+        self.charged: Amount | None = None
 
     def fit(self, table: pd.DataFrame | CodedTable, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
         """Learn the model; charged to the ledger whether or not it comes to an end.
 
         Args:
-            table: one row a person; values as in the schema, read by their text.
+            table: one row a person, or ``rows_per_person``; values as in the schema, read by their text.
             schema: the table's declared domains: a Schema, a descriptor, or the path of one.
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
@@ -102,18 +110,24 @@ class Synthesizer:
             raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
         ledger = Ledger(self._ledger or default_ledger(self.population), self.population)
         try:
-            allowance = Allowance(self.total_epsilon, self.epsilon, self.total_delta, self.delta)
-            ledger.check(self.epsilon, self.delta, allowance, OWNER)
+            epsilon, delta = self._most_of_a_person()
+            allowance = Allowance(self.total_epsilon, epsilon, self.total_delta, delta, self.rows_per_person)
+            ledger.check(epsilon, delta, allowance, OWNER)
             self.run = f"local-{secrets.token_hex(8)}"
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, InMemory(rows), Journal(MEMORY), ledger)
-            session = LocalSession(self.run, declared, releases, allowance)
+            session = LocalSession(self.run, declared, releases, allowance, self.delta)
             learned = complete(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
             self.spent, self.spent_delta = ledger.spent(), ledger.spent_delta()
+            self.charged = ledger.spent(self.run), ledger.spent_delta(self.run)
         finally:
             ledger.close()
         self._model, self.record = learned, session.record
         return self
+
+    def _most_of_a_person(self) -> Amount:
+        gaussian = ALGORITHMS[self.algorithm].spends_gaussian(self.settings, self.delta)
+        return most_of_a_person(self.epsilon, self.delta, self.rows_per_person, gaussian=gaussian)
 
     @property
     def model(self) -> Model:
@@ -210,6 +224,13 @@ def load_model(path: Path | str, schema: Schema | Mapping[str, Any] | Path | str
         PrivityError, ProblemsFound: the file does not fit its format or the schema.
     """
     return SavedModel(load.load_model(read_json(path), _schema(schema), str(path)))
+
+
+def _rows_per_person(rows: int) -> int:
+    if not 1 <= rows <= MOST_ROWS_PER_PERSON:
+        reason, hint = f"{rows} is not a number of rows of one person", f"Use 1 to {MOST_ROWS_PER_PERSON}."
+        raise PrivityError(Catalogue.BAD_OPTION, option="rows_per_person", reason=reason, hint=hint)
+    return rows
 
 
 def _schema(schema: Schema | Mapping[str, Any] | Path | str) -> Schema:

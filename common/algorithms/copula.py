@@ -114,9 +114,14 @@ def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
     return chosen
 
 
+def composition(settings: Mapping[str, Any], delta: Fraction) -> str:
+    """The composition that plain settings name, or the one for this delta if they name none."""
+    return str(settings.get("composition") or ("zcdp" if delta else BASIC))
+
+
 def check_delta(settings: Mapping[str, Any], delta: Fraction) -> None:
     """Refuse a composition that does not go with the delta, or does not serve one so small."""
-    chosen = settings.get("composition") or (BASIC if not delta else "zcdp")
+    chosen = composition(settings, delta)
     if (chosen == BASIC) != (delta == 0):
         reason = "basic composition spends no delta" if delta else f"the composition {chosen} needs a delta above 0"
         hint = "Give a delta with the compositions zcdp, pld and advanced, and none with basic."
@@ -138,7 +143,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     accounting = None
     if session.delta:
         quota = int(len(session.party_rows) / session.noise_variables)
-        accounting = calibrate(chosen.composition or "zcdp", weights, epsilon, session.delta, quota)
+        accounting = calibrate(composition(settings, session.delta), weights, epsilon, session.delta, quota)
     opened = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
     consistent = ConsistentPairs(opened, schema.domain, session.rows)
     return fit(schema, consistent, session.rows, float(chosen.certainty))

@@ -60,7 +60,7 @@ class PlannedSession(RoundSession):
         covered = [place for place in range(len(self._parties)) if round_.covers(place)]
         payers = tuple(list(self._parties)[place] for place in covered)
         mechanism = noise_on_tables(round_.accounting, shared=True)
-        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta))
+        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
         rows = sum(self.party_rows[place] for place in covered)
         opened = noisy_tables(np.zeros(cells, np.int64), round_, self.schema, len(self._parties), self._quota, rows)
         for table in opened:

@@ -98,6 +98,10 @@ class Accounting:
             return NoiseLaw(GAUSSIAN, self.unit / weight**2)
         return NoiseLaw(LAPLACE, self.unit / weight)
 
+    def rho(self, weights: Weights) -> Fraction | None:
+        """What tables of these weights cost in zero-concentrated terms; None if their noise is not Gaussian."""
+        return zcdp_rho(self.unit, _groups(weights)) if self.noise == GAUSSIAN else None
+
     def check(self, weights: Weights, epsilon: Fraction) -> None:
         """Refuse noise that does not give the guarantee it claims: what every party computes for itself.
 

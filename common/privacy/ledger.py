@@ -27,6 +27,7 @@ from pathlib import Path
 from common.canonical import canonical_bytes
 from common.errors import Catalogue, PrivityError
 from common.journal import MEMORY, connect, room_wanted
+from common.privacy.person import cost_of_a_person
 
 FORMAT_VERSION = "1"
 _ZERO = Fraction(0)
@@ -58,7 +59,7 @@ class Allowance:
     Attributes:
         total, total_delta: by all runs together, ever.
         per_run, per_run_delta: by one run.
-        rows_per_person: most rows that one of them has; a charge counts once for each.
+        rows_per_person: most rows that one of them has; limits and charges are for a person with so many.
     """
 
     total: Fraction | None
@@ -67,16 +68,14 @@ class Allowance:
     per_run_delta: Fraction = _ZERO
     rows_per_person: int = 1
 
-    def for_a_person(self, charge: Charge) -> Charge:
+    def for_a_person(self, charge: Charge, rho: Fraction | None = None) -> Charge:
         """What a charge for one replaced row costs a person, all of whose rows may be replaced.
 
-        Raises:
-            PrivityError: step-refused: an approximate guarantee for a row is none for several.
+        Args:
+            rho: what the step's discrete Gaussian noise costs for one row; None if it has noise of another law.
         """
-        if self.rows_per_person > 1 and charge.delta:
-            reason = "with several rows a person only pure epsilon can be charged"
-            raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
-        return replace(charge, epsilon=charge.epsilon * self.rows_per_person)
+        epsilon, delta = cost_of_a_person(charge.epsilon, charge.delta, rho, self.rows_per_person)
+        return replace(charge, epsilon=epsilon, delta=delta)
 
 
 @dataclass(frozen=True)
@@ -302,11 +301,11 @@ class Ledger:
             self._read_on()
             return self._total.epsilon if run is None else self._by(run).epsilon
 
-    def spent_delta(self) -> Fraction:
-        """The same for delta, in all."""
+    def spent_delta(self, run: str | None = None) -> Fraction:
+        """The same for delta."""
         with self._lock, self._told():
             self._read_on()
-            return self._total.delta
+            return self._total.delta if run is None else self._by(run).delta
 
     def close(self) -> None:
         with self._lock:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from common.privacy.composition import Accounting
 from common.privacy.noise_law import LAPLACE
+from common.privacy.person import Amount, cost_of_a_person
 from common.statistics import NoisyTable
 
 OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
@@ -28,13 +29,17 @@ def noisy_max_on(score: str) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """One charge: which phase and mechanism cost every one of ``payers`` how much, as (epsilon, delta)."""
+    """One charge: which phase and mechanism cost every one of ``payers`` how much, as (epsilon, delta).
+
+    ``rho`` is what its discrete Gaussian noise costs, from which follows what it costs a person with several rows.
+    """
 
     phase: str
     mechanism: str
     epsilon: Fraction
     payers: tuple[str, ...]
     delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
 
 
 @dataclass
@@ -70,3 +75,8 @@ class RunRecord:
     def delta(self, party: str) -> Fraction:
         """The same for delta."""
         return sum((cost.delta for cost in self.costs if party in cost.payers), Fraction(0))
+
+    def of_a_person(self, party: str, rows: int) -> Amount:
+        """(epsilon, delta) that a person of this party with so many rows was charged in all."""
+        found = [cost_of_a_person(c.epsilon, c.delta, c.rho, rows) for c in self.costs if party in c.payers]
+        return sum((e for e, _ in found), Fraction(0)), sum((d for _, d in found), Fraction(0))

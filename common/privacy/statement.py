@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from common.privacy.person import Amount
 from common.privacy.record import OWN_MODEL, RunRecord
 
 FORMAT_VERSION = 1
@@ -23,6 +24,7 @@ def privacy_statement(
     simulation: bool,
     rows_per_person: Mapping[str, int] | None = None,
     parties_per_person: int = 1,
+    absent_rows: bool = False,
 ) -> dict[str, Any]:
     """The content of ``privacy.json``.
 
@@ -32,9 +34,15 @@ def privacy_statement(
         record: what was charged to whom, for one replaced row.
         rows_per_person: most rows of one person at each party; one if it is left out.
         parties_per_person: most parties at which one person has rows.
+        absent_rows: whether each person has exactly so many rows, those that are not there counted as absent.
+
+    Raises:
+        ValueError: a delta was spent on people with rows at several parties: what they lose is not known.
     """
     several = {name: (rows_per_person or {}).get(name, 1) for name in parties}
     delta = max(record.delta(name) for name in parties)
+    if delta and parties_per_person > 1:
+        raise ValueError("a run with a delta is for people at one party each")
     kind = "approximate" if delta else "pure"
     statements = [_against("public", kind, protection, computational=False)]
     if protection:
@@ -42,6 +50,7 @@ def privacy_statement(
         inside = ["curator", *(f"party {name}" for name in parties), f"any coalition of up to {coalition}"]
         statements += [_against(name, kind, protection, computational=True) for name in inside]
     totals = {name: record.epsilon(name) for name in parties}
+    persons = {name: record.of_a_person(name, several[name]) for name in parties}
     largest = max(totals.values())
     mechanisms = list(dict.fromkeys(cost.mechanism for cost in record.costs))
     by_phase = [_phase(record, phase) for phase in dict.fromkeys(cost.phase for cost in record.costs)]
@@ -58,7 +67,8 @@ def privacy_statement(
                 "epsilon": str(totals[name]),
                 "delta": str(record.delta(name)),
                 "rows_per_person": several[name],
-                "epsilon_per_person": str(_of_a_person(name, totals, several, parties_per_person)),
+                "epsilon_per_person": str(_of_a_person(name, persons, parties_per_person)),
+                "delta_per_person": str(persons[name][1]),
                 "epsilon_by_phase": {phase: str(eps) for phase, eps in record.phases(name).items()},
             }
             for name, rows in parties.items()
@@ -79,15 +89,14 @@ def privacy_statement(
         "phases": by_phase,
         "simulation": simulation,
     }
-    statement["in_words"] = _in_words(statement, largest, delta, protection)
+    statement["in_words"] = _in_words(statement, largest, delta, protection, absent_rows=absent_rows)
     return statement
 
 
-def _of_a_person(party: str, totals: Mapping[str, Fraction], several: Mapping[str, int], parties: int) -> Fraction:
-    """What the run costs a person of this party at worst: all its rows, here and where else it costs most."""
-    cost = {name: several[name] * total for name, total in totals.items()}
-    elsewhere = sorted((cost[name] for name in cost if name != party), reverse=True)
-    return sum(elsewhere[: parties - 1], cost[party])
+def _of_a_person(party: str, persons: Mapping[str, Amount], parties: int) -> Fraction:
+    """Epsilon that the run costs a person of this party at worst: all its rows, here and where else it costs most."""
+    elsewhere = sorted((persons[name][0] for name in persons if name != party), reverse=True)
+    return sum(elsewhere[: parties - 1], persons[party][0])
 
 
 def _above(delta: Fraction) -> str:
@@ -121,22 +130,38 @@ def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
     }
 
 
-def _of_people(statement: dict[str, Any], delta: Fraction) -> list[str]:
+def _of_people(statement: dict[str, Any], delta: Fraction, *, absent_rows: bool) -> list[str]:
     m, s = statement["rows_per_person"], statement["parties_per_person"]
     if (m, s) == (1, 1):
         return [
             "One person is taken to have one row, at one party. A person with m rows has m times the loss"
             + (", and m e^((m-1) epsilon) times the delta." if delta else "."),
+            *_places(absent_rows),
         ]
     worst = max((Fraction(p["epsilon_per_person"]) for p in statement["parties"]), default=Fraction(0))
+    most = max((Fraction(p["delta_per_person"]) for p in statement["parties"]), default=Fraction(0))
+    but = f", and {_above(most)} in probability besides" if most else ""
+    by = "epsilon_per_person" + (" and delta_per_person" if most else "")
     return [
         f"One person has up to {m} rows at a party, and rows at up to {s} of the parties. Whether all of them were"
-        f" used as they are or replaced by others makes no outcome more than e^{worst} times as likely: the loss of a"
-        " person, by party, is epsilon_per_person. How many rows a person has is not protected.",
+        f" used as they are or replaced by others makes no outcome more than e^{worst} times as likely{but}: the loss"
+        f" of a person, by party, is {by}." + ("" if absent_rows else " How many rows a person has is not protected."),
+        *_places(absent_rows),
     ]
 
 
-def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, protection: str | None) -> list[str]:
+def _places(absent_rows: bool) -> list[str]:
+    if not absent_rows:
+        return []
+    return [
+        "The rows of a party are places: each person has as many there as rows_per_person says, and those that no row"
+        " fills are counted as absent. So how many rows a person has is protected too."
+    ]
+
+
+def _in_words(
+    statement: dict[str, Any], largest: Fraction, delta: Fraction, protection: str | None, *, absent_rows: bool
+) -> list[str]:
     k, t = statement["K"], statement["t"]
     but = f", and {_above(delta)} in probability besides," if delta else ""
     kind = "approximate" if delta else "pure"
@@ -144,7 +169,7 @@ def _in_words(statement: dict[str, Any], largest: Fraction, delta: Fraction, pro
         f"Anyone who sees this release learns almost the same about a person whether that person's row was"
         f" used as it is or replaced by another: no outcome becomes more than e^{largest} times as likely{but}"
         f" ({kind} differential privacy, epsilon = {largest}, delta = {delta}).",
-        *_of_people(statement, delta),
+        *_of_people(statement, delta, absent_rows=absent_rows),
         "The number of rows of each party is public and not protected.",
     ]
     rows = sum(party["rows"] for party in statement["parties"])

@@ -83,6 +83,11 @@ class Round:
         return Fraction(0) if self.accounting is None else self.accounting.delta
 
     @property
+    def rho(self) -> Fraction | None:
+        """What its discrete Gaussian noise costs, exactly; None if it has none."""
+        return None if self.accounting is None else self.accounting.rho(self.all_weights)
+
+    @property
     def all_weights(self) -> tuple[int, ...]:
         """One a table."""
         return self.weights or (1,) * len(self.tables)

@@ -52,6 +52,24 @@ def test_what_is_alone_by_design_is_not_remarked_upon(tmp_path: Path):
     assert "modelled alone" not in done.stdout
 
 
+def test_a_table_of_places_is_charged_for_people_and_compared_without_absent_rows(tmp_path: Path):
+    """The schema declares absent rows. The file has none, so that nearly all synthetic rows are there."""
+    table, schema = write_people(tmp_path, 600)
+    schema.write_text(json.dumps({**json.loads(schema.read_text()), "absentRows": True}))
+    done = synthesize(tmp_path, table, schema, "--algorithm", "dp-subn", "--epsilon", "2", "--rows-per-person", "3")
+    assert "epsilon 6 now, 6 in all" in done.stdout
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    assert statement["rows_per_person"] == 3
+    (owner,) = statement["parties"]
+    assert (owner["epsilon"], owner["epsilon_per_person"], owner["delta_per_person"]) == ("2", "6", "0")
+    assert any("how many rows a person has is protected too" in line for line in statement["in_words"])
+    synthetic = tmp_path / "release" / "synthetic.csv"
+    assert 500 < len(pd.read_csv(synthetic)) <= 600
+    assert len(pd.read_csv(synthetic)) == json.loads((tmp_path / "release" / "run.json").read_text())["rows"]
+    compared = privity("evaluate", "--real", str(table), "--synthetic", str(synthetic), "--schema", str(schema))
+    assert compared.returncode == 0, compared.stderr
+
+
 def test_an_unbalanced_taxonomy(tmp_path: Path):
     """One leaf hangs from the root, others lie three levels deep; parents may be any of its levels."""
     generator = np.random.default_rng(1)

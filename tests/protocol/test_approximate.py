@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from common.errors import PrivityError
+from common.formats import require
 from common.privacy.composition import Accounting, calibrate
 from common.privacy.ledger import Allowance
 from common.privacy.noise_law import GAUSSIAN
@@ -52,6 +54,58 @@ def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, com
     assert "approximate differential privacy, epsilon = 1, delta = 1/1073741824" in statement["in_words"][0]
     marginals = json.loads((tmp_path / "release" / "marginals.json").read_text())
     assert (marginals["tables"][0]["law"] == GAUSSIAN) == (composition == "zcdp")
+
+
+@pytest.mark.parametrize("composition", ["zcdp", "pld"])
+def test_people_with_several_rows_are_charged_and_told_what_all_of_them_cost(tmp_path, composition: str) -> None:
+    """m = 1, 3, 4: rho m^2 times at the same delta; of Laplace noise epsilon m times, and delta m e^((m-1) epsilon)."""
+    rows = {"party-1": 1, "party-2": 3, "party-3": 4}
+    limit = Fraction(1, 1000)
+    policies = {name: open_policy(total_delta=limit, rows_per_person=count) for name, count in rows.items()}
+    consortium = make_consortium(3, policies=policies, domain=(2, 3, 4), rows=60)
+    settings = {"composition": composition}
+    consortium.drive(tmp_path / "release", algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings)
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    require(statement, "privacy", "privacy")
+    for party in statement["parties"]:
+        name, count = party["name"], rows[party["name"]]
+        ledger = consortium.parties[name].ledger
+        assert (Fraction(party["epsilon"]), Fraction(party["delta"])) == (ONE, DELTA)
+        told = Fraction(party["epsilon_per_person"]), Fraction(party["delta_per_person"])
+        assert told == (ledger.spent(), ledger.spent_delta())
+        if composition == "zcdp":
+            assert told[1] == DELTA
+            assert (count == 1 and told[0] == 1) or count < told[0] < count * Fraction(11, 10)
+        else:
+            assert told[0] == count
+            assert float(told[1] / DELTA) == pytest.approx(count * math.exp(count - 1), rel=1e-3)
+        spec = consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings)
+        most = policies[name].cost_of_a_person(spec, 0)
+        assert told[0] <= most[0] < told[0] * Fraction(1001, 1000)
+        assert told[1] == most[1]
+    worst = max(Fraction(party["epsilon_per_person"]) for party in statement["parties"])
+    assert f"no outcome more than e^{worst} times as likely, and" in statement["in_words"][1]
+
+
+def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agreed_as() -> None:
+    """It was to be Gaussian noise; Laplace noise of the same claim costs a person with three rows more delta."""
+    policies = {f"party-{k}": open_policy(total_delta=Fraction(1, 1000), rows_per_person=3) for k in (1, 2)}
+    consortium = make_consortium(2, policies=policies, domain=(2, 3, 4), rows=20)
+    plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
+    accounting = calibrate("pld", [1] * 3, ONE, DELTA)
+    round_ = Round(plan.spec.run, "tables", "1", TABLES, ONE, accounting=accounting)
+    reply = consortium.tell("party-1", Contribute(round_))
+    assert isinstance(reply, Refusal)
+    assert reply.code == "budget-exhausted"
+    assert consortium.parties["party-1"].ledger.entries() == []
+
+
+def test_people_at_several_parties_need_a_run_without_delta() -> None:
+    policies = {f"party-{k}": open_policy(total_delta=Fraction(1, 1000)) for k in (1, 2)}
+    consortium = make_consortium(2, policies=policies, parties_per_person=2)
+    reply = consortium.tell("party-1", Enrol(consortium.spec(algorithm="copula", delta=DELTA)))
+    assert isinstance(reply, Refusal)
+    assert "with a delta needs people at one party each" in reply.message
 
 
 def test_the_opened_noise_has_the_stated_variance() -> None:

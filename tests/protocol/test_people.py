@@ -15,8 +15,11 @@ from common.privacy.record import Cost, RunRecord
 from common.privacy.statement import privacy_statement
 from common.protocol.round import Round
 from common.protocol.steps import Contribute, Enrol, Refusal, Select
+from common.reading import read_table
+from common.schema import parse_schema
 from common.statistics import AttributeParentPair
-from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+from common.table import CodedTable
+from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
 
 ONE = Fraction(1)
 
@@ -114,6 +117,22 @@ def test_a_ledger_that_fails_when_the_run_begins_lets_nothing_out(monkeypatch) -
     assert "has not begun" in reply.message
     plan_of()
     assert victim.ledger.spent() == 1, "for the row elsewhere"
+
+
+def test_a_run_over_places_publishes_rows_that_are_there_and_about_as_many(tmp_path: Path) -> None:
+    """Each party has 600 places, of which rows fill 200: the release has about 400 rows, and none of them is absent."""
+    schema = parse_schema({**make_schema((2, 3, 2)).descriptor(), "absentRows": True}, "s")
+    plain = make_schema((2, 3, 2))
+    tables = {f"party-{k}": CodedTable(schema, make_table(plain, 200, seed=k).columns).with_absent(400) for k in (1, 2)}
+    consortium = TestConsortium(tables, policies={name: open_policy(rows_per_person=3) for name in tables})
+    consortium.drive(tmp_path / "release", algorithm="dp-subn", epsilon=Fraction(20))
+    synthetic = read_table(tmp_path / "release" / "synthetic.csv", schema)
+    assert abs(synthetic.rows - 400) < 60
+    run = json.loads((tmp_path / "release" / "run.json").read_text())
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    assert run["rows"] == synthetic.rows
+    assert [party["rows"] for party in statement["parties"]] == [600, 600]
+    assert any("how many rows a person has is protected too" in line for line in statement["in_words"])
 
 
 def test_with_people_at_several_parties_every_run_is_over_all() -> None:

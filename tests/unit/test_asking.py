@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from common.algorithms import ALGORITHMS
+from common.privacy.budget import readable
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.protocol.plan import RunSpec
 from common.protocol.sum_kind import MASKS
@@ -87,6 +88,21 @@ def test_the_cost_is_that_of_a_person() -> None:
     assert "up to 3 rows here: epsilon 3." in alone
     assert "more than 20.09 times as likely" in alone
     assert "a person with one row here: epsilon 1." in "\n".join(told(SPEC))
+
+
+def test_the_cost_of_a_person_with_several_rows_names_its_delta() -> None:
+    delta = Fraction(1, 2**30)
+    spec = replace(SPEC, algorithm="copula", delta=delta)
+    words = "\n".join(told(spec, total_delta=Fraction(1, 1000), rows_per_person=3))
+    assert f"epsilon 1, delta {delta} (about 9.313e-10) for each row." in words
+    person, same = open_policy(rows_per_person=3).cost_of_a_person(spec, 0)
+    assert same == delta
+    assert f"up to 3 rows here: epsilon {readable(person)}, delta {delta}" in words
+    assert "in probability besides, whether that person's rows" in words
+    assert "does not allow" not in words
+    refused = "\n".join(told(spec, parties_per_person=2, total_delta=Fraction(1, 1000)))
+    assert "The policy does not allow it: " in refused
+    assert "at one party each" in refused
 
 
 def test_phases_are_in_the_order_of_the_run_whatever_depends_on_rows() -> None:

@@ -129,9 +129,34 @@ def test_a_person_with_several_rows_counts_with_all_of_them(write):
     with pytest.raises(PrivityError, match=r"epsilon 1/4, 5/4 for a person"):
         policy.check_run(SPEC, "a", rows_elsewhere=2)
     assert policy.allowance(SPEC, 1) == Allowance(Fraction(5, 2), Fraction(1), rows_per_person=3)
-    several = load_policy(write({**GOOD, "total_delta": '"0.001"', "rows_per_person": "2", "epsilon_per_run": '"1"'}))
-    with pytest.raises(PrivityError, match="with a delta needs people with one row"):
-        several.check_run(replace(SPEC, delta=Fraction(1, 5000)), "a")
+
+
+def test_a_delta_counts_for_all_rows_of_a_person_too(write):
+    policy = load_policy(write({**GOOD, "total_delta": '"0.001"', "rows_per_person": "2", "algorithms": '["copula"]'}))
+    spec = replace(SPEC, algorithm="copula", delta=Fraction(1, 5000))
+    assert policy.epsilon_per_run == Fraction(1, 3)
+    # Gaussian noise, the default: rho is 4 times as large, and delta stays. A bit more than twice the epsilon.
+    epsilon, delta = policy.cost_of_a_person(spec, 0)
+    assert delta == spec.delta
+    assert 2 * SPEC.epsilon < epsilon < Fraction(11, 5) * SPEC.epsilon
+    assert policy.allowance(replace(spec, epsilon=Fraction(1, 10))).per_run_delta == delta
+    with pytest.raises(PrivityError, match=r"epsilon 1/4, \d+/\d+ for a person with several rows, is above 1/3 a run"):
+        policy.check_run(spec, "a")
+    policy.check_run(replace(spec, epsilon=Fraction(1, 10)), "a")
+    # Laplace noise: 2 e^(1/10) times the delta.
+    laplace = replace(spec, epsilon=Fraction(1, 10), settings={"composition": "pld"})
+    epsilon, delta = policy.cost_of_a_person(laplace, 0)
+    assert epsilon == Fraction(1, 5)
+    assert float(delta / spec.delta) == pytest.approx(2.2103, abs=1e-3)
+    policy.check_run(laplace, "a")
+    with pytest.raises(
+        PrivityError, match=r"delta 1/2000, \d+/\d+ for a person with several rows, is above 1/1000 a run"
+    ):
+        policy.check_run(replace(laplace, delta=Fraction(1, 2000)), "a")
+    with pytest.raises(PrivityError, match="with a delta needs people at one party"):
+        policy.check_run(replace(laplace, epsilon=Fraction(1, 20)), "a", rows_elsewhere=1)
+    for settings in ({"composition": ["zcdp"]}, {"composition": "none"}):
+        assert policy.cost_of_a_person(replace(laplace, settings=settings), 0)[0] == Fraction(1, 5)
 
 
 def test_people_at_more_parties_than_the_manifest_says_are_refused(write):

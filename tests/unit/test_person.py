@@ -1,0 +1,254 @@
+"""What a person with several rows is charged: golden numbers, limits that hold, and an audit of the charge."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import PrivityError
+from common.journal import MEMORY, Journal
+from common.privacy.budget import ApproxDP, Zcdp
+from common.privacy.composition import COMPOSITIONS, RELATION, SHARED_SLACK, Accounting, calibrate, zcdp_rho
+from common.privacy.conversion import zcdp_to_approximate
+from common.privacy.ledger import Allowance, Charge, Ledger
+from common.privacy.person import cost_of_a_person, most_of_a_person
+from common.privacy.record import Cost, RunRecord
+from common.privacy.statement import privacy_statement
+from common.protocol.round import Round
+from common.schema import parse_schema
+from common.table import CodedTable
+from deploy.audit.estimate import lower_bound
+from party.releases import ChargedReleases
+from party.rows import InMemory
+from party.synthesizer import Copula, OneWay
+
+ONE = Fraction(1)
+DELTA = Fraction(1, 2**30)
+
+
+def test_golden_numbers():
+    assert cost_of_a_person(ONE / 3, Fraction(0), None, 3) == (1, 0)
+    # rho nine times as large, at the same delta: by hand 9 rho + 2 sqrt(9 rho ln(1/delta)) = 3.4 is the simple bound.
+    rho = Fraction(149, 10_000)
+    exact = zcdp_to_approximate(Zcdp(9 * rho, RELATION), DELTA * (1 - SHARED_SLACK)).epsilon
+    epsilon, delta = cost_of_a_person(ONE, DELTA, rho, 3)
+    assert delta == DELTA
+    assert exact < epsilon <= exact + Fraction(2, 10**6)
+    assert float(epsilon) == pytest.approx(3.1811, abs=1e-3)
+    # 3, and 3 e^2 = 22.167 times the delta.
+    epsilon, delta = cost_of_a_person(ONE, DELTA, None, 3)
+    assert epsilon == 3
+    assert ApproxDP(ONE, DELTA, RELATION).scaled(3).delta <= delta
+    assert float(delta / DELTA) == pytest.approx(22.167, abs=0.02)
+    for found in (None, rho):
+        assert cost_of_a_person(ONE, DELTA, found, 1) == (ONE, DELTA)
+    assert cost_of_a_person(Fraction(50), DELTA, None, 1000) == (50_000, 1)
+    # Noise that costs less than is claimed for it is not charged less than for one row.
+    assert cost_of_a_person(Fraction(9), DELTA, rho, 3) == (9, DELTA)
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("rows", [2, 3, 10])
+def test_what_a_run_may_cost_a_person_is_enough_for_its_one_round(composition, rows):
+    weights = [5, 1, 1, 1]
+    accounting = calibrate(composition, weights, ONE, DELTA)
+    charged = cost_of_a_person(ONE, DELTA, accounting.rho(weights), rows)
+    most = most_of_a_person(ONE, DELTA, rows, gaussian=composition == "zcdp")
+    assert charged[0] <= most[0] <= charged[0] * Fraction(1001, 1000)
+    assert charged[1] == most[1]
+    assert most[0] >= rows
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20), st.booleans()), min_size=1, max_size=3),
+    st.integers(2, 30),
+    st.sampled_from([Fraction(1, 5), ONE, Fraction(4)]),
+)
+def test_a_run_of_several_steps_stays_below_what_it_may_cost_a_person(parts, rows, epsilon):
+    """Each step with its part of epsilon and delta, pure or with the least Gaussian noise."""
+    shares, deltas = sum(a for a, _, _ in parts), sum(b for _, b, _ in parts)
+    spent = [Fraction(0), Fraction(0)]
+    for share, part, pure in parts:
+        own, delta = epsilon * share / shares, Fraction(0) if pure else DELTA * part / deltas
+        rho = None if pure else calibrate("zcdp", [1], own, delta).rho([1])
+        step = cost_of_a_person(own, delta, rho, rows)
+        spent = [spent[0] + step[0], spent[1] + step[1]]
+    most = most_of_a_person(epsilon, DELTA, rows, gaussian=True)
+    assert spent[0] <= most[0] + Fraction(len(parts), 10**6)
+    assert spent[1] <= most[1]
+    assert most[1] == DELTA
+
+
+def test_the_same_of_laplace_noise():
+    parts = [Fraction(1, 3), Fraction(2, 3)]
+    steps = [cost_of_a_person(part, DELTA * part, None, 4) for part in parts]
+    most = most_of_a_person(ONE, DELTA, 4, gaussian=False)
+    assert sum(e for e, _ in steps) == most[0] == 4
+    assert sum(d for _, d in steps) <= most[1]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(10**400, 0.5), (Fraction(1, 10**400), DELTA), (10**9, DELTA)])
+def test_amounts_that_no_run_may_have_are_no_reason_to_fail(epsilon, delta):
+    for gaussian in (False, True):
+        assert most_of_a_person(Fraction(epsilon), Fraction(delta), 1000, gaussian=gaussian)[0] >= epsilon
+
+
+SCHEMA = parse_schema(
+    {"absentRows": True, "fields": [{"name": f"x{a}", "type": "string", "categories": ["a", "b"]} for a in range(4)]},
+    "s",
+)
+PLACES = 3
+
+
+def worlds():
+    """One person's three places, all filled against all empty: every table differs by three in two cells."""
+    others = CodedTable(SCHEMA, (np.zeros(5, dtype=int),) * 4)
+    filled = CodedTable(SCHEMA, (np.zeros(5 + PLACES, dtype=int),) * 4)
+    return filled, others.with_absent(PLACES)
+
+
+TABLES = tuple((a,) for a in range(4))
+
+
+def charged_for(round_, table, ledger):
+    allowance = Allowance(None, None, None, ONE, rows_per_person=PLACES)
+    releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), ledger)
+    return releases.noisy_vector(round_, 1, allowance)
+
+
+def exact_delta(law, shift, cells, epsilon):
+    """Hockey-stick divergence of so many cells under this noise, each moved by ``shift``: losses by convolution."""
+    z, scale = np.arange(-400, 401), float(law.scale)
+    if law.name == "discrete Gaussian":
+        # ((z + s)^2 - z^2) / (2 sigma^2) is a multiple of s / (2 sigma^2).
+        logs, losses, unit = -(z**2) / (2 * scale), z + shift / 2, shift / scale
+    else:
+        logs, losses, unit = -np.abs(z) / scale, np.abs(z + shift) - np.abs(z), 1 / scale
+    chances = np.exp(logs) / np.exp(logs).sum()
+    places = np.round(2 * losses).astype(int)
+    one = np.bincount(places - places.min(), weights=chances)
+    whole, low = one, places.min()
+    for _ in range(cells - 1):
+        whole, low = np.convolve(whole, one), low + places.min()
+    loss = (low + np.arange(whole.size)) * unit / 2
+    above = loss > epsilon
+    return float((whole[above] * (1 - np.exp(epsilon - loss[above]))).sum())
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+def test_the_exact_loss_of_a_person_is_within_the_charge_and_above_that_of_a_row(composition):
+    """The worst neighbours that three places allow, under the noise of a round as it is opened."""
+    accounting = calibrate(composition, [1] * 4, ONE, Fraction(1, 1000))
+    round_ = Round("run", "p", "1", TABLES, ONE, accounting=accounting)
+    ledger = Ledger(MEMORY, "people")
+    charged_for(round_, worlds()[0], ledger)
+    epsilon, delta = float(ledger.spent()), float(ledger.spent_delta())
+    law = round_.law(1)
+    assert exact_delta(law, 1, 8, 1.0) <= 1 / 1000
+    assert exact_delta(law, PLACES, 8, epsilon) <= delta
+    # To charge what a row costs would be too little.
+    assert exact_delta(law, PLACES, 8, 1.0) > 5 / 1000
+
+
+def test_a_pure_round_costs_a_person_three_times_as_much_and_no_less():
+    round_ = Round("run", "p", "1", TABLES, ONE)
+    ledger = Ledger(MEMORY, "people")
+    charged_for(round_, worlds()[1], ledger)
+    assert (ledger.spent(), ledger.spent_delta()) == (3, 0)
+    law = round_.law(1)
+    assert exact_delta(law, PLACES, 8, 3.0) == pytest.approx(0, abs=1e-12)
+    assert exact_delta(law, PLACES, 8, 2.9) > 0
+
+
+@pytest.mark.parametrize("composition", [None, "zcdp"])
+def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_a_row(composition):
+    """Production rounds of many tables, each an answer of its own, with the noise that it would have alone."""
+    tables, runs, row = 2000, 12, Fraction(1, 2)
+    delta = Fraction(0) if composition is None else Fraction(1, 1000)
+    accounting = None if composition is None else calibrate(composition, [1], row, delta)
+    fields = [{"name": f"x{a}", "type": "boolean"} for a in range(tables)]
+    schema = parse_schema({"absentRows": True, "fields": fields}, "s")
+    filled = CodedTable(schema, (np.zeros(5 + PLACES, dtype=int),) * tables)
+    empty = CodedTable(schema, (np.zeros(5, dtype=int),) * tables).with_absent(PLACES)
+    many, wide = tuple((a,) for a in range(tables)), None
+    if accounting is not None:
+        wide = Accounting(accounting.composition, Fraction(1, 2), accounting.unit)
+    views = []
+    for world, table in enumerate((filled, empty)):
+        seen = []
+        for run in range(runs):
+            claim = tables * row if wide is None else Fraction(10**6)
+            round_ = Round(f"run-{world}-{run}", "p", "1", many, claim, accounting=wide)
+            assert round_.law(1) == Round("", "", "", ((0,),), row, accounting=accounting).law(1)
+            counts = charged_for(round_, table, Ledger(MEMORY, "people")).reshape(tables, 3)
+            seen.append(counts[:, 0] - counts[:, 2])
+        views.append(np.concatenate(seen)[:, None].astype(float))
+    rho = None if accounting is None else accounting.rho([1])
+    epsilon, of_person = cost_of_a_person(row, delta, rho, PLACES)
+    found = lower_bound(views[0], views[1], delta=float(of_person)).epsilon
+    assert row * Fraction(6, 5) < found <= epsilon, "a row's epsilon would not cover it"
+
+
+def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
+    rho = zcdp_rho(Fraction(500), ((1, 4),))
+    record = RunRecord()
+    record.add_cost(Cost("tables", "m", ONE, ("owner",), DELTA, rho))
+    record.add_cost(Cost("draws", "n", Fraction(1, 2), ("owner",)))
+    statement = privacy_statement(
+        run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record, simulation=False,
+        rows_per_person={"owner": 3}, absent_rows=True,
+    )  # fmt: skip
+    allowance = Allowance(None, None, None, ONE, rows_per_person=3)
+    charges = [
+        allowance.for_a_person(Charge("r", "1", ONE, DELTA), rho),
+        allowance.for_a_person(Charge("r", "2", Fraction(1, 2))),
+    ]
+    (party,) = statement["parties"]
+    assert Fraction(party["epsilon_per_person"]) == sum(c.epsilon for c in charges)
+    assert Fraction(party["delta_per_person"]) == sum(c.delta for c in charges) == DELTA
+    words = " ".join(statement["in_words"])
+    assert "in probability besides: the loss of a person, by party, is epsilon_per_person and delta_per_person" in words
+    assert "how many rows a person has is protected too" in words
+    assert "is not protected. The rows" not in words
+    with pytest.raises(ValueError, match="at one party each"):
+        privacy_statement(
+            run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record, simulation=False,
+            parties_per_person=2,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "delta", "composition"),
+    [(OneWay, "0", None), (Copula, "0.000001", "zcdp"), (Copula, "0.000001", "pld")],
+)
+def test_a_synthesizer_charges_a_person(tmp_path, make, delta, composition):
+    table = worlds()[1].take(np.tile(np.arange(8), 60))
+    options = {} if composition is None else {"settings": {"composition": composition}}
+    synthesizer = make("1", population="people", delta=delta, rows_per_person=3, ledger=tmp_path / "l", **options)
+    synthesizer.fit(table, SCHEMA)
+    epsilon, spent_delta = synthesizer.charged
+    most = most_of_a_person(ONE, Fraction(delta), 3, gaussian=composition == "zcdp")
+    assert 3 <= epsilon <= most[0]
+    assert (epsilon, spent_delta) == synthesizer.record.of_a_person("owner", 3)
+    assert spent_delta == most[1]
+    assert (synthesizer.spent, synthesizer.spent_delta) == (epsilon, spent_delta)
+    short = make("1", population="people", delta=delta, rows_per_person=3, ledger=tmp_path / "l",
+                 total_epsilon="6", total_delta="0.001", **options)  # fmt: skip
+    if most[0] + epsilon > 6:
+        with pytest.raises(PrivityError, match="left of 6"):
+            short.fit(table, SCHEMA)
+    else:
+        short.fit(table, SCHEMA)
+        assert short.spent == 6
+    with pytest.raises(PrivityError, match="rows_per_person"):
+        make("1", population="people", rows_per_person=0)
+
+
+def test_e_is_never_smaller_for_more_rows():
+    found = [cost_of_a_person(ONE, DELTA, Fraction(149, 10_000), rows)[0] for rows in (1, 2, 3, 5, 9, 17)]
+    assert found == sorted(found)
+    assert math.isclose(float(found[0]), 1)
