@@ -68,7 +68,7 @@ def measure(point: Point, data: Path, schema_file: Path, key_bits: int, seed: in
     with tempfile.TemporaryDirectory() as scratch:
         watch = Watch()
         task = Simulation(
-            data=data,
+            data=str(data),
             schema=schema_file,
             parties=point.parties,
             algorithm=point.algorithm,

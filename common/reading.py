@@ -114,6 +114,7 @@ class Coder:
         self._problems: list[Problem] = []
         self._codes: list[dict[str, int | None]] = [{} for _ in schema.attributes]
         self._outside: list[dict[str, _Places]] = [{} for _ in schema.attributes]
+        self._misses = [0] * len(schema.attributes)
 
     def code(self, frame: pd.DataFrame) -> list[Column]:
         """Codes of one more batch, an array an attribute; of no use once something was wrong."""
@@ -140,9 +141,11 @@ class Coder:
         found = [known[text] for text in distinct]
         outside = self._outside[place]
         for number, code in enumerate(found):
-            if code is None and (distinct[number] in outside or len(outside) < MOST_FAULTS):
+            if code is None:
                 rows = (np.flatnonzero(codes == number) + self.rows + 1).tolist()
-                outside.setdefault(distinct[number], _Places()).add(rows)
+                self._misses[place] += len(rows)
+                if distinct[number] in outside or len(outside) < MOST_FAULTS:
+                    outside.setdefault(distinct[number], _Places()).add(rows)
         lookup = np.array([0 if code is None else code for code in found], dtype=code_type(attribute.size))
         return lookup[codes]
 
@@ -151,8 +154,19 @@ class Coder:
         """Whether nothing was wrong so far."""
         return not self._problems and not any(self._outside)
 
+    @property
+    def misses(self) -> tuple[int, ...]:
+        """Rows outside the domain so far, by attribute."""
+        return tuple(self._misses)
+
     def check(self) -> None:
         """Raise ``RowProblemsFound`` with all that was found wrong so far."""
+        problems = self.problems()
+        if problems:
+            raise RowProblemsFound(problems)
+
+    def problems(self) -> list[Problem]:
+        """All that was found wrong so far."""
         problems = list(self._problems)
         if not self.rows:
             message = "the table has no rows."
@@ -160,8 +174,7 @@ class Coder:
         for attribute, outside in zip(self.schema.attributes, self._outside, strict=True):
             if outside:
                 problems.append(_domain_problem(attribute, outside, self._file))
-        if problems:
-            raise RowProblemsFound(problems)
+        return problems
 
 
 @contextmanager

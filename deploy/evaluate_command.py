@@ -12,9 +12,10 @@ from rich.table import Table
 
 from common import formats
 from common.evaluation.distance import marginal_distances
-from common.reading import read_table
 from common.schema import load_schema
 from deploy.schema_commands import write_text
+from party.sources.address import parse_address
+from party.sources.open import load_table
 
 FORMAT_VERSION = 1
 NOT_PRIVATE = (
@@ -24,14 +25,14 @@ NOT_PRIVATE = (
 
 
 def evaluate(
-    real: Annotated[Path, typer.Option("--real", help="The real rows (CSV).")],
-    synthetic: Annotated[Path, typer.Option("--synthetic", help="The synthetic rows (CSV).")],
+    real: Annotated[str, typer.Option("--real", help="The real rows: a path or a URL (docs/sources.md).")],
+    synthetic: Annotated[str, typer.Option("--synthetic", help="The synthetic rows, likewise.")],
     schema: Annotated[Path, typer.Option("--schema", help="The descriptor of both tables (JSON).")],
     json_out: Annotated[Path | None, typer.Option("--json", help="Where to write the figures as JSON.")] = None,
 ) -> None:
     """Show how far a synthetic table's marginals are from those of real rows (not private)."""
     declared = load_schema(schema)
-    real_table, synthetic_table = read_table(real, declared), read_table(synthetic, declared)
+    real_table, synthetic_table = (load_table(parse_address(data), declared) for data in (real, synthetic))
     distances = marginal_distances(real_table, synthetic_table)
     shown = Table(title="Total variation distance (0: equal, 1: disjoint)")
     for heading in ("marginals of", "mean", "maximum"):

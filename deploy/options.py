@@ -9,6 +9,7 @@ from typing import Any
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
 from common.protocol.sum_kind import USUAL_KEY_BITS, Method, SumKind, sum_kind
+from party.sources.settings import RowSettings
 
 KEY_BITS = (2048, USUAL_KEY_BITS, 4096)
 
@@ -25,6 +26,16 @@ def settings_option(text: str) -> dict[str, Any]:
             hint="Write for instance '{\"largest_degree\": 2}'.",
         )  # fmt: skip
     return parsed
+
+
+def row_options(data: str, person: str | None = None, order: str | None = None) -> RowSettings:
+    """Where the rows of a command are; paths are relative to the folder of now."""
+    if (person is None) != (order is None):
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="person", reason="person and order go together",
+            hint="Name the column of the person's key, and the one that numbers each person's rows.",
+        )  # fmt: skip
+    return RowSettings(data, Path(), person=person, order=order)
 
 
 def refuse_existing(out: Path) -> None:

@@ -12,9 +12,12 @@ import typer
 from common.drafting import LEAK_WARNING, draft_schema
 from common.errors import Catalogue, PrivityError, ProblemsFound
 from common.exit_codes import Exit
-from common.reading import read_table
-from common.schema import load_schema
+from common.reading import RowProblemsFound
+from common.schema import Schema, load_schema
 from deploy.options import refuse_existing
+from party.sources.address import parse_address
+from party.sources.inspection import inspect
+from party.sources.open import Access, default_memory
 
 schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)
 
@@ -23,14 +26,14 @@ schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_ar
 def check(
     descriptor: Annotated[Path, typer.Argument(help="The Table Schema descriptor (JSON).")],
     data: Annotated[
-        Path | None,
-        typer.Option("--data", help="A CSV file to check against it; nothing leaves this machine."),
+        str | None,
+        typer.Option("--data", help="Rows to check against it (docs/sources.md); nothing leaves this machine."),
     ] = None,
 ) -> None:
     """Report every error of a descriptor, and of a table against it, at once."""
     try:
         schema = load_schema(descriptor)
-        rows = None if data is None else read_table(data, schema).rows
+        rows = None if data is None else _rows(data, schema)
     except ProblemsFound as error:
         for problem in error.problems:
             typer.echo(str(problem))
@@ -41,6 +44,14 @@ def check(
     typer.echo(f"SHA-256 {schema.digest}")
     if data is not None:
         typer.echo(f"{data}: {rows} rows, all in the domain.")
+
+
+def _rows(data: str, schema: Schema) -> int:
+    """How many rows there are, all of them in the domain."""
+    found = inspect(parse_address(data), schema, Access(memory=default_memory()))
+    if found.problems:
+        raise RowProblemsFound(list(found.problems))
+    return found.survey.rows
 
 
 @schema_app.command("draft")

@@ -15,19 +15,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.protocol.sum_kind import PAILLIER, SumKind
 from common.reading import encode, read_rows
 from common.release import verify_release
-from common.schema import load_schema
+from common.schema import Schema, load_schema
+from common.table import decode
 from common.wire.v1.privity_pb2 import RunEvent
 from deploy.operator_client import OperatorClient
 from deploy.options import refuse_existing
 from deploy.processes import ProcessGroup
 from deploy.provisioning import HOST, Limits, point_to, provision
 from deploy.splitting import split_rows
+from party.sources.address import Address, Form, parse_address
+from party.sources.open import load_table
 
 START_SECONDS = 60
 POLL_SECONDS = 0.05
@@ -41,7 +45,7 @@ ONE_OWNER = "One owner alone needs no secure sum: that is single-party mode, `pr
 class Simulation:
     """What to simulate; see ``privity simulate --help``."""
 
-    data: Path
+    data: str
     schema: Path
     parties: int
     algorithm: str
@@ -66,10 +70,9 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     _check(task)
     schema = load_schema(task.schema)
     ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
-    frame = read_rows(task.data)
-    # Every fault of the table is told here, where its owner reads it, before any process starts.
-    encode(frame, schema, str(task.data))
     generator = np.random.default_rng(task.seed)
+    # Every fault of the table is told here, where its owner reads it, before any process starts.
+    frame = _text_rows(parse_address(task.data), schema, generator)
     if task.rows is not None:
         if task.rows > len(frame):
             raise _bad("rows", f"the table has {len(frame)} rows", "Ask for fewer.")
@@ -102,6 +105,15 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
                 shutil.rmtree(fetched, ignore_errors=True)
                 raise
     return task.out
+
+
+def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
+    """The joint table as text, to be shared out in files; of another store, values with the codes of its rows."""
+    if address.form is not Form.CSV:
+        return decode(load_table(address, schema), generator)
+    frame = pd.concat([read_rows(file) for file in address.files], ignore_index=True)
+    encode(frame, schema, address.name)
+    return frame
 
 
 def _check(task: Simulation) -> None:

@@ -23,7 +23,7 @@ from deploy.simulate import Simulation, simulate
 
 
 def simulate_command(
-    data: Annotated[Path, typer.Option(help="the joint table: CSV, or CSV in gzip")],
+    data: Annotated[str, typer.Option(help="the joint table: a path or a URL (docs/sources.md)")],
     schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],

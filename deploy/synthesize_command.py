@@ -12,15 +12,14 @@ import typer
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
-from common.reading import read_table
 from common.release import FORMAT_VERSION, notes, rows_to_publish, synthesise, write_release
 from common.schema import load_schema
-from deploy.options import refuse_existing, settings_option
+from deploy.options import refuse_existing, row_options, settings_option
 from party.synthesizer import OWNER, SYNTHESIZERS
 
 
 def synthesize_command(
-    data: Annotated[Path, typer.Option(help="the table: CSV, or CSV in gzip")],
+    data: Annotated[str, typer.Option(help="the table: a path or a URL (docs/sources.md)")],
     schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what this release costs")],
     population: Annotated[str, typer.Option(help="the people whose rows these are; the ledger's name for them")],
@@ -32,6 +31,8 @@ def synthesize_command(
     total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,
     total_delta: Annotated[str | None, typer.Option(help="the same for delta")] = None,
     rows_per_person: Annotated[int, typer.Option(help="rows of one person in the table")] = 1,
+    person: Annotated[str | None, typer.Option(help="column of the person's key, if a person has several")] = None,
+    order: Annotated[str | None, typer.Option(help="column that numbers each person's rows")] = None,
     rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
@@ -56,7 +57,7 @@ def synthesize_command(
         ledger=ledger,
         settings=settings_option(settings),
     )
-    table = read_table(data, declared)
+    table = row_options(data, person, order).open(declared, rows_per_person).rows
     memory = ALGORITHMS[algorithm].memory
     if memory is not None:
         print(f"Needs about {memory(declared, table.rows) / 1e9:.2g} GB of memory besides the table.")

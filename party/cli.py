@@ -19,10 +19,11 @@ from common.node import logs
 from common.node.process import at_interrupt, dump_no_core, stay_alone, stop_when_stdin_closes
 from common.privacy.budget import readable
 from common.privacy.ledger import Entry, Ledger
-from party import approval_commands, joining, transcript_commands
+from party import approval_commands, check_command, joining, transcript_commands
 from party.agent import Agent
 from party.config import LEDGER_FILE, Node, load_config
 from party.policy import Approval, load_policy
+from party.sources.address import is_there
 from party.synthesizer import default_ledger
 
 party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's node.")
@@ -30,6 +31,7 @@ party_app.command()(approval_commands.show)
 party_app.command()(approval_commands.approve)
 party_app.command()(approval_commands.refuse)
 party_app.command()(transcript_commands.transcript)
+party_app.command()(check_command.check)
 
 
 @party_app.callback()
@@ -40,7 +42,7 @@ def _party() -> None:
 @party_app.command()
 def init(
     invite: Annotated[Path, typer.Option(help="what the organiser sent")],
-    data: Annotated[Path, typer.Option(help="this party's rows: CSV, or CSV in gzip")],
+    data: Annotated[str, typer.Option(help="this party's rows: a path or a URL (docs/sources.md)")],
     population: Annotated[str, typer.Option(help="the people whose rows these are: the ledger's name")],
     approval: Annotated[Approval, typer.Option(help="who says yes to each run")] = Approval.MANUAL,
     folder: Annotated[Path | None, typer.Option(help="folder to make; the party's name if left out")] = None,
@@ -52,7 +54,7 @@ def init(
     file, content = joining.join(place, read, data, population, approval)
     print(hand_over(file, answer, content, read))
     print(f"Review {place / 'policy.toml'}: nothing runs that it does not allow.")
-    if not data.is_file():
+    if not is_there(data):
         told = f"Warning: {data} is not there; the node does not start without it. {place / 'party.toml'} names it."
         typer.echo(told, err=True)
 

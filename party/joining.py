@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from common.membership.member_folder import make_folder, make_join
 from common.membership.renewal import Next
 from party.config import PartyConfig
 from party.policy import Approval
+from party.sources.address import moved
 
 SETTINGS = "party.toml"
 
@@ -77,7 +77,7 @@ def settings_text(name: str, curator: str, data: str) -> str:
     return PARTY_TOML.format(name=json.dumps(name), curator=json.dumps(curator), data=json.dumps(data))
 
 
-def join(folder: Path, invite: Invite, data: Path, population: str, approval: Approval) -> tuple[Path, dict[str, Any]]:
+def join(folder: Path, invite: Invite, data: str, population: str, approval: Approval) -> tuple[Path, dict[str, Any]]:
     """Make the party's folder and its answer to the invite: the file to send, and its content.
 
     Raises:
@@ -87,8 +87,7 @@ def join(folder: Path, invite: Invite, data: Path, population: str, approval: Ap
     identity = Identity.generate()
     identity.save(folder / "keys")
     file, content = make_join(folder, invite, identity)
-    relative = os.path.relpath(data.absolute(), folder.absolute())
-    (folder / SETTINGS).write_text(settings_text(invite.name, invite.curator, relative), encoding="utf-8")
+    (folder / SETTINGS).write_text(settings_text(invite.name, invite.curator, moved(data, folder)), encoding="utf-8")
     policy = POLICY_TOML.format(
         population=json.dumps(population),
         approval=json.dumps(approval.value),

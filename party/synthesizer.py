@@ -32,7 +32,7 @@ from common.schema import Schema, load_schema, parse_schema
 from common.table import CodedTable
 from party.local import LocalSession, complete
 from party.releases import ChargedReleases
-from party.rows import InMemory
+from party.rows import InMemory, Rows
 
 OWNER = "owner"
 MOST_ROWS_PER_PERSON = 1000
@@ -93,11 +93,12 @@ class Synthesizer:
         self.spent_delta = Fraction(0)
         self.charged: Amount | None = None
 
-    def fit(self, table: pd.DataFrame | CodedTable, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
+    def fit(self, table: pd.DataFrame | CodedTable | Rows, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
         """Learn the model; charged to the ledger whether or not it comes to an end.
 
         Args:
-            table: one row a person, or ``rows_per_person``; values as in the schema, read by their text.
+            table: one row a person, or ``rows_per_person``; values as in the schema, read by their text. Or rows
+                where they are: ``party.sources.open.open_rows(...).rows``.
             schema: the table's declared domains: a Schema, a descriptor, or the path of one.
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
@@ -105,7 +106,9 @@ class Synthesizer:
         """
         declared = _schema(schema)
         ALGORITHMS[self.algorithm].check_request(self.settings, declared, self.delta)
-        rows = table if isinstance(table, CodedTable) else encode(table.map(str), declared, "table")
+        if isinstance(table, pd.DataFrame):
+            table = encode(table.map(str), declared, "table")
+        rows = InMemory(table) if isinstance(table, CodedTable) else table
         if rows.schema.digest != declared.digest:
             raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
         ledger = Ledger(self._ledger or default_ledger(self.population), self.population)
@@ -115,7 +118,7 @@ class Synthesizer:
             ledger.check(epsilon, delta, allowance, OWNER)
             self.run = f"local-{secrets.token_hex(8)}"
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
-            releases = ChargedReleases(OWNER, InMemory(rows), Journal(MEMORY), ledger)
+            releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
             session = LocalSession(self.run, declared, releases, allowance, self.delta)
             learned = complete(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
             self.spent, self.spent_delta = ledger.spent(), ledger.spent_delta()

@@ -121,7 +121,7 @@ def measure_real(dataset: Dataset, table: CodedTable, point: Point, seed: int, k
     algorithm, settings = VARIANTS[point.variant]
     with tempfile.TemporaryDirectory() as scratch:
         task = Simulation(
-            data=dataset.data,
+            data=str(dataset.data),
             schema=dataset.schema_file,
             parties=point.parties,
             algorithm=algorithm,

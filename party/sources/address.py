@@ -135,6 +135,17 @@ def _refused(name: str, reason: str) -> PrivityError:
     return PrivityError(Catalogue.BAD_OPTION, option="data", reason=f"{name}: {reason}", hint=FORMS)
 
 
+def moved(text: str, folder: Path) -> str:
+    """The same address for a file in another folder: paths that are relative to here become relative to it."""
+    if _SCHEME.match(text):
+        scheme, _, rest = text.partition("://")
+        if scheme.lower() != "duckdb":
+            return text
+        return f"{scheme}://{moved(rest, folder)}"
+    path, mark, table = text.partition("#")
+    return os.path.relpath(Path(path).absolute(), folder.absolute()) + mark + table
+
+
 def is_there(text: str) -> bool:
     """Whether the files of an address are there; of a server it is not known before it is asked."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -98,7 +99,7 @@ def connect(address: Address, memory: int) -> Store:
         case Form.IBIS:
             return IbisStore(address)
         case _:
-            return EmbeddedStore(address, memory)
+            return EmbeddedStore(address, min(memory, default_memory()))
 
 
 def open_rows(address: Address, schema: Schema, access: Access | None = None) -> Opened:
@@ -120,10 +121,20 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
     store = connect(address, access.memory)
     state = store.state()
     questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
-    survey = look(store, questions, schema, access.slots)
+    survey = surveyed(store.rows(questions.survey())[0])
+    problems = faults(store, questions, schema, access.slots, survey)
+    if problems:
+        raise RowProblemsFound(problems)
     if store.state() != state:
         raise PrivityError(Catalogue.SOURCE_CHANGED, source=store.name)
     return Opened(_held(store, questions, schema, survey, access), survey, store)
+
+
+def load_table(address: Address, schema: Schema) -> CodedTable:
+    """All rows in memory, whatever they take; raises as ``open_rows``."""
+    rows = open_rows(address, schema, Access(Hold.MEMORY, sys.maxsize)).rows
+    assert isinstance(rows, InMemory)
+    return rows.table
 
 
 def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, Numbers]:
@@ -159,12 +170,8 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
     return found
 
 
-def look(store: Store, questions: Questions, schema: Schema, slots: Slots | None) -> Survey:
-    """Read through all rows once.
-
-    Raises:
-        RowProblemsFound: no rows; rows of nobody, or in no order; values outside the domain.
-    """
+def faults(store: Store, questions: Questions, schema: Schema, slots: Slots | None, survey: Survey) -> list[Problem]:
+    """What is wrong with the rows: there are none; they are nobody's, or in no order; values outside the domain."""
     problems = []
     if slots is not None:
         for question, column, message, remedy in (
@@ -175,7 +182,6 @@ def look(store: Store, questions: Questions, schema: Schema, slots: Slots | None
             ((rows,),) = store.rows(question)
             if int(rows):
                 problems.append(Problem(store.name, shorten(column), "person", message, remedy))
-    survey = surveyed(store.rows(questions.survey())[0])
     if not survey.rows:
         problems.append(Problem(store.name, "", "no-rows", "the table has no rows.", "Give it at least one row."))
     for place, (attribute, misses) in enumerate(zip(schema.attributes, survey.misses, strict=True)):
@@ -185,9 +191,7 @@ def look(store: Store, questions: Questions, schema: Schema, slots: Slots | None
             message = f"outside the domain in {misses} rows, such as {named}. Expected {expected(attribute)}."
             remedy = "Correct the values (spaces count), declare them, or declare missingValues or outOfDomain."
             problems.append(Problem(store.name, attribute.name, "out-of-domain", message, remedy))
-    if problems:
-        raise RowProblemsFound(problems)
-    return survey
+    return problems
 
 
 class _Holder:

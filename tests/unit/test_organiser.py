@@ -37,7 +37,7 @@ def join(organiser: Organiser, member: str) -> Path:
     assert read_invite(file, invite.role) == invite
     folder = organiser.folder.parent / member
     if invite.role == "party":
-        answer, _ = joining.join(folder, invite, Path("rows.csv"), "patients", Approval.MANUAL)
+        answer, _ = joining.join(folder, invite, "rows.csv", "patients", Approval.MANUAL)
     else:
         make_folder(folder, invite, f"{invite.role}.toml")
         answer, _ = make_join(folder, invite)
@@ -148,9 +148,9 @@ def test_nothing_is_overwritten(organiser: Organiser) -> None:
     with pytest.raises(PrivityError, match="exists already"):
         Organiser.init(organiser.folder, "x", "localhost:1", organiser.agreement().schema, PARTIES)
     _, invite = organiser.invite("north")
-    joining.join(organiser.folder.parent / "north", invite, Path("rows.csv"), "patients", Approval.MANUAL)
+    joining.join(organiser.folder.parent / "north", invite, "rows.csv", "patients", Approval.MANUAL)
     with pytest.raises(PrivityError, match="exists already"):
-        joining.join(organiser.folder.parent / "north", invite, Path("rows.csv"), "patients", Approval.MANUAL)
+        joining.join(organiser.folder.parent / "north", invite, "rows.csv", "patients", Approval.MANUAL)
 
 
 def test_an_undeclared_member_is_not_invited(organiser: Organiser) -> None:

@@ -1,0 +1,62 @@
+"""``privity party check``: what an owner sees of its rows before a node uses them. Nothing of it is sent."""
+
+from __future__ import annotations
+
+from math import comb
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from common import text_table
+from common.exit_codes import Exit
+from common.schema import Schema, load_schema
+from party.config import load_config
+from party.policy import load_policy
+from party.sources.inspection import Inspection, inspect, time_to_count
+from party.sources.open import Access, Opened, coded_bytes, open_rows
+from party.sources.settings import RowSettings
+
+PRIVATE = "These figures depend on the rows: they are for their owner, and are not sent anywhere."
+
+
+def check(
+    config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
+) -> None:
+    """Look at the rows: how many, values outside the domain, memory, and how long counting takes. Nothing is sent."""
+    settings = load_config(config)
+    schema = load_schema(settings.schema)
+    per_person = load_policy(settings.policy, schema.names).rows_per_person
+    address, access = settings.rows.address(), settings.rows.access(per_person)
+    print(f"{address.name} ({address.form.value})")
+    found = inspect(address, schema, access)
+    _show_attributes(schema, found)
+    for problem in found.problems:
+        print(problem)
+    if found.problems:
+        print(f"{len(found.problems)} error(s): the node would not start. {PRIVATE}")
+        raise typer.Exit(Exit.INPUT)
+    _show_rows(open_rows(address, schema, access), found, schema, access, settings.rows)
+    print(PRIVATE)
+
+
+def _show_attributes(schema: Schema, found: Inspection) -> None:
+    table = text_table.table("attribute", "type", "column", "codes", "rows outside the domain")
+    for attribute, kind, misses in zip(schema.attributes, found.types, found.survey.misses, strict=True):
+        text_table.add(table, attribute.name, attribute.type, kind, str(attribute.size), str(misses))
+    text_table.show(table)
+
+
+def _show_rows(opened: Opened, found: Inspection, schema: Schema, access: Access, settings: RowSettings) -> None:
+    rows, survey = opened.rows, opened.survey
+    attributes = len(schema.attributes)
+    print(f"Rows: {survey.rows} that count; n = {rows.rows}, {attributes} attributes.")
+    if access.slots is not None:
+        absent = rows.rows - survey.rows
+        print(f"Persons: {survey.persons}, with {access.slots.most} places each; {absent} places are empty.")
+    needed, allowed = coded_bytes(schema, rows.rows) / 1e9, access.memory / 1e9
+    print(f"Memory: {needed:.2g} GB as codes, {allowed:.2g} GB allowed; hold = {settings.hold.value}.")
+    tables, seconds = time_to_count(rows)
+    every = max(comb(attributes, 2), 1)
+    print(f"Time: {found.seconds:.1f} s to read through all rows, {seconds:.2f} s to count {tables} tables of pairs;")
+    print(f"  all {every} pairs: about {seconds * every / tables:.2g} s expected.")

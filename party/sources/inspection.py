@@ -1,0 +1,79 @@
+"""A look at an owner's rows before they are used: for the owner's screen, and nobody else's."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from common.errors import Problem
+from common.reading import Coder, read_batches
+from common.schema import Schema
+from party.rows import Rows
+from party.sources.address import Address, Form
+from party.sources.open import Access, connect, faults, known_texts
+from party.sources.query import Questions, Survey, surveyed
+
+MOST_TABLES = 190
+"""Pair tables that are counted to see how long it takes: those of 20 attributes."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was seen.
+
+    Attributes:
+        types: of the columns, as their store declares them, by attribute.
+        problems: what keeps the rows from being used; with values.
+        seconds: that reading through all rows took.
+    """
+
+    survey: Survey
+    types: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    seconds: float
+
+
+def inspect(address: Address, schema: Schema, access: Access) -> Inspection:
+    """Read through all rows once, and tell what is wrong with them instead of refusing them.
+
+    Raises:
+        RowProblemsFound: columns that are missing or do not fit, or a file that has no form.
+        PrivityError: source-unreachable, source-refused.
+    """
+    started = time.monotonic()
+    if address.form is Form.CSV:
+        survey, problems = _inspect_csv(address, schema, access)
+        types = ("text",) * len(schema.attributes)
+    else:
+        store = connect(address, access.memory)
+        try:
+            questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
+            survey = surveyed(store.rows(questions.survey())[0])
+            problems = faults(store, questions, schema, access.slots, survey)
+            types = tuple(store.columns[attribute.name].declared for attribute in schema.attributes)
+        finally:
+            store.close()
+    return Inspection(survey, types, tuple(problems), time.monotonic() - started)
+
+
+def _inspect_csv(address: Address, schema: Schema, access: Access) -> tuple[Survey, list[Problem]]:
+    keys = [access.slots.person, access.slots.order] if access.slots else []
+    rows, misses, problems = 0, [0] * len(schema.attributes), []
+    for file in address.files:
+        coder = Coder(schema, str(file), keys)
+        for frame in read_batches(file):
+            coder.code(frame)
+        rows += coder.rows
+        misses = [a + b for a, b in zip(misses, coder.misses, strict=True)]
+        problems += coder.problems()
+    # Who has how many rows is seen when they are opened.
+    return Survey(rows, rows, tuple(misses), 0), problems
+
+
+def time_to_count(rows: Rows) -> tuple[int, float]:
+    """How many pair tables were counted, and how long it took."""
+    pairs = list(islice(combinations(range(len(rows.schema.attributes)), 2), MOST_TABLES))
+    started = time.monotonic()
+    rows.count(pairs or [(0,)])
+    return max(len(pairs), 1), time.monotonic() - started

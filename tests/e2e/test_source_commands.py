@@ -1,0 +1,154 @@
+"""Commands over rows that are kept elsewhere than in CSV."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+
+from common.exit_codes import Exit
+from tests.harness.command import privity
+from tests.harness.tables import people, write_people
+
+SETTINGS = """\
+format_version = 1
+name = "north"
+curator = "localhost:1"
+data = {data}
+schema = "{schema}"
+policy = "policy.toml"
+manifest = "manifest.json"
+organiser_key = "organiser.pub"
+keys = "keys"
+certificate = "tls.pem"
+key = "tls.key"
+authority = "authority.pem"
+state = "state"
+"""
+POLICY = """\
+format_version = 1
+population = "people"
+total_epsilon = "1"
+epsilon_per_run = "1"
+algorithms = ["dp-subn"]
+minimum_parties = 2
+minimum_tolerate = 1
+minimum_key_bits = 3072
+rows_per_person = {rows}
+"""
+
+
+def in_stores(folder: Path, frame: pd.DataFrame) -> list[str]:
+    """The same rows in a database and in files, and their addresses."""
+    frame = frame.assign(smoker=frame["smoker"] == "true") if frame["smoker"].dtype != bool else frame
+    with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
+        connection.register("given", frame)
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+        connection.execute(f"COPY given TO '{folder / 'people.parquet'}' (FORMAT parquet)")
+    return [f"duckdb://{folder}/clinic.duckdb#people", str(folder / "people.parquet")]
+
+
+def party(folder: Path, data: str, schema: Path, rows: int = 1, more: str = "") -> Path:
+    folder.mkdir()
+    (folder / "party.toml").write_text(SETTINGS.format(data=json.dumps(data), schema=schema) + more)
+    (folder / "policy.toml").write_text(POLICY.format(rows=rows))
+    return folder / "party.toml"
+
+
+def test_check_shows_the_owner_what_the_node_would_use(tmp_path: Path) -> None:
+    table, schema = write_people(tmp_path, 500)
+    for number, data in enumerate([str(table), *in_stores(tmp_path, people(500))]):
+        done = privity("party", "check", "--config", party(tmp_path / f"p{number}", data, schema))
+        assert done.returncode == 0, done.stderr
+        assert "Rows: 500 that count; n = 500, 5 attributes." in done.stdout
+        assert "to count 10 tables of pairs" in done.stdout
+        assert "not sent anywhere" in done.stdout
+        assert not (tmp_path / f"p{number}" / "state" / "journal.sqlite").exists()
+
+
+def test_check_counts_what_is_outside_the_domain(tmp_path: Path) -> None:
+    _, schema = write_people(tmp_path, 10)
+    frame = people(300)
+    frame.loc[[3, 7, 9], "ward"] = ["east", "east", "attic"]
+    frame.loc[5, "age"] = 17
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    for number, data in enumerate([str(tmp_path / "odd.csv"), *in_stores(tmp_path, frame)]):
+        done = privity("party", "check", "--config", party(tmp_path / f"p{number}", data, schema))
+        assert done.returncode == Exit.INPUT
+        misses = {
+            line.split("│")[1].strip(): line.split("│")[-2].strip() for line in done.stdout.splitlines() if "│" in line
+        }
+        assert (misses["ward"], misses["age"], misses["cost"]) == ("3", "1", "0")
+        assert "'east'" in done.stdout
+        assert "2 error(s): the node would not start." in done.stdout
+
+
+def test_several_rows_of_a_person_fill_its_places(tmp_path: Path) -> None:
+    _, schema = write_people(tmp_path, 10)
+    descriptor = json.loads(schema.read_text())
+    schema.write_text(json.dumps({**descriptor, "absentRows": True}))
+    frame = people(400).assign(patient=[n // 4 if n % 4 < 3 else 1000 + n for n in range(400)], visit=range(400))
+    keys = 'person = "patient"\norder = "visit"\n'
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    for number, data in enumerate([str(tmp_path / "visits.csv"), *in_stores(tmp_path, frame)]):
+        done = privity("party", "check", "--config", party(tmp_path / f"p{number}", data, schema, 2, keys))
+        assert done.returncode == 0, done.stderr
+        # 100 persons with three rows and 100 with one, two places each.
+        assert "Rows: 300 that count; n = 400" in done.stdout
+        assert "Persons: 200, with 2 places each; 100 places are empty." in done.stdout
+        out, ledger = tmp_path / f"release{number}", tmp_path / f"ledger{number}"
+        given = ("--data", data, "--schema", schema, "--epsilon", "1/2", "--population", "people", "--ledger", ledger)
+        places = ("--rows-per-person", "2", "--person", "patient", "--order", "visit")
+        done = privity("synthesize", *given, *places, "--out", out)
+        assert done.returncode == 0, done.stderr
+        assert "epsilon 1 now, 1 in all" in done.stdout
+        assert json.loads((out / "privacy.json").read_text())["rows_per_person"] == 2
+        synthetic = pd.read_csv(out / "synthetic.csv")
+        assert set(synthetic.columns) == set(people(1).columns)
+        assert 150 < len(synthetic) <= 400
+
+
+@pytest.mark.parametrize("more", [[], ["--person", "patient"]])
+def test_several_rows_of_a_person_need_keys(more: list[str], tmp_path: Path) -> None:
+    table, schema = write_people(tmp_path, 10)
+    given = ("--data", table, "--schema", schema, "--epsilon", "1", "--population", "p", "--out", tmp_path / "out")
+    done = privity("synthesize", *given, "--rows-per-person", "2", *more, "--ledger", tmp_path / "ledger")
+    assert done.returncode == Exit.INPUT
+    assert "error [bad-option]: person:" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_tables_of_any_store_are_compared_and_checked(tmp_path: Path) -> None:
+    table, schema = write_people(tmp_path, 200)
+    database, parquet = in_stores(tmp_path, people(200))
+    done = privity("evaluate", "--real", database, "--synthetic", table, "--schema", schema)
+    assert done.returncode == 0, done.stderr
+    assert "0.0000" in done.stdout
+    assert "Rows: 200 real, 200 synthetic." in done.stdout
+    done = privity("schema", "check", schema, "--data", parquet)
+    assert f"{parquet}: 200 rows, all in the domain." in done.stdout
+
+
+def test_a_simulation_over_a_folder_of_files(tmp_path: Path) -> None:
+    _, schema = write_people(tmp_path, 10)
+    (tmp_path / "parts").mkdir()
+    for part in range(2):
+        _, parquet = in_stores(tmp_path, people(150, seed=part))
+        shutil.move(parquet, tmp_path / "parts" / f"{part}.parquet")
+        (tmp_path / "clinic.duckdb").unlink()
+    given = ("--data", tmp_path / "parts", "--schema", schema, "--epsilon", "4", "--algorithm", "one-way")
+    done = privity("simulate", *given, "--parties", "2", "--secure-sum", "masks", "--out", tmp_path / "release")
+    assert done.returncode == 0, done.stderr
+    assert len(pd.read_csv(tmp_path / "release" / "synthetic.csv")) == 300
+
+
+def test_a_store_that_is_not_there_is_told_without_its_password(tmp_path: Path) -> None:
+    _, schema = write_people(tmp_path, 10)
+    done = privity("schema", "check", schema, "--data", "postgresql://me:swordfish@127.0.0.1:1/clinic#people")
+    assert done.returncode == Exit.CONNECTION
+    assert "postgresql://me@127.0.0.1:1/clinic#people" in done.stderr
+    assert "swordfish" not in done.stderr + done.stdout
