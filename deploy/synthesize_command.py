@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
@@ -57,7 +58,8 @@ def synthesize_command(
         ledger=ledger,
         settings=settings_option(settings),
     )
-    table = row_options(data, person, order).open(declared, rows_per_person).rows
+    with Console(stderr=True).status("Reading all rows ..."):
+        table = row_options(data, person, order).open(declared, rows_per_person).rows
     memory = ALGORITHMS[algorithm].memory
     if memory is not None:
         print(f"Needs about {memory(declared, table.rows) / 1e9:.2g} GB of memory besides the table.")

@@ -19,7 +19,7 @@ from common.node import logs
 from common.node.process import at_interrupt, dump_no_core, stay_alone, stop_when_stdin_closes
 from common.privacy.budget import readable
 from common.privacy.ledger import Entry, Ledger
-from party import approval_commands, check_command, joining, transcript_commands
+from party import approval_commands, check_commands, joining, transcript_commands
 from party.agent import Agent
 from party.config import LEDGER_FILE, Node, load_config
 from party.policy import Approval, load_policy
@@ -31,7 +31,7 @@ party_app.command()(approval_commands.show)
 party_app.command()(approval_commands.approve)
 party_app.command()(approval_commands.refuse)
 party_app.command()(transcript_commands.transcript)
-party_app.command()(check_command.check)
+party_app.command()(check_commands.check)
 
 
 @party_app.callback()

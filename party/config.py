@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from party.transcript import TRANSCRIPTS
 
 CODED = "coded"
 """Folder of coded rows in that of the state."""
+
+_log = logging.getLogger("privity.party")
 
 LEDGER_FILE = "ledger.sqlite"
 JOURNAL_FILE = "journal.sqlite"
@@ -102,6 +105,7 @@ class Node:
             self.files.settle(self.manifests.current())
         self.keys = self.files.load()
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _log.info("the rows are looked at")
         rows = config.rows.open(schema, self._policy.rows_per_person).rows
         journal = Journal(config.state / JOURNAL_FILE)
         ledger = Ledger(config.state / LEDGER_FILE, self._policy.population)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from common import text_table
 from common.exit_codes import Exit
@@ -29,14 +30,19 @@ def check(
     per_person = load_policy(settings.policy, schema.names).rows_per_person
     address, access = settings.rows.address(), settings.rows.access(per_person)
     print(f"{address.name} ({address.form.value})")
-    found = inspect(address, schema, access)
+    with Console(stderr=True).status("Reading all rows ..."):
+        found = inspect(address, schema, access)
     _show_attributes(schema, found)
     for problem in found.problems:
         print(problem)
     if found.problems:
         print(f"{len(found.problems)} error(s): the node would not start. {PRIVATE}")
         raise typer.Exit(Exit.INPUT)
-    _show_rows(open_rows(address, schema, access), found, schema, access, settings.rows)
+    with Console(stderr=True).status("Counting pairs ..."):
+        opened = open_rows(address, schema, access)
+        tables, seconds = time_to_count(opened.rows)
+    _show_rows(opened, found, schema, access, settings.rows)
+    _show_time(found.seconds, tables, seconds, max(comb(len(schema.attributes), 2), 1))
     print(PRIVATE)
 
 
@@ -49,14 +55,14 @@ def _show_attributes(schema: Schema, found: Inspection) -> None:
 
 def _show_rows(opened: Opened, found: Inspection, schema: Schema, access: Access, settings: RowSettings) -> None:
     rows, survey = opened.rows, opened.survey
-    attributes = len(schema.attributes)
-    print(f"Rows: {survey.rows} that count; n = {rows.rows}, {attributes} attributes.")
+    print(f"Rows: {survey.rows} that count; n = {rows.rows}, {len(schema.attributes)} attributes.")
     if access.slots is not None:
         absent = rows.rows - survey.rows
         print(f"Persons: {survey.persons}, with {access.slots.most} places each; {absent} places are empty.")
     needed, allowed = coded_bytes(schema, rows.rows) / 1e9, access.memory / 1e9
     print(f"Memory: {needed:.2g} GB as codes, {allowed:.2g} GB allowed; hold = {settings.hold.value}.")
-    tables, seconds = time_to_count(rows)
-    every = max(comb(attributes, 2), 1)
-    print(f"Time: {found.seconds:.1f} s to read through all rows, {seconds:.2f} s to count {tables} tables of pairs;")
+
+
+def _show_time(reading: float, tables: int, seconds: float, every: int) -> None:
+    print(f"Time: {reading:.1f} s to read through all rows, {seconds:.2f} s to count {tables} tables of pairs;")
     print(f"  all {every} pairs: about {seconds * every / tables:.2g} s expected.")
