@@ -16,8 +16,8 @@ from common.reading import RowProblemsFound
 from common.schema import Schema, load_schema
 from deploy.options import refuse_existing
 from party.sources.address import parse_address
+from party.sources.holding import Access, default_memory
 from party.sources.inspection import inspect
-from party.sources.open import Access, default_memory
 
 schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)
 

@@ -14,8 +14,9 @@ from common.exit_codes import Exit
 from common.schema import Schema, load_schema
 from party.config import load_config
 from party.policy import load_policy
+from party.sources.holding import Access, coded_bytes
 from party.sources.inspection import Inspection, inspect, time_to_count
-from party.sources.open import Access, Opened, coded_bytes, open_rows
+from party.sources.open import Opened, open_rows
 from party.sources.settings import RowSettings
 
 PRIVATE = "These figures depend on the rows: they are for their owner, and are not sent anywhere."

@@ -90,6 +90,8 @@ class CountedRows:
                 yield joint
 
     def forget(self) -> None:
+        if self._kept is not None:
+            self._kept.forget()
         self._kept = None
 
     def _ask(self, statement: Sequence[Superset]) -> list[Counts]:

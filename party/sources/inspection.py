@@ -11,7 +11,8 @@ from common.reading import Coder, read_batches
 from common.schema import Schema
 from party.rows import Rows
 from party.sources.address import Address, Form
-from party.sources.open import Access, connect, faults, known_texts
+from party.sources.holding import Access
+from party.sources.open import connect, faults, known_texts
 from party.sources.query import Questions, Survey, surveyed
 
 MOST_TABLES = 190

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
 
 import numpy as np
 
@@ -14,18 +11,17 @@ from common.errors import Catalogue, PrivityError, Problem
 from common.formats import shorten
 from common.reading import RowProblemsFound, expected
 from common.schema import Schema
-from common.table import CodedTable, Column, code_type
+from common.table import CodedTable, Column
 from party.rows import InMemory, Rows
-from party.sources.absent import absent_codes
 from party.sources.address import Address, Form
-from party.sources.batches import CodedBatches, CodedFile, StoreBatches, load_coded, write_coded
+from party.sources.batches import StoreBatches
 from party.sources.coding import Numbers, is_read_apart, quoted
 from party.sources.columns import column_problems
 from party.sources.counted import CountedRows
 from party.sources.csv_rows import CsvBatches, load_slots
 from party.sources.embedded import EmbeddedStore
-from party.sources.fingerprint import digest, fingerprint
-from party.sources.passes import PassedRows
+from party.sources.fingerprint import fingerprint
+from party.sources.holding import Access, Hold, Holder, coded_bytes, default_memory, unfit
 from party.sources.postgresql import PostgresqlStore
 from party.sources.query import Questions, Slots, Survey, surveyed
 from party.sources.store import Store
@@ -37,37 +33,6 @@ MOST_TEXTS = 1 << 16
 VALUES_NAMED = 3
 
 
-class Hold(Enum):
-    """Where the rows are while the node works.
-
-    AUTO: files in memory if they fit, else they are read anew for each question; servers count for themselves, and
-    coded rows are loaded for the time of a run whose questions come again and again, if they fit.
-    MEMORY: coded, in memory; refused if they do not fit. CACHE: coded, in a file of the state folder.
-    STORE: nothing is held.
-    """
-
-    AUTO = "auto"
-    MEMORY = "memory"
-    CACHE = "cache"
-    STORE = "store"
-
-
-@dataclass(frozen=True)
-class Access:
-    """How rows are to be read.
-
-    Attributes:
-        memory: bytes that coded rows, and DuckDB at its work, may each take.
-        slots: where a person may have several rows; None: a row is a person.
-        cache: folder for files of coded rows; it must be its owner's alone.
-    """
-
-    hold: Hold = Hold.AUTO
-    memory: int = 0
-    slots: Slots | None = None
-    cache: Path | None = None
-
-
 @dataclass(frozen=True)
 class Opened:
     """Rows that are ready to be counted, and what was seen of them."""
@@ -75,16 +40,6 @@ class Opened:
     rows: Rows
     survey: Survey
     store: Store | None
-
-
-def default_memory() -> int:
-    """A quarter of the machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-
-
-def coded_bytes(schema: Schema, rows: int) -> int:
-    """Memory of so many coded rows."""
-    return rows * sum(code_type(size)().itemsize for size in schema.domain)
 
 
 def connect(address: Address, memory: int) -> Store:
@@ -194,67 +149,17 @@ def faults(store: Store, questions: Questions, schema: Schema, slots: Slots | No
     return problems
 
 
-class _Holder:
-    """Ways to hold the rows of some batches.
-
-    Args:
-        survey: of all rows that the batches hold.
-        rows: n_k, absent ones too.
-    """
-
-    def __init__(self, batches: CodedBatches, schema: Schema, survey: Survey, rows: int, access: Access) -> None:
-        self._batches, self._schema, self._survey, self._access = batches, schema, survey, access
-        self.rows = rows
-        # As if the absent rows were stored.
-        absent = fingerprint([np.array([code]) for code in absent_codes(schema)[: len(schema.domain)]], schema)
-        self.digest = digest(schema, rows, survey.fingerprint + (rows - survey.rows) * absent)
-
-    @property
-    def fits(self) -> bool:
-        """Whether they fit in memory."""
-        return coded_bytes(self._schema, self.rows) <= self._access.memory
-
-    def loaded(self) -> InMemory:
-        """In memory."""
-        if not self.fits:
-            size = coded_bytes(self._schema, self.rows) / 1e9
-            raise _unfit(f"{size:.2g} GB of coded rows are more than memory allows", "Allow more memory, or use cache.")
-        table = load_coded(self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
-        return InMemory(table.with_absent(self.rows - table.rows) if self.rows > table.rows else table)
-
-    def cached(self) -> PassedRows:
-        """In a file of coded rows; one of an earlier state goes."""
-        folder = self._access.cache
-        if folder is None:
-            raise _unfit("there is no folder for coded rows", "Use memory or store.")
-        path = folder / f"{self.digest[:32]}.parquet"
-        for other in folder.glob("*.parquet") if folder.is_dir() else []:
-            if other != path:
-                other.unlink()
-        if not path.exists():
-            write_coded(path, self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
-        return self.passed(CodedFile(path, self._batches.name))
-
-    def passed(self, batches: CodedBatches) -> PassedRows:
-        """Read anew for each question."""
-        schema = self._schema
-        return PassedRows(batches, schema, schema, self.rows, self._survey.rows, self.digest, batches.state())
-
-
 def _held(store: Store, questions: Questions, schema: Schema, survey: Survey, access: Access) -> Rows:
     rows = survey.rows if access.slots is None else survey.persons * access.slots.most
     batches = StoreBatches(store, questions, schema)
-    holder = _Holder(batches, schema, survey, rows, access)
-
-    def near() -> Rows | None:
-        return holder.loaded() if access.hold is Hold.AUTO and holder.fits else None
-
+    holder = Holder(batches, schema, survey, rows, access)
+    holder.tidy()
     if access.hold is Hold.MEMORY or (access.hold is Hold.AUTO and holder.fits and not store.counts):
         return holder.loaded()
     if access.hold is Hold.CACHE:
         return holder.cached()
     if store.counts:
-        return CountedRows(store, questions, schema, survey, rows, holder.digest, near)
+        return CountedRows(store, questions, schema, survey, rows, holder.digest, holder.near)
     return holder.passed(batches)
 
 
@@ -267,7 +172,7 @@ def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
         rows = persons * access.slots.most
         return Opened(InMemory(table.with_absent(rows - table.rows)), survey, None)
     if access.hold is Hold.STORE:
-        raise _unfit("CSV is read once", "Use memory or cache, or keep the rows in Parquet.")
+        raise unfit("CSV is read once", "Use memory or cache, or keep the rows in Parquet.")
     kept: list[list[Column]] = []
     count = total = 0
     for columns, _ in batches.with_keys(()):
@@ -281,9 +186,6 @@ def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
     if kept:
         table = CodedTable(schema, tuple(np.concatenate(some) for some in zip(*kept, strict=True)))
         return Opened(InMemory(table), survey, None)
-    holder = _Holder(batches, schema, survey, count, access)
+    holder = Holder(batches, schema, survey, count, access)
+    holder.tidy()
     return Opened(holder.loaded() if access.hold is Hold.MEMORY else holder.cached(), survey, None)
-
-
-def _unfit(reason: str, hint: str) -> PrivityError:
-    return PrivityError(Catalogue.BAD_OPTION, option="hold", reason=reason, hint=hint)

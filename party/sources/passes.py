@@ -29,19 +29,30 @@ class PassedRows:
         stored: rows that the batches hold; the others up to ``rows`` are absent.
         digest: of their state.
         state: of the batches when it was made.
+        erase: takes the batches away when they are forgotten, if they were made for one run.
     """
 
     def __init__(
-        self, batches: CodedBatches, whole: Schema, schema: Schema, rows: int, stored: int, digest: str, state: str
+        self,
+        batches: CodedBatches,
+        whole: Schema,
+        schema: Schema,
+        rows: int,
+        stored: int,
+        digest: str,
+        state: str,
+        erase: Callable[[], None] = lambda: None,
     ) -> None:
         self.schema, self.rows, self.digest = schema, rows, digest
         self._batches, self._whole, self._stored, self._state = batches, whole, stored, state
+        self._erase = erase
 
     def over(self, names: Collection[str] | None) -> Rows:
         if names is None:
             return self
         schema = self.schema.over(names)
-        return PassedRows(self._batches, self._whole, schema, self.rows, self._stored, self.digest, self._state)
+        kept = (self.rows, self._stored, self.digest, self._state, self._erase)
+        return PassedRows(self._batches, self._whole, schema, *kept)
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         domain = self.schema.derived.domain
@@ -100,7 +111,7 @@ class PassedRows:
         return PrivityError(Catalogue.SOURCE_CHANGED, source=self._batches.name)
 
     def forget(self) -> None:
-        """Nothing is kept between passes."""
+        self._erase()
 
 
 def in_passes(requests: Sequence[Request], domain: Sequence[int]) -> Iterator[list[Request]]:

@@ -10,7 +10,8 @@ from typing import Any
 from common.errors import Catalogue, PrivityError
 from common.schema import Schema
 from party.sources.address import Address, parse_address
-from party.sources.open import Access, Hold, Opened, default_memory, open_rows
+from party.sources.holding import Access, Hold, default_memory
+from party.sources.open import Opened, open_rows
 from party.sources.query import Slots
 
 

@@ -20,7 +20,8 @@ from common.errors import PrivityError
 from common.schema import Schema, parse_schema
 from party.rows import Rows
 from party.sources.address import parse_address
-from party.sources.open import Access, Hold, open_rows
+from party.sources.holding import Access, Hold
+from party.sources.open import open_rows
 from tests.harness import postgresql
 from tests.harness.spark import local_spark
 from tests.harness.typed_table import (
@@ -171,6 +172,17 @@ def test_postgresql_gives_the_tables_of_brute_force(hold: Hold, server: postgres
     rows = opened(server.url("ward.the rows"), hold=hold, cache=tmp_path / "coded")
     check(rows)
     assert rows.digest == opened(csv_file(tmp_path)).digest
+
+
+def test_what_does_not_fit_is_spilled_for_a_run_and_goes_with_it(server: postgresql.Server, tmp_path: Path) -> None:
+    rows = opened(server.url("ward.the rows"), hold=Hold.AUTO, memory=100, cache=tmp_path / "coded")
+    check(rows)
+    (file,) = (tmp_path / "coded").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "coded").stat().st_mode & 0o777 == 0o700
+    rows.forget()
+    assert not list((tmp_path / "coded").iterdir())
+    check(rows)
 
 
 @pytest.mark.parametrize("kind", ["numeric", "varchar(20)", "char(20)", "text"])

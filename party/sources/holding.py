@@ -1,0 +1,135 @@
+"""Where coded rows are held while a node works: in memory, in a file, or nowhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from common.errors import Catalogue, PrivityError
+from common.schema import Schema
+from common.table import code_type
+from party.rows import InMemory, Rows
+from party.sources.absent import absent_codes
+from party.sources.batches import CodedBatches, CodedFile, load_coded, write_coded
+from party.sources.fingerprint import digest, fingerprint
+from party.sources.passes import PassedRows
+from party.sources.query import Slots, Survey
+
+
+class Hold(Enum):
+    """Where the rows are while the node works.
+
+    AUTO: files in memory if they fit, else they are read anew for each question; servers count for themselves, and
+    coded rows are loaded for the time of a run whose questions come again and again, if they fit.
+    MEMORY: coded, in memory; refused if they do not fit. CACHE: coded, in a file of the state folder.
+    STORE: nothing is held.
+    """
+
+    AUTO = "auto"
+    MEMORY = "memory"
+    CACHE = "cache"
+    STORE = "store"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How rows are to be read.
+
+    Attributes:
+        memory: bytes that coded rows, and DuckDB at its work, may each take.
+        slots: where a person may have several rows; None: a row is a person.
+        cache: folder for files of coded rows; it must be its owner's alone.
+    """
+
+    hold: Hold = Hold.AUTO
+    memory: int = 0
+    slots: Slots | None = None
+    cache: Path | None = None
+
+
+def default_memory() -> int:
+    """A quarter of the machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+def coded_bytes(schema: Schema, rows: int) -> int:
+    """Memory of so many coded rows."""
+    return rows * sum(code_type(size)().itemsize for size in schema.domain)
+
+
+class Holder:
+    """Ways to hold the rows of some batches.
+
+    Args:
+        survey: of all rows that the batches hold.
+        rows: n_k, absent ones too.
+    """
+
+    def __init__(self, batches: CodedBatches, schema: Schema, survey: Survey, rows: int, access: Access) -> None:
+        self._batches, self._schema, self._survey, self._access = batches, schema, survey, access
+        self.rows = rows
+        # As if the absent rows were stored.
+        absent = fingerprint([np.array([code]) for code in absent_codes(schema)[: len(schema.domain)]], schema)
+        self.digest = digest(schema, rows, survey.fingerprint + (rows - survey.rows) * absent)
+
+    @property
+    def fits(self) -> bool:
+        """Whether they fit in memory."""
+        return coded_bytes(self._schema, self.rows) <= self._access.memory
+
+    def loaded(self) -> InMemory:
+        """In memory."""
+        if not self.fits:
+            size = coded_bytes(self._schema, self.rows) / 1e9
+            raise unfit(f"{size:.2g} GB of coded rows are more than memory allows", "Allow more memory, or use cache.")
+        table = load_coded(self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
+        return InMemory(table.with_absent(self.rows - table.rows) if self.rows > table.rows else table)
+
+    def cached(self) -> PassedRows:
+        """In a file of coded rows, which stays."""
+        return self.passed(self._written(self._path()))
+
+    def _spilled(self) -> PassedRows:
+        """In a file of coded rows, which goes when it is forgotten."""
+        path = self._path()
+        return self.passed(self._written(path), lambda: path.unlink(missing_ok=True))
+
+    def tidy(self) -> None:
+        """Remove files of coded rows that are of other states, or of a run that was cut off."""
+        folder = self._access.cache
+        for file in folder.glob("*.parquet") if folder is not None and folder.is_dir() else []:
+            if self._access.hold is not Hold.CACHE or file != self._path():
+                file.unlink()
+
+    def _path(self) -> Path:
+        if self._access.cache is None:
+            raise unfit("there is no folder for coded rows", "Use memory or store.")
+        return self._access.cache / f"{self.digest[:32]}.parquet"
+
+    def _written(self, path: Path) -> CodedFile:
+        if not path.exists():
+            write_coded(path, self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
+        return CodedFile(path, self._batches.name)
+
+    def passed(self, batches: CodedBatches, erase: Callable[[], None] = lambda: None) -> PassedRows:
+        """Read anew for each question."""
+        whole, rows, stored = self._schema, self.rows, self._survey.rows
+        return PassedRows(batches, whole, whole, rows, stored, self.digest, batches.state(), erase)
+
+    def near(self) -> Rows | None:
+        """Close at hand for the time of a run: in memory, or in a file if they do not fit; None if nowhere."""
+        if self._access.hold is not Hold.AUTO:
+            return None
+        if self.fits:
+            return self.loaded()
+        return None if self._access.cache is None else self._spilled()
+
+
+def unfit(reason: str, hint: str) -> PrivityError:
+    """A way to hold the rows that is not possible."""
+    return PrivityError(Catalogue.BAD_OPTION, option="hold", reason=reason, hint=hint)
