@@ -17,7 +17,7 @@ from common.table import CodedTable, Column, code_type
 from party.rows import InMemory, Rows
 from party.sources.absent import absent_codes
 from party.sources.address import Address, Form
-from party.sources.batches import CodedBatches, CodedFile, StoreBatches, load_coded, write_coded
+from party.sources.batches import CodedBatches, CodedFile, StoreBatches, holds, load_coded, write_coded
 from party.sources.coding import Numbers, is_read_apart, quoted
 from party.sources.columns import column_problems
 from party.sources.counted import CountedRows
@@ -26,7 +26,7 @@ from party.sources.embedded import EmbeddedStore
 from party.sources.fingerprint import digest, fingerprint
 from party.sources.passes import PassedRows
 from party.sources.postgresql import PostgresqlStore
-from party.sources.query import Questions, Slots, Survey, surveyed
+from party.sources.query import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey, surveyed
 from party.sources.store import Store
 from party.sources.through_ibis import IbisStore
 
@@ -167,11 +167,12 @@ def look(store: Store, questions: Questions, schema: Schema, slots: Slots | None
     """
     problems = []
     if slots is not None:
-        for question, column, message, remedy in (
-            (questions.no_person(), slots.person, "rows without a person.", "Give each row the key of its person."),
-            (questions.order_ties(), slots.order, "rows of one person that it does not tell apart.",
-             "Name a column that numbers each person's rows."),
-        ):  # fmt: skip
+        person, order = slots.person, slots.order
+        for question, column, (message, remedy) in (
+            (questions.without(person), person, NO_PERSON),
+            (questions.without(order), order, NO_ORDER),
+            (questions.order_ties(), order, TIED),
+        ):
             ((rows,),) = store.rows(question)
             if int(rows):
                 problems.append(Problem(store.name, shorten(column), "person", message, remedy))
@@ -213,10 +214,9 @@ class _Holder:
     def loaded(self) -> InMemory:
         """In memory."""
         if not self.fits:
-            size = coded_bytes(self._schema, self.rows) / 1e9
-            raise _unfit(f"{size:.2g} GB of coded rows are more than memory allows", "Allow more memory, or use cache.")
+            raise _too_many(self._schema, self.rows, "Allow more memory, or use cache.")
         table = load_coded(self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
-        return InMemory(table.with_absent(self.rows - table.rows) if self.rows > table.rows else table)
+        return InMemory(_with_absent(table, self.rows))
 
     def cached(self) -> PassedRows:
         """In a file of coded rows; one of an earlier state goes."""
@@ -227,9 +227,10 @@ class _Holder:
         for other in folder.glob("*.parquet") if folder.is_dir() else []:
             if other != path:
                 other.unlink()
-        if not path.exists():
+        file = CodedFile(path, self._batches.name)
+        if not (path.exists() and holds(file, self._schema, self._survey.rows, self._survey.fingerprint)):
             write_coded(path, self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
-        return self.passed(CodedFile(path, self._batches.name))
+        return self.passed(file)
 
     def passed(self, batches: CodedBatches) -> PassedRows:
         """Read anew for each question."""
@@ -257,13 +258,10 @@ def _held(store: Store, questions: Questions, schema: Schema, survey: Survey, ac
 def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
     batches = CsvBatches(address, schema)
     nothing = (0,) * len(schema.attributes)
-    if access.slots is not None:
-        table, persons = load_slots(batches, schema, access.slots)
-        survey = Survey(table.rows, persons, nothing, fingerprint(table.columns, schema))
-        rows = persons * access.slots.most
-        return Opened(InMemory(table.with_absent(rows - table.rows)), survey, None)
     if access.hold is Hold.STORE:
         raise _unfit("CSV is read once", "Use memory or cache, or keep the rows in Parquet.")
+    if access.slots is not None:
+        return _open_csv_slots(batches, schema, access, access.slots)
     kept: list[list[Column]] = []
     count = total = 0
     for columns, _ in batches.with_keys(()):
@@ -279,6 +277,26 @@ def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
         return Opened(InMemory(table), survey, None)
     holder = _Holder(batches, schema, survey, count, access)
     return Opened(holder.loaded() if access.hold is Hold.MEMORY else holder.cached(), survey, None)
+
+
+def _open_csv_slots(batches: CsvBatches, schema: Schema, access: Access, slots: Slots) -> Opened:
+    if access.hold is Hold.CACHE:
+        raise _unfit("a person's rows in CSV are sought in memory", "Use memory, or keep the rows in Parquet.")
+    table, persons = load_slots(batches, schema, slots)
+    survey = Survey(table.rows, persons, (0,) * len(schema.attributes), fingerprint(table.columns, schema))
+    rows = persons * slots.most
+    if coded_bytes(schema, rows) > access.memory:
+        raise _too_many(schema, rows, "Allow more memory, or keep the rows in Parquet.")
+    return Opened(InMemory(_with_absent(table, rows)), survey, None)
+
+
+def _with_absent(table: CodedTable, rows: int) -> CodedTable:
+    """So many rows; a schema may have no absent ones where none is needed."""
+    return table.with_absent(rows - table.rows) if rows > table.rows else table
+
+
+def _too_many(schema: Schema, rows: int, hint: str) -> PrivityError:
+    return _unfit(f"{coded_bytes(schema, rows) / 1e9:.2g} GB of coded rows are more than memory allows", hint)
 
 
 def _unfit(reason: str, hint: str) -> PrivityError:

@@ -6,6 +6,7 @@ for them (a passfile, a service file, the environment), so that no file of ours 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -28,8 +29,8 @@ except ImportError:  # the extra is not installed
 BATCH_ROWS = 1 << 18
 CONNECT_SECONDS = 15
 SETTINGS = (
-    "-c default_transaction_read_only=on -c DateStyle=ISO,YMD -c extra_float_digits=3 "
-    "-c work_mem=262144 -c idle_in_transaction_session_timeout=0 -c statement_timeout=0"
+    "-c default_transaction_read_only=on -c standard_conforming_strings=on -c DateStyle=ISO,YMD "
+    "-c extra_float_digits=3 -c work_mem=262144 -c idle_in_transaction_session_timeout=0 -c statement_timeout=0"
 )
 
 KINDS = {
@@ -137,6 +138,8 @@ class PostgresqlStore:
         if state.startswith("28") or _is_about_passwords(error):
             reason = "it does not accept the account or its password"
             return self._refused(reason, "Correct the user in the URL, and the password where libpq finds it.")
+        if not state and isinstance(error, psycopg.ProgrammingError):
+            return self._refused("its URL is none that libpq reads", "Write what is not a letter or digit as %40.")
         if not state or state.startswith(("08", "57P", "53")):
             hint = "See that the server runs and lets this host in (pg_hba.conf); what was begun goes on by itself."
             return PrivityError(
@@ -149,9 +152,9 @@ class PostgresqlStore:
 
 
 def _is_about_passwords(error: psycopg.Error) -> bool:
-    # What goes wrong while a connection is made has no code: libpq's text is all there is, and names no value.
-    text = str(error)
-    return "password" in text or "authentication" in text or "no role" in text
+    # What goes wrong while a connection is made has no code: libpq's text is all there is. Hosts may have such names.
+    text = re.sub(r'"[^"]*"', "", str(error))
+    return "password" in text or "authentication" in text or ("role" in text and "does not exist" in text)
 
 
 def _codes(rows: bytes, row: np.dtype[Any], sizes: Sequence[int]) -> list[Codes]:
