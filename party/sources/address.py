@@ -74,7 +74,7 @@ class Address:
     files: tuple[Path, ...] = ()
     pattern: str = ""
     url: str = field(default="", repr=False)
-    table: str = ""
+    table: str = field(default="", repr=False)
 
 
 def parse_address(text: str, base: Path | None = None) -> Address:
@@ -153,7 +153,8 @@ def _parted(text: str) -> tuple[str, str]:
 def _shown(location: str, table: str, scheme: str) -> str:
     """The URL without a password, and without its query, which may hold one; without anything if it is not clear."""
     found = _SHOWN.fullmatch(location)
-    if found is None or "@" in table:
+    # A # or @ in a table is the end of a password that was cut there, if anything in the URL can hold one.
+    if found is None or "@" in table or ("#" in table and not location.endswith("://")):
         return f"{scheme}://{HIDDEN}"
     user = f"{found['user']}@" if found["user"] else ""
     shown = f"{found['scheme']}{user}{found['place']}"
