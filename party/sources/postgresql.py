@@ -50,6 +50,10 @@ KINDS = {
     "timestamp": Kind.TIMESTAMP,
 }
 
+NO_DATABASE = re.compile(r'database ".*" does not exist')
+NO_ACCOUNT = re.compile(r'authentication failed|no password supplied|role ".*" does not exist')
+"""What goes wrong while a connection is made has no code: libpq's text is all there is."""
+
 COPY_HEADER = 19
 """Bytes before the first row of a binary COPY: signature, flags, length of an extension that is not there."""
 
@@ -133,9 +137,9 @@ class PostgresqlStore:
             return self._refused("it has no such table", "Name one of its tables or views, with its schema if need be.")
         if state == "42501":
             return self._refused("the account has no right to read it", "GRANT SELECT on the table to the account.")
-        if state == "3D000" or ("database" in str(error) and "does not exist" in str(error)):
+        if state == "3D000" or NO_DATABASE.search(str(error)):
             return self._refused("there is no such database", "Correct the name of the database in the URL.")
-        if state.startswith("28") or _is_about_passwords(error):
+        if state.startswith("28") or NO_ACCOUNT.search(str(error)):
             reason = "it does not accept the account or its password"
             return self._refused(reason, "Correct the user in the URL, and the password where libpq finds it.")
         if not state and isinstance(error, psycopg.ProgrammingError):
@@ -149,12 +153,6 @@ class PostgresqlStore:
 
     def _refused(self, reason: str, hint: str) -> PrivityError:
         return PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
-
-
-def _is_about_passwords(error: psycopg.Error) -> bool:
-    # What goes wrong while a connection is made has no code: libpq's text is all there is. Hosts may have such names.
-    text = re.sub(r'"[^"]*"', "", str(error))
-    return "password" in text or "authentication" in text or ("role" in text and "does not exist" in text)
 
 
 def _codes(rows: bytes, row: np.dtype[Any], sizes: Sequence[int]) -> list[Codes]:

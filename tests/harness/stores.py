@@ -66,7 +66,7 @@ def put(form: str, folder: Path, rows: Sequence[Row], server: postgresql.Server 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:
     """The rows as Arrow."""
-    kinds = {int: pa.int64(), str: pa.string()}
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     return pa.table({name: pa.array([row[name] for row in rows], kinds[_kind(rows, name)]) for name in rows[0]})
 
 
