@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ import grpc
 import grpc.aio
 from prometheus_client import CollectorRegistry
 
-from common.errors import Catalogue, PrivityError, Problem
+from common.errors import Catalogue, PrivityError
 from common.formats.toml_file import read_toml
 from common.membership.renewal import Next, fitting_key
 from common.node.metrics import observed
@@ -67,15 +66,7 @@ class CuratorConfig:
 
 def load_config(path: Path) -> CuratorConfig:
     """Read curator.toml; every fault at once."""
-
-    def also(document: dict[str, Any]) -> list[Problem]:
-        patience = document.get("patience")
-        if not isinstance(patience, float) or math.isfinite(patience):
-            return []
-        message, remedy = "it is not a number of seconds.", "Write for instance 60."
-        return [Problem(str(path), "patience", "finite", message, remedy)]
-
-    document = read_toml(path, "curator", also)
+    document = read_toml(path, "curator")
     base = path.parent
     return CuratorConfig(
         listen=document["listen"],

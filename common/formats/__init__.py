@@ -216,6 +216,13 @@ def _describe(error: ValidationError) -> tuple[str, str]:
         case "required":
             lacking = next(key for key in limit if key not in found and repr(key) in error.message)
             return f"the key {lacking!r} is missing.", f"Add {lacking!r}."
+        case "dependentRequired":
+            pairs = [(key, need) for key in limit if key in found for need in limit[key] if need not in found]
+            key, need = next(pair for pair in pairs if repr(pair[1]) in error.message)
+            return (
+                f"the key {need!r} is missing, without which {key!r} says nothing.",
+                f"Add {need!r}, or remove {key!r}.",
+            )
         case "type":
             expected = " or ".join([limit] if isinstance(limit, str) else limit)
             return f"expected {expected}, found {_json_type(found)}.", f"Write a value of type {expected}."

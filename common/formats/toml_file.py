@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.formats import check, located
+from common.formats import check, located, path_text
 from common.formats.lines import toml_lines
 
 WRITTEN_BY = {
@@ -41,7 +42,17 @@ def read_toml(
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not TOML: {error}") from None
-    problems = [*check(document, format_name, str(path)), *also(document)]
+    problems = [*check(document, format_name, str(path)), *_not_finite(document, str(path)), *also(document)]
     if problems:
         raise ProblemsFound(located(problems, toml_lines, text))
     return document
+
+
+def _not_finite(value: object, file: str, path: tuple[str | int, ...] = ()) -> list[Problem]:
+    """TOML's inf and nan, which no rule of a format finds."""
+    if isinstance(value, dict | list):
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        return [problem for key, member in members for problem in _not_finite(member, file, (*path, key))]
+    if isinstance(value, float) and not math.isfinite(value):
+        return [Problem(file, path_text(path), "finite", f"{value} is not a number for use.", "Write a finite number.")]
+    return []

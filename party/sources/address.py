@@ -1,6 +1,7 @@
 """Where rows are, as an owner writes it: a path, a pattern of paths, or the URL of a store.
 
-A URL may hold a password. ``Address.name`` is what may be shown: it never does.
+A URL may hold a password. ``Address.name`` is what may be shown: it never does, and neither does a refusal of a
+text that is no address.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from common.errors import Catalogue, PrivityError
 
@@ -22,6 +22,18 @@ FORMS = (
     "postgresql://user@host/database#table, or a URL that ibis knows with #table."
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_SHOWN = re.compile(
+    r"(?P<scheme>[^:]+://)"
+    r"(?:(?P<user>[^:/?#&=@\s]*)(?::[^/@]*)?@)?"
+    r"(?P<place>(?:\[[0-9A-Fa-f:.]*\]|[A-Za-z0-9._~%-]*)(?::[0-9]*)?(?:,[A-Za-z0-9._~%:-]*)*(?:/[^?#@]*)?)"
+    r"(?:\?[^@]*)?"
+)
+"""A URL of which it is certain what is a password and what is not: everywhere else an @ is written %40."""
+
+_SECRETIVE = re.compile(r":.*@|passw|pwd *=|token *=|secret *=", re.IGNORECASE | re.DOTALL)
+"""What is no path that anybody has, and may hold a password: a URL that is written wrongly, options of libpq."""
+
+HIDDEN = "..."
 
 
 class Form(Enum):
@@ -51,6 +63,7 @@ class Address:
 
     Attributes:
         files: the files, or the one of a DuckDB database, in order of their names; none for a server.
+        pattern: what the files were found by: a path, a folder, or a pattern of paths.
         url: of a server, without the table; it may hold a password, so it is not in the repr.
         table: of a database.
         name: for messages: no password and no query.
@@ -59,8 +72,9 @@ class Address:
     form: Form
     name: str
     files: tuple[Path, ...] = ()
+    pattern: str = ""
     url: str = field(default="", repr=False)
-    table: str = ""
+    table: str = field(default="", repr=False)
 
 
 def parse_address(text: str, base: Path | None = None) -> Address:
@@ -73,11 +87,12 @@ def parse_address(text: str, base: Path | None = None) -> Address:
     found = _SCHEME.match(text)
     if found is None:
         return _files(text, base)
-    location, _, table = text.partition("#")
     scheme = found[1].lower()
     if scheme == "duckdb":
-        return _database(location[len(found[0]) :], table, base)
-    name = _shown(location, table)
+        path, _, table = text[len(found[0]) :].partition("#")
+        return _database(path, table, base)
+    location, table = _parted(text)
+    name = _shown(location, table, scheme)
     if not table:
         raise _refused(name, "it names no table")
     return Address(Form.POSTGRESQL if scheme in POSTGRESQL else Form.IBIS, name, url=location, table=table)
@@ -88,15 +103,9 @@ def _files(text: str, base: Path | None) -> Address:
     if table or path.endswith(DUCKDB_FILES):
         return _database(path, table, base)
     whole = str((base or Path()) / text)
-    if Path(whole).is_dir():
-        files = sorted(
-            file for file in Path(whole).rglob("*") if _form(file.name) and not file.name.startswith((".", "_"))
-        )
-    else:
-        # A file whose own name holds a bracket is no pattern.
-        files = [Path(whole)] if Path(whole).exists() else sorted(map(Path, glob.glob(whole, recursive=True)))
+    files = found_files(whole)
     if not files:
-        raise PrivityError(Catalogue.FILE_MISSING, file=text)
+        raise PrivityError(Catalogue.FILE_MISSING, file=_unless_secret(text))
     forms = {_form(file.name) for file in files}
     if len(forms) > 1:
         raise _refused(text, "its files are of different kinds")
@@ -104,17 +113,28 @@ def _files(text: str, base: Path | None) -> Address:
     # A file of another name is read as CSV, as it always was; a folder of such files is none.
     if form is None and len(files) > 1:
         raise _refused(text, "its files are of no kind that is known")
-    return Address(form or Form.CSV, text, tuple(files))
+    return Address(form or Form.CSV, text, files, whole)
+
+
+def found_files(whole: str) -> tuple[Path, ...]:
+    """The files of a path, a folder or a pattern as they are now, in order of their names."""
+    path = Path(whole)
+    if path.is_dir():
+        # What is not yet whole goes by a name with a dot or a stroke, or lies in a folder of such a name.
+        inside = (file for file in path.rglob("*") if _form(file.name) and file.is_file())
+        return tuple(sorted(f for f in inside if not any(n.startswith((".", "_")) for n in f.relative_to(path).parts)))
+    # A file whose own name holds a bracket is no pattern.
+    return (path,) if path.exists() else tuple(sorted(map(Path, glob.glob(whole, recursive=True))))
 
 
 def _database(path: str, table: str, base: Path | None) -> Address:
     name = f"{path}#{table}" if table else path
     if not table:
-        raise _refused(name, "it names no table")
+        raise _refused(_unless_secret(name), "it names no table")
     file = (base or Path()) / path
     if not file.is_file():
-        raise PrivityError(Catalogue.FILE_MISSING, file=path)
-    return Address(Form.DUCKDB, name, (file,), table=table)
+        raise PrivityError(Catalogue.FILE_MISSING, file=_unless_secret(path, name))
+    return Address(Form.DUCKDB, name, (file,), str(file), table=table)
 
 
 def _form(name: str) -> Form | None:
@@ -122,13 +142,28 @@ def _form(name: str) -> Form | None:
     return next((form for suffix, form in SUFFIXES.items() if lower.endswith(suffix)), None)
 
 
-def _shown(location: str, table: str) -> str:
-    """The URL without user information that is a password, and without its query, which may hold one."""
-    parts = urlsplit(location)
-    user = f"{parts.username}@" if parts.username else ""
-    host = parts.netloc.rpartition("@")[2]
-    shown = f"{parts.scheme}://{user}{host}{parts.path}"
+def _parted(text: str) -> tuple[str, str]:
+    """The URL and the table of an address. libpq takes a # in a password as it stands."""
+    start = text.index("://") + 3
+    authority = text[start:].partition("/")[0]
+    at = text.find("#", start + authority.rfind("@") + 1)
+    return (text, "") if at < 0 else (text[:at], text[at + 1 :])
+
+
+def _shown(location: str, table: str, scheme: str) -> str:
+    """The URL without a password, and without its query, which may hold one; without anything if it is not clear."""
+    found = _SHOWN.fullmatch(location)
+    # A # or @ in a table is the end of a password that was cut there, if anything in the URL can hold one.
+    if found is None or "@" in table or ("#" in table and not location.endswith("://")):
+        return f"{scheme}://{HIDDEN}"
+    user = f"{found['user']}@" if found["user"] else ""
+    shown = f"{found['scheme']}{user}{found['place']}"
     return f"{shown}#{table}" if table else shown
+
+
+def _unless_secret(path: str, whole: str | None = None) -> str:
+    """A path for a message; nothing of a text is repeated that looks as if it held a password."""
+    return HIDDEN if _SECRETIVE.search(whole or path) else path
 
 
 def _refused(name: str, reason: str) -> PrivityError:

@@ -71,13 +71,19 @@ class CodedFile:
             with pq.ParquetFile(self._path) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=names):
                     yield [batch.column(name).to_numpy() for name in names]
-        except (OSError, pa.ArrowException) as error:
-            reason = f"the file of coded rows cannot be read ({type(error).__name__})"
-            hint = f"Remove {self._path}; it is made again when the node starts."
-            raise PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=hint) from None
+        except (OSError, pa.ArrowException, KeyError) as error:
+            raise self._unreadable(error) from None
 
     def state(self) -> str:
-        return files_state([self._path])
+        try:
+            return files_state([self._path])
+        except OSError as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> PrivityError:
+        reason = f"the file of coded rows cannot be read ({type(error).__name__})"
+        hint = f"Remove {self._path}; it is made again when the node starts."
+        return PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=hint)
 
 
 def write_coded(path: Path, batches: CodedBatches, schema: Schema, stored: int, expected: int) -> None:
@@ -108,6 +114,18 @@ def write_coded(path: Path, batches: CodedBatches, schema: Schema, stored: int, 
         os.replace(scratch, path)
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def holds(file: CodedFile, schema: Schema, stored: int, expected: int) -> bool:
+    """Whether a file of coded rows that was left by an earlier node is whole, and of this state."""
+    rows = total = 0
+    try:
+        for columns in checked(file, schema):
+            rows += len(columns[0])
+            total += fingerprint(columns, schema)
+    except PrivityError:
+        return False
+    return (rows, total) == (stored, expected)
 
 
 def load_coded(batches: CodedBatches, schema: Schema, stored: int, expected: int) -> CodedTable:

@@ -14,8 +14,8 @@ from common.reading import Coder, RowProblemsFound, read_batches
 from common.schema import Schema
 from common.table import CodedTable, Column
 from party.sources.address import Address
-from party.sources.embedded import files_state
-from party.sources.query import Slots
+from party.sources.embedded import address_state
+from party.sources.query import NO_ORDER, NO_PERSON, TIED, Slots
 from party.sources.store import Codes
 
 
@@ -42,14 +42,14 @@ class CsvBatches:
                 columns = coder.code(frame)
                 missing = [key for key in keys if key not in frame.columns]
                 if missing:
-                    raise _no_column(str(file), missing)
+                    raise _no_column(str(file), missing, coder)
                 # Once something was wrong the file is read to its end for its other faults only.
                 if coder.sound:
                     yield columns, [frame[key] for key in keys]
             coder.check()
 
     def state(self) -> str:
-        return files_state(self._address.files)
+        return address_state(self._address)
 
 
 def load_slots(batches: CsvBatches, schema: Schema, slots: Slots) -> tuple[CodedTable, int]:
@@ -64,37 +64,46 @@ def load_slots(batches: CsvBatches, schema: Schema, slots: Slots) -> tuple[Coded
         persons.append(person)
         orders.append(order)
     keys = pd.concat(persons, ignore_index=True)
-    problems = []
-    if (keys == "").any():
-        remedy = "Give each row the key of its person."
-        problems.append(Problem(batches.name, shorten(slots.person), "person", "rows without a person.", remedy))
+    places = pd.concat(orders, ignore_index=True)
+    problems = [
+        Problem(batches.name, shorten(column), "person", message, remedy)
+        for texts, column, (message, remedy) in (
+            (keys, slots.person, NO_PERSON), (places, slots.order, NO_ORDER)
+        )
+        if (texts == "").any()
+    ]  # fmt: skip
     codes, distinct = pd.factorize(keys)
-    ranks = _ranks(pd.concat(orders, ignore_index=True))
+    ranks = _ranks(places)
     by_person = np.lexsort((ranks, codes))
     codes, ranks = codes[by_person], ranks[by_person]
     first = np.concatenate([[True], codes[1:] != codes[:-1]])
     if (~first[1:] & (ranks[1:] == ranks[:-1])).any():
-        message = "rows of one person that it does not tell apart."
-        remedy = "Name a column that numbers each person's rows."
+        message, remedy = TIED
         problems.append(Problem(batches.name, shorten(slots.order), "person", message, remedy))
     if problems:
         raise RowProblemsFound(problems)
-    places = np.arange(codes.size) - np.maximum.accumulate(np.where(first, np.arange(codes.size), 0))
-    kept = np.sort(by_person[places < slots.most])
+    number = np.arange(codes.size) - np.maximum.accumulate(np.where(first, np.arange(codes.size), 0))
+    kept = np.sort(by_person[number < slots.most])
     table = CodedTable(schema, tuple(np.concatenate(some) for some in zip(*parts, strict=True)))
     return table.take(kept), len(distinct)
 
 
 def _ranks(texts: pd.Series) -> npt.NDArray[np.int64]:
-    """The order of texts: as numbers if all of them are integers, else letter by letter."""
+    """The order of texts: as numbers if all of them are integers, else byte by byte."""
     try:
         values: npt.NDArray[np.object_] = np.array([int(text) for text in texts], dtype=object)
     except ValueError:
+        # Code points stand in the order of their bytes in UTF-8.
         values = texts.to_numpy(dtype=object)
     return pd.factorize(values, sort=True)[0].astype(np.int64)
 
 
-def _no_column(file: str, names: Sequence[str]) -> RowProblemsFound:
+def _no_column(file: str, names: Sequence[str], coder: Coder) -> RowProblemsFound:
+    """Keys that are no columns, with what else was wrong so far."""
     remedy = "Correct person and order: they name columns of the rows."
     missing = [Problem(file, shorten(name), "missing-column", "no such column.", remedy) for name in names]
+    try:
+        coder.check()
+    except RowProblemsFound as found:
+        missing = [*found.problems, *missing]
     return RowProblemsFound(missing)

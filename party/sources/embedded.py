@@ -6,6 +6,7 @@ question finds. DuckDB works out of core, in a folder that only its user can rea
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +22,15 @@ import pyarrow.dataset
 
 from common.errors import Catalogue, PrivityError
 from common.table import code_type
-from party.sources.address import Address, Form
+from party.sources.address import Address, Form, found_files
 from party.sources.coding import quoted, text_literal
 from party.sources.columns import Column, Kind
 from party.sources.store import Codes
 
 BATCH_ROWS = 1 << 20
+LEAST_MEMORY = 1 << 27
+"""Bytes that DuckDB needs to work at all."""
+
 VIEW = "privity_rows"
 DATABASE = "privity_database"
 
@@ -49,6 +53,7 @@ KINDS = {
     "date": Kind.DATE,
     "timestamp": Kind.TIMESTAMP,
 }
+FORMATS = {Form.PARQUET: "parquet", Form.ARROW: "ipc"}
 UNSIGNED_TYPES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINTEGER"}
 
 
@@ -76,7 +81,23 @@ class EmbeddedStore:
     def columns(self) -> Mapping[str, Column]:
         with self._open() as connection:
             found = connection.sql(f"SELECT * FROM {VIEW} LIMIT 0")
-            return {name: _column(name, kind) for name, kind in zip(found.columns, found.types, strict=True)}
+            columns = {name: _column(name, kind) for name, kind in zip(found.columns, found.types, strict=True)}
+            return {**columns, **self._disagreed()}
+
+    def _disagreed(self) -> Mapping[str, Column]:
+        """Columns that are of several types in several files: those of the first would be made of all values."""
+        if self._address.form is Form.DUCKDB or len(self._address.files) == 1:
+            return {}
+        types: dict[str, dict[str, None]] = {}
+        for file in self._address.files:
+            for field in pyarrow.dataset.dataset(str(file), format=FORMATS[self._address.form]).schema:
+                kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+                types.setdefault(field.name, {})[str(kind)] = None
+        return {
+            name: Column(name, Kind.OTHER, " in one file, ".join(kinds) + " in another")
+            for name, kinds in types.items()
+            if len(kinds) > 1
+        }
 
     def value(self, column: Column) -> str:
         name = quoted(column.name)
@@ -96,7 +117,7 @@ class EmbeddedStore:
                 yield [batch.column(i).to_numpy() for i in range(len(types))]
 
     def state(self) -> str:
-        return files_state(self._address.files)
+        return address_state(self._address)
 
     def close(self) -> None:
         self._scratch.cleanup()
@@ -104,7 +125,7 @@ class EmbeddedStore:
     @contextmanager
     def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
         settings: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": f"{self._memory // 2**20}MiB",
+            "memory_limit": f"{max(self._memory, LEAST_MEMORY) // 2**20}MiB",
             "temp_directory": self._scratch.name,
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
@@ -118,7 +139,7 @@ class EmbeddedStore:
             finally:
                 connection.close()
         except (duckdb.IOException, OSError, pa.ArrowException) as error:
-            raise self._unreachable(error) from None
+            raise unreachable(self.name, error) from None
         except duckdb.CatalogException:
             raise PrivityError(
                 Catalogue.SOURCE_REFUSED, source=self.name, reason="it has no such table",
@@ -142,26 +163,48 @@ class EmbeddedStore:
             dataset = pyarrow.dataset.dataset([str(file) for file in files], format="ipc")
             connection.register(VIEW, dataset)
         else:
-            listed = ", ".join(text_literal(str(file)) for file in files)
-            connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM read_parquet([{listed}])")
+            # A file's own name is no pattern, and its folder's name is no column.
+            listed = ", ".join(text_literal(glob.escape(str(file))) for file in files)
+            found = f"read_parquet([{listed}], hive_partitioning = false)"
+            connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM {found}")
 
-    def _unreachable(self, error: Exception) -> PrivityError:
-        return PrivityError(
-            Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=f"it cannot be read ({type(error).__name__})",
-            hint="See that the files are whole and readable, and that no other process holds the database to write.",
-        )  # fmt: skip
+
+def unreachable(name: str, error: Exception) -> PrivityError:
+    """Files that cannot be read, now."""
+    return PrivityError(
+        Catalogue.SOURCE_UNREACHABLE, source=name, reason=f"it cannot be read ({type(error).__name__})",
+        hint="See that the files are whole and readable, and that no other process holds the database to write.",
+    )  # fmt: skip
+
+
+def address_state(address: Address) -> str:
+    """Changes when a file of an address is written or replaced, and when one comes or goes.
+
+    Raises:
+        PrivityError: source-unreachable: there is none; source-changed: they are others than when it was read.
+    """
+    try:
+        files = found_files(address.pattern)
+        if not files:
+            raise FileNotFoundError
+        if files != address.files:
+            raise PrivityError(Catalogue.SOURCE_CHANGED, source=address.name)
+        return files_state(files)
+    except OSError as error:
+        raise unreachable(address.name, error) from None
 
 
 def files_state(files: Sequence[Path]) -> str:
-    """Changes when a file is written or replaced; that of a database with what is still in its log."""
+    """Changes when a file is written or replaced; that of a database with what is still in its log.
+
+    The time of a change of its record (ctime) is looked at too: a file can be written and given its old time again.
+    """
     found = []
     for file in files:
-        for path in (file, file.with_name(file.name + ".wal")):
-            try:
-                about = os.stat(path)
-            except FileNotFoundError:
-                continue
-            found.append(f"{path}:{about.st_ino}:{about.st_size}:{about.st_mtime_ns}")
+        log = file.with_name(file.name + ".wal")
+        for path in [file, log] if log.exists() else [file]:
+            about = os.stat(path)
+            found.append(f"{path}:{about.st_ino}:{about.st_size}:{about.st_mtime_ns}:{about.st_ctime_ns}")
     return "\n".join(found)
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from common.errors import Catalogue, PrivityError
 from common.schema import Schema
-from common.table import code_type
+from common.table import CodedTable, code_type
 from party.rows import InMemory, Rows
 from party.sources.absent import absent_codes
-from party.sources.batches import CodedBatches, CodedFile, load_coded, write_coded
+from party.sources.batches import CodedBatches, CodedFile, holds, load_coded, write_coded
 from party.sources.fingerprint import digest, fingerprint
 from party.sources.passes import PassedRows
 from party.sources.query import Slots, Survey
@@ -85,10 +85,9 @@ class Holder:
     def loaded(self) -> InMemory:
         """In memory."""
         if not self.fits:
-            size = coded_bytes(self._schema, self.rows) / 1e9
-            raise unfit(f"{size:.2g} GB of coded rows are more than memory allows", "Allow more memory, or use cache.")
+            raise too_many(self._schema, self.rows, "Allow more memory, or use cache.")
         table = load_coded(self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
-        return InMemory(table.with_absent(self.rows - table.rows) if self.rows > table.rows else table)
+        return InMemory(with_absent(table, self.rows))
 
     def cached(self) -> PassedRows:
         """In a file of coded rows, which stays."""
@@ -112,9 +111,11 @@ class Holder:
         return self._access.cache / f"{self.digest[:32]}.parquet"
 
     def _written(self, path: Path) -> CodedFile:
-        if not path.exists():
-            write_coded(path, self._batches, self._schema, self._survey.rows, self._survey.fingerprint)
-        return CodedFile(path, self._batches.name)
+        file = CodedFile(path, self._batches.name)
+        rows, fingerprint_ = self._survey.rows, self._survey.fingerprint
+        if not (path.exists() and holds(file, self._schema, rows, fingerprint_)):
+            write_coded(path, self._batches, self._schema, rows, fingerprint_)
+        return file
 
     def passed(self, batches: CodedBatches, erase: Callable[[], None] = lambda: None) -> PassedRows:
         """Read anew for each question."""
@@ -128,6 +129,16 @@ class Holder:
         if self.fits:
             return self.loaded()
         return None if self._access.cache is None else self._spilled()
+
+
+def with_absent(table: CodedTable, rows: int) -> CodedTable:
+    """So many rows; a schema may have no absent ones where none is needed."""
+    return table.with_absent(rows - table.rows) if rows > table.rows else table
+
+
+def too_many(schema: Schema, rows: int, hint: str) -> PrivityError:
+    """The rows are more than may be in memory."""
+    return unfit(f"{coded_bytes(schema, rows) / 1e9:.2g} GB of coded rows are more than memory allows", hint)
 
 
 def unfit(reason: str, hint: str) -> PrivityError:

@@ -21,9 +21,9 @@ from party.sources.counted import CountedRows
 from party.sources.csv_rows import CsvBatches, load_slots
 from party.sources.embedded import EmbeddedStore
 from party.sources.fingerprint import fingerprint
-from party.sources.holding import Access, Hold, Holder, coded_bytes, default_memory, unfit
+from party.sources.holding import Access, Hold, Holder, coded_bytes, default_memory, too_many, unfit, with_absent
 from party.sources.postgresql import PostgresqlStore
-from party.sources.query import Questions, Slots, Survey, surveyed
+from party.sources.query import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey, surveyed
 from party.sources.store import Store
 from party.sources.through_ibis import IbisStore
 
@@ -129,11 +129,12 @@ def faults(store: Store, questions: Questions, schema: Schema, slots: Slots | No
     """What is wrong with the rows: there are none; they are nobody's, or in no order; values outside the domain."""
     problems = []
     if slots is not None:
-        for question, column, message, remedy in (
-            (questions.no_person(), slots.person, "rows without a person.", "Give each row the key of its person."),
-            (questions.order_ties(), slots.order, "rows of one person that it does not tell apart.",
-             "Name a column that numbers each person's rows."),
-        ):  # fmt: skip
+        person, order = slots.person, slots.order
+        for question, column, (message, remedy) in (
+            (questions.without(person), person, NO_PERSON),
+            (questions.without(order), order, NO_ORDER),
+            (questions.order_ties(), order, TIED),
+        ):
             ((rows,),) = store.rows(question)
             if int(rows):
                 problems.append(Problem(store.name, shorten(column), "person", message, remedy))
@@ -166,13 +167,10 @@ def _held(store: Store, questions: Questions, schema: Schema, survey: Survey, ac
 def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
     batches = CsvBatches(address, schema)
     nothing = (0,) * len(schema.attributes)
-    if access.slots is not None:
-        table, persons = load_slots(batches, schema, access.slots)
-        survey = Survey(table.rows, persons, nothing, fingerprint(table.columns, schema))
-        rows = persons * access.slots.most
-        return Opened(InMemory(table.with_absent(rows - table.rows)), survey, None)
     if access.hold is Hold.STORE:
         raise unfit("CSV is read once", "Use memory or cache, or keep the rows in Parquet.")
+    if access.slots is not None:
+        return _open_csv_slots(batches, schema, access, access.slots)
     kept: list[list[Column]] = []
     count = total = 0
     for columns, _ in batches.with_keys(()):
@@ -189,3 +187,14 @@ def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
     holder = Holder(batches, schema, survey, count, access)
     holder.tidy()
     return Opened(holder.loaded() if access.hold is Hold.MEMORY else holder.cached(), survey, None)
+
+
+def _open_csv_slots(batches: CsvBatches, schema: Schema, access: Access, slots: Slots) -> Opened:
+    if access.hold is Hold.CACHE:
+        raise unfit("a person's rows in CSV are sought in memory", "Use memory, or keep the rows in Parquet.")
+    table, persons = load_slots(batches, schema, slots)
+    survey = Survey(table.rows, persons, (0,) * len(schema.attributes), fingerprint(table.columns, schema))
+    rows = persons * slots.most
+    if coded_bytes(schema, rows) > access.memory:
+        raise too_many(schema, rows, "Allow more memory, or keep the rows in Parquet.")
+    return Opened(InMemory(with_absent(table, rows)), survey, None)

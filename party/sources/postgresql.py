@@ -6,6 +6,7 @@ for them (a passfile, a service file, the environment), so that no file of ours 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -28,8 +29,8 @@ except ImportError:  # the extra is not installed
 BATCH_ROWS = 1 << 18
 CONNECT_SECONDS = 15
 SETTINGS = (
-    "-c default_transaction_read_only=on -c DateStyle=ISO,YMD -c extra_float_digits=3 "
-    "-c work_mem=262144 -c idle_in_transaction_session_timeout=0 -c statement_timeout=0"
+    "-c default_transaction_read_only=on -c standard_conforming_strings=on -c DateStyle=ISO,YMD "
+    "-c extra_float_digits=3 -c work_mem=262144 -c idle_in_transaction_session_timeout=0 -c statement_timeout=0"
 )
 
 KINDS = {
@@ -48,6 +49,10 @@ KINDS = {
     "date": Kind.DATE,
     "timestamp": Kind.TIMESTAMP,
 }
+
+NO_DATABASE = re.compile(r'database ".*" does not exist')
+NO_ACCOUNT = re.compile(r'authentication failed|no password supplied|role ".*" does not exist')
+"""What goes wrong while a connection is made has no code: libpq's text is all there is."""
 
 COPY_HEADER = 19
 """Bytes before the first row of a binary COPY: signature, flags, length of an extension that is not there."""
@@ -132,11 +137,13 @@ class PostgresqlStore:
             return self._refused("it has no such table", "Name one of its tables or views, with its schema if need be.")
         if state == "42501":
             return self._refused("the account has no right to read it", "GRANT SELECT on the table to the account.")
-        if state == "3D000" or ("database" in str(error) and "does not exist" in str(error)):
+        if state == "3D000" or NO_DATABASE.search(str(error)):
             return self._refused("there is no such database", "Correct the name of the database in the URL.")
-        if state.startswith("28") or _is_about_passwords(error):
+        if state.startswith("28") or NO_ACCOUNT.search(str(error)):
             reason = "it does not accept the account or its password"
             return self._refused(reason, "Correct the user in the URL, and the password where libpq finds it.")
+        if not state and isinstance(error, psycopg.ProgrammingError):
+            return self._refused("its URL is none that libpq reads", "Write what is not a letter or digit as %40.")
         if not state or state.startswith(("08", "57P", "53")):
             hint = "See that the server runs and lets this host in (pg_hba.conf); what was begun goes on by itself."
             return PrivityError(
@@ -146,12 +153,6 @@ class PostgresqlStore:
 
     def _refused(self, reason: str, hint: str) -> PrivityError:
         return PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
-
-
-def _is_about_passwords(error: psycopg.Error) -> bool:
-    # What goes wrong while a connection is made has no code: libpq's text is all there is, and names no value.
-    text = str(error)
-    return "password" in text or "authentication" in text or "no role" in text
 
 
 def _codes(rows: bytes, row: np.dtype[Any], sizes: Sequence[int]) -> list[Codes]:

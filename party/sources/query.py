@@ -15,10 +15,16 @@ import numpy as np
 from common.schema import Schema
 from common.statistics import Marginal
 from party.sources.coding import Numbers, code_sql, derived_sql, outside, quoted
+from party.sources.columns import Kind
 from party.sources.fingerprint import cube_sql, mixed_sql
 from party.sources.store import Store
 
 SLOT = "privity_slot"
+
+NO_PERSON = ("rows without a person.", "Give each row the key of its person.")
+NO_ORDER = ("rows without a place in the order.", "Give each row a value by which a person's rows stand.")
+TIED = ("rows of one person that it does not tell apart.", "Name a column that numbers each person's rows.")
+"""What may be wrong with persons and their rows, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,10 @@ class Questions:
 
     def __init__(self, store: Store, schema: Schema, texts: Mapping[str, Numbers], slots: Slots | None) -> None:
         self._store, self._schema, self._slots = store, schema, slots
+        self._slot = SLOT
+        # Stores do not tell upper and lower case apart in the names of columns.
+        while self._slot in {name.lower() for name in store.columns}:
+            self._slot += "_"
         self._codes = [
             code_sql(a, store.columns[a.name], store.value(store.columns[a.name]), texts.get(a.name))
             for a in schema.attributes
@@ -74,12 +84,15 @@ class Questions:
     def _rows(self) -> str:
         if self._slots is None:
             return self._store.relation
-        person, order = quoted(self._slots.person), quoted(self._slots.order)
-        # A key that is an attribute too is named once.
-        names = dict.fromkeys([quoted(self._slots.person), *map(quoted, self._schema.names)])
-        slot = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order}) AS {SLOT}"
-        numbered = f"SELECT {', '.join(names)}, {slot} FROM {self._store.relation}"
-        return f"({numbered}) AS numbered WHERE {SLOT} <= {self._slots.most}"
+        person, order = self._key_value(self._slots.person), self._key_value(self._slots.order)
+        names = map(quoted, self._schema.names)
+        number = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order}) AS {self._slot}"
+        numbered = f"SELECT {', '.join([*names, number])} FROM {self._store.relation}"
+        return f"({numbered}) AS numbered WHERE {self._slot} <= {self._slots.most}"
+
+    def _key_value(self, name: str) -> str:
+        """SQL of a column that tells persons or their rows apart, and stands in one order in every store."""
+        return self._store.value(self._store.columns[name])
 
     def _mixed(self, keys: Sequence[str], also: Sequence[str] = ()) -> str:
         """Rows of codes with what the fingerprint is made of as q; ``keys`` are SQL over a0, a1, ..."""
@@ -93,30 +106,36 @@ class Questions:
         """One row: rows, persons, fingerprint, then for each attribute how many rows are outside its domain."""
         places = range(len(self._schema.attributes))
         sums = [f"CASE WHEN a{a} = {outside(self._schema.attributes[a])} THEN 1 ELSE 0 END" for a in places]
-        first = f"CASE WHEN {SLOT} = 1 THEN 1 ELSE 0 END" if self._slots else "1"
+        first = f"CASE WHEN {self._slot} = 1 THEN 1 ELSE 0 END" if self._slots else "1"
         parts = enumerate(["1", first, cube_sql("q"), *sums])
         found = ", ".join(f"CAST(COALESCE(SUM({part}), 0) AS BIGINT) AS s{place}" for place, part in parts)
-        return f"SELECT {found} FROM ({self._mixed([f'a{a}' for a in places], [SLOT] if self._slots else [])}) AS mixed"
+        mixed = self._mixed([f"a{a}" for a in places], [self._slot] if self._slots else [])
+        return f"SELECT {found} FROM ({mixed}) AS mixed"
 
-    def no_person(self) -> str:
-        """One row: how many rows name no person."""
-        assert self._slots is not None
-        return f"SELECT COUNT(*) AS n FROM {self._store.relation} WHERE {quoted(self._slots.person)} IS NULL"
+    def without(self, name: str) -> str:
+        """One row: how many rows have nothing in the column of persons or of their order."""
+        column = self._store.columns[name]
+        nothing = f"{quoted(name)} IS NULL"
+        if column.kind is Kind.TEXT:
+            nothing += f" OR {self._store.value(column)} = ''"
+        return f"SELECT COUNT(*) AS n FROM {self._store.relation} WHERE {nothing}"
 
     def order_ties(self) -> str:
         """One row: how many persons' rows the order does not tell apart."""
         assert self._slots is not None
-        keys = f"{quoted(self._slots.person)}, {quoted(self._slots.order)}"
-        tied = f"SELECT {keys} FROM {self._store.relation} GROUP BY {keys} HAVING COUNT(*) > 1"
+        keys = [self._key_value(name) for name in (self._slots.person, self._slots.order)]
+        listed = ", ".join(f"{key} AS key{place}" for place, key in enumerate(keys))
+        rows = f"(SELECT {listed} FROM {self._store.relation}) AS keyed"
+        tied = f"SELECT key0, key1 FROM {rows} GROUP BY key0, key1 HAVING COUNT(*) > 1"
         return f"SELECT COUNT(*) AS n FROM ({tied}) AS tied"
 
     def misses(self, attribute: int, most: int) -> str:
-        """Some different values outside an attribute's domain, as texts."""
+        """Some different values outside an attribute's domain in the rows that count, as texts."""
         a = self._schema.attributes[attribute]
         column = self._store.columns[a.name]
         text = f"CAST({quoted(column.name)} AS VARCHAR)"
-        where = f"{self._codes[attribute]} = {outside(a)}"
-        return f"SELECT DISTINCT {text} AS found FROM {self._store.relation} WHERE {where} LIMIT {most}"
+        where = f"{'AND' if self._slots else 'WHERE'} {self._codes[attribute]} = {outside(a)}"
+        return f"SELECT DISTINCT {text} AS found FROM {self._rows()} {where} LIMIT {most}"
 
     def counts(self, tables: Sequence[Marginal], schema: Schema) -> str:
         """How often each cell of each table occurs: codes (-1 for attributes of other tables), count, fingerprint.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,13 @@ class RowSettings:
     """Where the rows are, and how they are held.
 
     Attributes:
-        data: an address as it was written; paths are relative to ``base``.
+        data: an address as it was written; paths are relative to ``base``. It may hold a password.
         memory: bytes; None is a share of the machine's.
         person, order: columns, where a person may have several rows.
         cache: folder for coded rows.
     """
 
-    data: str
+    data: str = field(repr=False)
     base: Path
     hold: Hold = Hold.AUTO
     memory: int | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from common.errors import Catalogue, PrivityError
 from common.table import code_type
 from party.sources.address import Address
-from party.sources.coding import quoted
+from party.sources.coding import quoted, text_literal
 from party.sources.columns import Column, Kind
 from party.sources.store import Codes
 
@@ -25,6 +25,7 @@ except ImportError:  # the extra is not installed
 
 WITHOUT_GROUPING_SETS = ("sqlite", "mysql", "impala", "datafusion", "druid", "exasol", "risingwave", "flink")
 FILES = (".parquet", ".pq")
+ODD_TEXT = "'\\' \\\\ \" \n $1 %s {} ; -- /* \\n"
 
 
 class IbisStore:
@@ -44,7 +45,7 @@ class IbisStore:
             raise PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
         with self._told("it cannot be connected to"):
             self._backend = ibis.connect(address.url)
-        with self._told("it has no such table"):
+        with self._told("it has no such table", Catalogue.SOURCE_REFUSED):
             if address.table.endswith(FILES) or "/" in address.table:
                 # What a cluster reads: a folder or a pattern of Parquet files.
                 self._table = self._backend.read_parquet(address.table)
@@ -53,12 +54,19 @@ class IbisStore:
                 self._table = self._backend.table(table, **({"database": ".".join(schema)} if schema else {}))
         self.relation = self._named()
         self.grouping_sets = self._backend.name not in WITHOUT_GROUPING_SETS
+        self._check_texts()
 
     def _named(self) -> str:
         operation = self._table.op()
         space = getattr(operation, "namespace", None)
         parts = [getattr(space, "catalog", None), getattr(space, "database", None), operation.name]
         return ".".join(quoted(part) for part in parts if part)
+
+    def _check_texts(self) -> None:
+        """Backends have escapes of their own in texts, and settings that change them: texts must arrive as they are."""
+        if self.rows(f"SELECT {text_literal(ODD_TEXT)} AS found") != [(ODD_TEXT,)]:
+            reason, hint = "it reads texts in another way than ibis writes them", "Use another backend for these rows."
+            raise PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
@@ -87,15 +95,14 @@ class IbisStore:
         self._backend.disconnect()
 
     @contextmanager
-    def _told(self, reason: str) -> Iterator[None]:
+    def _told(self, reason: str, kind: Catalogue = Catalogue.SOURCE_UNREACHABLE) -> Iterator[None]:
         # Backends have errors of all kinds, whose texts may quote values and addresses.
         try:
             yield
         except Exception as error:
             hint = "See that the backend runs, knows the table, and that its extra of ibis is installed."
-            raise PrivityError(
-                Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=f"{reason} ({type(error).__name__})", hint=hint
-            ) from None
+            reason = f"{reason} ({type(error).__name__})"
+            raise PrivityError(kind, source=self.name, reason=reason, hint=hint) from None
 
 
 def _column(name: str, kind: dt.DataType) -> Column:

@@ -23,7 +23,6 @@ from party.sources.address import parse_address
 from party.sources.holding import Access, Hold
 from party.sources.open import open_rows
 from tests.harness import postgresql
-from tests.harness.spark import local_spark
 from tests.harness.typed_table import (
     POSTGRESQL,
     arrow_table,
@@ -200,12 +199,6 @@ def test_numbers_of_any_length_are_compared_exactly(kind: str, server: postgresq
     read = [{"NaN": "nan", "Infinity": "inf"}.get(text, text) for text in texts]
     expected = np.bincount([schema.attributes[0].code_of(text) or 0 for text in read], minlength=4)
     assert rows.count([(0,)]).tolist() == expected.tolist()
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[None]:
-    with local_spark():
-        yield
 
 
 @pytest.mark.parametrize("hold", [Hold.STORE, Hold.MEMORY])
