@@ -5,6 +5,7 @@ Questions are written once, in DuckDB's dialect; ibis (sqlglot) puts them into t
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -24,6 +25,7 @@ except ImportError:  # the extra is not installed
     ibis = None
 
 WITHOUT_GROUPING_SETS = ("sqlite", "mysql", "impala", "datafusion", "druid", "exasol", "risingwave", "flink")
+VIEW = "privity_rows"
 FILES = (".parquet", ".pq")
 ODD_TEXT = "'\\' \\\\ \" \n $1 %s {} ; -- /* \\n"
 
@@ -43,18 +45,24 @@ class IbisStore:
         if ibis is None:
             reason, hint = "ibis is not installed", "Install the extra: pip install 'privity[ibis]'."
             raise PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
+        self._address = address
+        self._backend: Any = None
+        self._connect()
+        self._check_texts()
+
+    def _connect(self) -> None:
         with self._told("it cannot be connected to"):
-            self._backend = ibis.connect(address.url)
+            self._backend = ibis.connect(self._address.url)
+        table = self._address.table
         with self._told("it has no such table", Catalogue.SOURCE_REFUSED):
-            if address.table.endswith(FILES) or "/" in address.table:
+            if table.endswith(FILES) or "/" in table:
                 # What a cluster reads: a folder or a pattern of Parquet files.
-                self._table = self._backend.read_parquet(address.table)
+                self._table = self._backend.read_parquet(table, table_name=VIEW)
             else:
-                *schema, table = address.table.split(".")
-                self._table = self._backend.table(table, **({"database": ".".join(schema)} if schema else {}))
+                *schema, name = table.split(".")
+                self._table = self._backend.table(name, **({"database": ".".join(schema)} if schema else {}))
         self.relation = self._named()
         self.grouping_sets = self._backend.name not in WITHOUT_GROUPING_SETS
-        self._check_texts()
 
     def _named(self) -> str:
         operation = self._table.op()
@@ -64,8 +72,9 @@ class IbisStore:
 
     def _check_texts(self) -> None:
         """Backends have escapes of their own in texts, and settings that change them: texts must arrive as they are."""
-        if self.rows(f"SELECT {text_literal(ODD_TEXT)} AS found") != [(ODD_TEXT,)]:
-            reason, hint = "it reads texts in another way than ibis writes them", "Use another backend for these rows."
+        same = "CASE WHEN 'a' = 'A' OR 'a' = 'a ' THEN 1 ELSE 0 END"
+        if self.rows(f"SELECT {text_literal(ODD_TEXT)} AS found, {same} AS same") != [(ODD_TEXT, 0)]:
+            reason, hint = "it reads or compares texts in a way of its own", "Use another backend for these rows."
             raise PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
 
     @cached_property
@@ -73,16 +82,18 @@ class IbisStore:
         return {name: _column(name, kind) for name, kind in self._table.schema().items()}
 
     def value(self, column: Column) -> str:
-        return quoted(column.name)
+        name = quoted(column.name)
+        # What is made of a column has no collation of the column's own.
+        return f"({name} || '')" if column.kind is Kind.TEXT else name
 
     def rows(self, query: str) -> Sequence[Sequence[Any]]:
-        with self._told("a question failed"):
-            found = self._backend.sql(query, dialect="duckdb").to_pyarrow()
+        with self._asked() as backend:
+            found = backend.sql(query, dialect="duckdb").to_pyarrow()
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def batches(self, query: str, sizes: Sequence[int]) -> Iterator[list[Codes]]:
-        with self._told("a question failed"):
-            for batch in self._backend.sql(query, dialect="duckdb").to_pyarrow_batches():
+        with self._asked() as backend:
+            for batch in backend.sql(query, dialect="duckdb").to_pyarrow_batches():
                 yield [
                     batch.column(i).to_numpy(zero_copy_only=False).astype(code_type(size + 1))
                     for i, size in enumerate(sizes)
@@ -92,7 +103,22 @@ class IbisStore:
         return ""
 
     def close(self) -> None:
-        self._backend.disconnect()
+        if self._backend is not None:
+            with contextlib.suppress(Exception):
+                self._backend.disconnect()
+            self._backend = None
+
+    @contextmanager
+    def _asked(self) -> Iterator[Any]:
+        """The backend for one question; after a failure the next one finds a new connection."""
+        if self._backend is None:
+            self._connect()
+        try:
+            with self._told("a question failed"):
+                yield self._backend
+        except PrivityError:
+            self.close()
+            raise
 
     @contextmanager
     def _told(self, reason: str, kind: Catalogue = Catalogue.SOURCE_UNREACHABLE) -> Iterator[None]:

@@ -212,7 +212,9 @@ def test_spark_gives_the_tables_of_brute_force(hold: Hold, spark: None, tmp_path
 def test_a_backend_without_grouping_sets_gives_the_same(tmp_path: Path) -> None:
     names = ["Word", "whole", "kind", "code", "digits", "real"]
     with contextlib.closing(sqlite3.connect(tmp_path / "rows.db")) as connection, connection:
-        connection.execute('CREATE TABLE t ("Word" TEXT, whole BIGINT, kind INT, code BIGINT, digits TEXT, real TEXT)')
+        connection.execute(
+            'CREATE TABLE t ("Word" TEXT COLLATE NOCASE, whole BIGINT, kind INT, code BIGINT, digits TEXT, real TEXT)'
+        )
         connection.executemany(
             "INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", [[row[name] for name in names] for row in ROWS]
         )
