@@ -228,6 +228,8 @@ class ChargedReleases:
     def forget(self, run: str) -> None:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
         self._scores.forget()
+        if self._kept is not None:
+            self._kept[1]._scores.forget()
         self._kept = None
         self.journal.erase(f"{run}/")
 

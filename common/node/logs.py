@@ -118,6 +118,6 @@ def _without_values(error: PrivityError | OSError) -> PrivityError:
         reason = error.strerror or type(error).__name__
         return PrivityError(Catalogue.FILE_UNREADABLE, file=error.filename or "a file", reason=reason)
     if isinstance(error, RowProblemsFound):
-        reason = "rows in it do not fit the schema; privity doctor shows which"
+        reason = "rows in it do not fit the schema; privity party check shows which"
         return PrivityError(Catalogue.FILE_UNREADABLE, file=error.problems[0].file, reason=reason)
     return error
