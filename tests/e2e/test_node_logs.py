@@ -117,7 +117,7 @@ def test_a_run_and_its_logs(nodes: Nodes, tmp_path: Path) -> None:
         assert {key: logs["curator"][2][key] for key in ("state", "reason")} == {"state": "COMPLETED", "reason": "none"}
         (run,) = {line["run"] for lines in logs.values() for line in lines if "run" in line}
         for name in consortium.members:
-            assert logs[name][0]["event"] == "connected to the curator"
+            assert [line["event"] for line in logs[name][:2]] == ["the rows are looked at", "connected to the curator"]
             assert [line["step"] for line in logs[name] if "step" in line][:2] == ["enrol", "begin"]
         assert run.startswith("run-")
     else:
@@ -140,7 +140,7 @@ def test_rows_at_fault_are_not_quoted_in_the_logs_of_a_node(consortium: Consorti
     assert "do not fit the schema" in done.stderr
     assert "file-unreadable" in done.stderr
     if form == "json":
-        (line,) = (json.loads(line) for line in done.stderr.splitlines())
+        _, line = (json.loads(line) for line in done.stderr.splitlines())
         assert (line["level"], line["reason"]) == ("CRITICAL", "file-unreadable")
         assert line["remedy"]
     assert "SECRET-WARD" in privity("doctor", "--config", place / "party.toml", "--json").stdout, (
