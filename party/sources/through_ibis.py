@@ -24,8 +24,16 @@ except ImportError:  # the extra is not installed
     ibis = None
 
 WITHOUT_GROUPING_SETS = ("sqlite", "mysql", "impala", "datafusion", "druid", "exasol", "risingwave", "flink")
+SETTINGS = {
+    "pyspark": (
+        "SET spark.sql.variable.substitute=false",  # ${...} in a text would be replaced
+        "SET spark.sql.parser.escapedStringLiterals=false",
+    ),
+}
+"""By backend: what makes a text in a statement mean what ibis writes it for, whatever the configuration says."""
+
 FILES = (".parquet", ".pq")
-ODD_TEXT = "'\\' \\\\ \" \n $1 %s {} ; -- /* \\n"
+ODD_TEXT = "'\\' \\\\ \" \n $1 ${x} %s {} ; -- /* \\n"
 
 
 class IbisStore:
@@ -45,6 +53,8 @@ class IbisStore:
             raise PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
         with self._told("it cannot be connected to"):
             self._backend = ibis.connect(address.url)
+            for setting in SETTINGS.get(self._backend.name, ()):
+                self._backend.raw_sql(setting)
         with self._told("it has no such table", Catalogue.SOURCE_REFUSED):
             if address.table.endswith(FILES) or "/" in address.table:
                 # What a cluster reads: a folder or a pattern of Parquet files.
