@@ -26,8 +26,16 @@ except ImportError:  # the extra is not installed
 
 WITHOUT_GROUPING_SETS = ("sqlite", "mysql", "impala", "datafusion", "druid", "exasol", "risingwave", "flink")
 VIEW = "privity_rows"
+SETTINGS = {
+    "pyspark": (
+        "SET spark.sql.variable.substitute=false",  # ${...} in a text would be replaced
+        "SET spark.sql.parser.escapedStringLiterals=false",
+    ),
+}
+"""By backend: what makes a text in a statement mean what ibis writes it for, whatever the configuration says."""
+
 FILES = (".parquet", ".pq")
-ODD_TEXT = "'\\' \\\\ \" \n $1 %s {} ; -- /* \\n"
+ODD_TEXT = "'\\' \\\\ \" \n $1 ${x} %s {} ; -- /* \\n"
 
 
 class IbisStore:
@@ -48,11 +56,12 @@ class IbisStore:
         self._address = address
         self._backend: Any = None
         self._connect()
-        self._check_texts()
 
     def _connect(self) -> None:
         with self._told("it cannot be connected to"):
             self._backend = ibis.connect(self._address.url)
+            for setting in SETTINGS.get(self._backend.name, ()):
+                self._backend.raw_sql(setting)
         table = self._address.table
         with self._told("it has no such table", Catalogue.SOURCE_REFUSED):
             if table.endswith(FILES) or "/" in table:
@@ -63,6 +72,8 @@ class IbisStore:
                 self._table = self._backend.table(name, **({"database": ".".join(schema)} if schema else {}))
         self.relation = self._named()
         self.grouping_sets = self._backend.name not in WITHOUT_GROUPING_SETS
+        # Of each connection: settings are a session's.
+        self._check_texts()
 
     def _named(self) -> str:
         operation = self._table.op()

@@ -39,7 +39,7 @@ SCHEMA = parse_schema(
 )
 ROWS: list[Row] = [{"ward": ("north", "south")[place % 2], "score": place % 3} for place in range(40)]
 MEMORY = 1 << 28
-FORMS = ["csv", "parquet", "arrow", "duckdb", "sqlite", "spark", "postgresql"]
+FORMS = ["csv", "parquet", "arrow", "duckdb", "sqlite", "postgresql", pytest.param("spark", marks=pytest.mark.long)]
 STORED = ["parquet", "arrow", "duckdb", "sqlite", "postgresql"]
 
 Put = Callable[[list[Row]], str]
@@ -125,7 +125,7 @@ def test_a_key_that_is_no_column_is_told_with_the_others(form: str, store: Put) 
     assert [problem.field.strip("'") for problem in found.value.problems] == ["patient", "visit"]
 
 
-@pytest.mark.parametrize("form", [*STORED, "spark"])
+@pytest.mark.parametrize("form", [*STORED, pytest.param("spark", marks=pytest.mark.long)])
 def test_no_rows(form: str, store: Put, server: postgresql.Server, tmp_path: Path) -> None:
     address = store(ROWS)
     if form == "postgresql":
