@@ -18,6 +18,10 @@ from party.sources.fingerprint import digest, fingerprint
 
 Counts = npt.NDArray[np.int64]
 
+BLOCK_ROWS = 1 << 20
+"""Rows of a long table that are counted together: their columns stay in the processor's cache from one table to the
+next, and no cell numbers of all rows are made."""
+
 
 class Rows(Protocol):
     """Rows of one state; they never change, or every further question about them is refused.
@@ -73,7 +77,15 @@ class InMemory:
         return self if names is None else InMemory(self.table.over(names))
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
-        return count_all(self.table, marginals)
+        found = count_all(self._block(0), marginals)
+        for start in range(BLOCK_ROWS, self.rows, BLOCK_ROWS):
+            found += count_all(self._block(start), marginals)
+        return found
+
+    def _block(self, start: int) -> CodedTable:
+        if self.rows <= BLOCK_ROWS:
+            return self.table
+        return CodedTable(self.schema, tuple(column[start : start + BLOCK_ROWS] for column in self.table.columns))
 
     def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
         return self._counter.count_all(requests)

@@ -1,0 +1,1 @@
+"""The counting of contingency tables where rows are: files, databases, clusters, memory."""
