@@ -27,7 +27,8 @@ from party.rows import InMemory
 from party.sources import counted
 from party.sources.address import parse_address
 from party.sources.batches import StoreBatches
-from party.sources.open import Access, Hold, Opened, open_rows
+from party.sources.holding import Access, Hold
+from party.sources.open import Opened, open_rows
 from party.sources.store import Codes
 from party.sources.supersets import WIDEST_CELLS, supersets
 

@@ -10,7 +10,8 @@ from benchmarks.sources.measure import SHARES
 from benchmarks.sources.rows import made_descriptor, made_schema, write_rows
 from party.rows import BLOCK_ROWS, InMemory
 from party.sources.address import parse_address
-from party.sources.open import Access, Hold, open_rows
+from party.sources.holding import Access, Hold
+from party.sources.open import open_rows
 
 ROWS = 4_000
 PAIRS = 190
