@@ -99,10 +99,10 @@ def _servers(found: Sequence[Values]) -> list[str]:
             f"{v['open'] + v['count']:.1f}",
         ])  # fmt: skip
     text = (
-        f"{found[0]['rows']:,} rows, the same in each. With `store` a server counts by grouping sets, and only"
-        " counts come back; with `memory` it codes, the codes are loaded as the rows are opened, and the node counts. PostgreSQL"
-        " as Debian has it, with 256 MB of shared buffers; Spark in local mode, two threads, 4 GB, its start is in the"
-        " opening."
+        f"{found[0]['rows']:,} rows, the same in each. With `store` a server counts by grouping sets, and only counts"
+        " come back; with `memory` it codes, the codes are loaded as the rows are opened, and the node counts."
+        " PostgreSQL as Debian has it, with 256 MB of shared buffers; Spark in local mode, two threads, 4 GB, its start"
+        " in the opening."
     )
     told = (
         "A server's time goes to its tables one by one: for each of them it sorts or hashes all rows anew. A node that"
