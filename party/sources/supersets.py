@@ -12,7 +12,8 @@ import numpy.typing as npt
 from common.statistics import Marginal
 
 WIDEST_CELLS = 1 << 12
-"""Of a table that is counted in the place of several. PostgreSQL, 5 million rows, 190 pairs: see docs/sources.md."""
+"""Of a table that is counted in the place of several. docs/benchmarks/sources.md has the seconds by this number: fewer
+tables are sooner counted, but each has more cells to bring back."""
 
 LOOKED_AT = 64
 """Tables that a marginal may still be joined to: the last ones, so that the work grows with the marginals."""
