@@ -98,6 +98,7 @@ def _servers(found: Sequence[Values]) -> list[str]:
         rows.append([
             NAMES[v["store"]], f"`{v['hold']}`", f"{v['open']:.1f}", f"{v['count']:.1f}", beside,
             f"{v['open'] + v['count']:.1f}",
+            f"{v['peak']:.2f}",
         ])  # fmt: skip
     text = (
         f"{found[0]['rows']:,} rows, the same in each. With `store` a server counts by grouping sets, and only counts"
@@ -107,9 +108,10 @@ def _servers(found: Sequence[Values]) -> list[str]:
     )
     told = (
         "A server's time goes to its tables one by one: for each of them it sorts or hashes all rows anew. A node that"
-        " asks for many, and has the memory or the disk, is faster with `memory` or `cache`."
+        " asks for many, and has the memory or the disk, is faster with `memory` or `cache`. Spark's rows come through"
+        " ibis, which holds far more than their codes while it loads them: see the peak."
     )
-    head = ["store", "hold", "open, s", "count, s", "times the file's", "both, s"]
+    head = ["store", "hold", "open, s", "count, s", "times the file's", "both, s", "node's peak, GB"]
     return ["## Servers", "", *wrap(text, WIDTH), *table(head, rows), "", *wrap(told, WIDTH)]
 
 
