@@ -134,8 +134,8 @@ def test_the_commands_for_systemd_make_a_folder_that_the_unit_finds(founded: Pat
     unit = root / "etc/systemd/system/privity-party.service"
     (settings,) = re.findall(r"--config (\S+)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
     config = load_config(root / settings.lstrip("/"))
-    assert config.data.exists()
-    assert config.data.parent == config.key.parent
+    (data,) = config.rows.address().files
+    assert data.parent == config.key.parent
     (venv,) = beginning("systemd", "python3 -m venv")
     assert f"ExecStart={shlex.split(venv)[-1]}/bin/privity-party " in unit.read_text(encoding="utf-8")
     user = beginning("systemd", "useradd")[0].split()[-1]

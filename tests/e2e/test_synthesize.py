@@ -53,10 +53,13 @@ def test_what_is_alone_by_design_is_not_remarked_upon(tmp_path: Path):
 
 
 def test_a_table_of_places_is_charged_for_people_and_compared_without_absent_rows(tmp_path: Path):
-    """The schema declares absent rows. The file has none, so that nearly all synthetic rows are there."""
+    """The schema declares absent rows. All places are filled, so that nearly all synthetic rows are there."""
     table, schema = write_people(tmp_path, 600)
+    keyed = tmp_path / "keyed.csv"
+    pd.read_csv(table, dtype=str).assign(patient=np.arange(600) // 3, visit=range(600)).to_csv(keyed, index=False)
     schema.write_text(json.dumps({**json.loads(schema.read_text()), "absentRows": True}))
-    done = synthesize(tmp_path, table, schema, "--algorithm", "dp-subn", "--epsilon", "2", "--rows-per-person", "3")
+    places = ("--rows-per-person", "3", "--person", "patient", "--order", "visit")
+    done = synthesize(tmp_path, keyed, schema, "--algorithm", "dp-subn", "--epsilon", "2", *places)
     assert "epsilon 6 now, 6 in all" in done.stdout
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     assert statement["rows_per_person"] == 3
