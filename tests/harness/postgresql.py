@@ -83,9 +83,11 @@ def server() -> Iterator[Server]:
 
 def run(command: list[str]) -> None:
     """As the account that Debian made for it: PostgreSQL refuses to be run by root."""
-    account = {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}
+    # By a program, as `user=` would make subprocess fork: gRPC's handlers of a fork can end the child of a process that
+    # has served, before it runs anything.
+    account = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"] if os.getuid() == 0 else []
     # Its server inherits what it is given: a pipe would be read until the server ends.
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **account)
+    subprocess.run([*account, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
 
 
 def free_port() -> int:

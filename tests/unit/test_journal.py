@@ -200,7 +200,7 @@ def test_opening_a_new_file_waits_for_another_that_is_writing_to_it(path):
 
 
 def test_processes_that_open_a_new_file_at_once_agree_on_every_answer(path):
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     start, answers = context.Event(), context.Queue()
     processes = [context.Process(target=write_all, args=(path, f"p{i}", start, answers)) for i in range(WRITERS)]
     for process in processes:

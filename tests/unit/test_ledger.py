@@ -367,7 +367,7 @@ def spend(path: Path, name: str, start, accepted) -> None:
 
 
 def test_two_processes_spend_the_whole_budget_together_and_no_more(tmp_path):
-    path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("fork")
+    path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("spawn")
     start, accepted = context.Event(), context.Queue()
     processes = [context.Process(target=spend, args=(path, name, start, accepted)) for name in ("a", "b")]
     for process in processes:
