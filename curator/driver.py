@@ -21,7 +21,9 @@ from common.privacy.statement import privacy_statement
 from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
-from common.release import FORMAT_VERSION, is_release, rows_to_publish, synthesise, write_release
+from common.release.folder import FORMAT_VERSION, Release, is_release, write_release
+from common.release.marginals import marginals_document
+from common.release.synthesis import rows_to_publish, synthesise
 from common.schema import Schema
 from curator.answers import Answers, Ask
 from curator.meter import Meter
@@ -110,14 +112,8 @@ class RunDriver:
             rows = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
         synthetic = await asyncio.to_thread(synthesise, model, rows, seed)
         self.meter.finish()
-        write_release(
-            release,
-            synthetic=synthetic,
-            model=model,
-            record=session.record,
-            privacy=privacy,
-            run=self._run_document(spec, plan, rows),
-        )
+        marginals = marginals_document(session.record, self._schema, session.noise_variables)
+        write_release(release, Release(model, marginals, privacy, self._run_document(spec, plan, rows)), synthetic)
 
     @property
     def _schema(self) -> Schema:

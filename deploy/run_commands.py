@@ -19,7 +19,7 @@ from common.errors import Catalogue, PrivityError
 from common.hints import option
 from common.privacy.budget import readable
 from common.protocol.sum_kind import Method
-from common.release import verify_release
+from common.release.folder import verify_release
 from deploy import run_request as options
 from deploy.operator_client import OperatorClient
 from deploy.operator_commands import SETTINGS, client_of

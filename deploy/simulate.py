@@ -21,7 +21,7 @@ from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.protocol.sum_kind import PAILLIER, SumKind
 from common.reading import encode, read_rows
-from common.release import verify_release
+from common.release.folder import verify_release
 from common.schema import Schema, load_schema
 from common.table import decode
 from common.wire.v1.privity_pb2 import RunEvent

@@ -15,7 +15,7 @@ from common.models.load import load_model
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.statement import SIMULATION
 from common.protocol.sum_kind import Method
-from common.release import notes
+from common.release.notes import notes
 from common.schema import load_schema
 from deploy.options import settings_option, sum_options
 from deploy.progress import ProgressView

@@ -13,9 +13,13 @@ from rich.console import Console
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
-from common.release import FORMAT_VERSION, notes, rows_to_publish, synthesise, write_release
+from common.release.folder import FORMAT_VERSION, Release, write_release
+from common.release.marginals import marginals_document
+from common.release.notes import notes
+from common.release.synthesis import rows_to_publish, synthesise
 from common.schema import load_schema
 from deploy.options import refuse_existing, row_options, settings_option
+from party.local import LocalSession
 from party.synthesizer import OWNER, SYNTHESIZERS
 
 
@@ -72,11 +76,9 @@ def synthesize_command(
     assert synthesizer.record is not None
     assert synthesizer.run is not None
     assert synthesizer.charged is not None
-    write_release(
-        out,
-        synthetic=synthetic,
+    release = Release(
         model=synthesizer.model,
-        record=synthesizer.record,
+        marginals=marginals_document(synthesizer.record, declared, LocalSession.noise_variables),
         privacy=privacy_statement(
             run=synthesizer.run,
             parties={OWNER: table.rows},
@@ -108,6 +110,7 @@ def synthesize_command(
             "seconds": {"learning": round(learned - started), "synthesis": round(time.monotonic() - learned)},
         },
     )
+    write_release(out, release, synthetic)
     limit = f" of {synthesizer.total_epsilon}" if synthesizer.total_epsilon else ""
     print(f"Release written to {out}.")
     for note in notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins):

@@ -27,7 +27,7 @@ from common.privacy.ledger import Allowance, Ledger
 from common.privacy.person import Amount, most_of_a_person
 from common.privacy.record import RunRecord
 from common.reading import encode
-from common.release import synthesise
+from common.release.synthesis import synthesise
 from common.schema import Schema, load_schema, parse_schema
 from common.table import CodedTable
 from party.local import LocalSession, complete

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from common.errors import PrivityError, ProblemsFound
-from common.release import verify_release
+from common.release.folder import verify_release
 from deploy import containers
 from tests.deploy.test_compose import services
 from tests.harness.command import ROOT

@@ -17,7 +17,7 @@ import pytest
 from common.crypto.certificates import self_signed
 from common.files import write_private
 from common.node.tls_check import check_connection
-from common.release import verify_release
+from common.release.folder import verify_release
 from tests.harness.command import ROOT, run_in, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES

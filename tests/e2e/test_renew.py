@@ -9,7 +9,7 @@ import pandas as pd
 
 from common.crypto.identity import Identity
 from common.protocol.manifest import read_manifest
-from common.release import verify_release
+from common.release.folder import verify_release
 from tests.harness.command import program, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 

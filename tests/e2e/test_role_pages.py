@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from common.release import verify_release
+from common.release.folder import verify_release
 from tests.harness.command import ROOT, listening, program, shown_commands, wait_until
 from tests.harness.tables import write_people
 

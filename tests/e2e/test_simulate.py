@@ -16,7 +16,7 @@ from common.exit_codes import Exit
 from common.formats import require
 from common.models.bayesian_network import BayesianNetwork
 from common.reading import read_table
-from common.release import RELEASE_FILES
+from common.release.folder import RELEASE_FILES
 from common.schema import load_schema
 from tests.harness.command import children, privity, start, wait_until
 from tests.harness.tables import write_people

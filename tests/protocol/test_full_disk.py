@@ -149,11 +149,11 @@ def test_a_release_for_which_there_is_no_room_is_written_when_there_is(
     tried: list[Path] = []
     write = driver.write_release
 
-    def without_room(folder: Path, **content: object) -> None:
+    def without_room(folder: Path, *content: object) -> None:
         tried.append(folder)
         if len(tried) < 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(folder, **content)
+        write(folder, *content)
 
     monkeypatch.setattr(driver, "write_release", without_room)
 

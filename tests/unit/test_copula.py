@@ -18,7 +18,7 @@ from common.errors import PrivityError, ProblemsFound
 from common.evaluation.distance import marginal_distances
 from common.models.copula import CopulaModel, columns_of, winners
 from common.models.load import load_model
-from common.release import notes
+from common.release.notes import notes
 from common.schema import parse_schema
 from common.table import CodedTable
 from tests.unit.test_bayesian_network import schema_of

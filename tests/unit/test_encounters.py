@@ -16,7 +16,7 @@ from common.journal import MEMORY as IN_MEMORY
 from common.journal import Journal
 from common.privacy.ledger import Allowance, Ledger
 from common.reading import encode, read_rows
-from common.release import synthesise
+from common.release.synthesis import synthesise
 from common.schema import Schema, load_schema, parse_schema
 from party.local import LocalSession, complete
 from party.releases import ChargedReleases

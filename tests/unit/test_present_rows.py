@@ -17,7 +17,7 @@ from common.models.mixture import Mixture, Part
 from common.models.present_rows import present_count, sample_present
 from common.privacy.ledger import Allowance, Ledger
 from common.reading import encode
-from common.release import rows_to_publish, synthesise
+from common.release.synthesis import rows_to_publish, synthesise
 from common.schema import parse_schema
 from common.statistics import AttributeParentPair
 from common.table import CodedTable

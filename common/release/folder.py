@@ -1,0 +1,153 @@
+"""The folder of a release: written as a whole or not at all, and read only if every file is as it was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from common.errors import Problem, ProblemsFound
+from common.files import sync
+from common.formats import read_bytes, read_json, require
+from common.models import Model
+from common.models.load import load_model
+from common.release.marginals import read_tables
+from common.schema import Schema, load_schema
+from common.statistics import NoisyTable
+from common.table import write_csv
+
+FORMAT_VERSION = 1
+SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA = (
+    "synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json", "schema.json",
+)  # fmt: skip
+RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA)
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a run publishes, as documents; all of it is public.
+
+    Attributes:
+        marginals, privacy, run: the content of the files of these names; ``run`` without the digests of files.
+    """
+
+    model: Model
+    marginals: dict[str, Any]
+    privacy: dict[str, Any]
+    run: dict[str, Any]
+
+    @property
+    def schema(self) -> Schema:
+        return self.model.schema
+
+    def tables(self) -> list[tuple[str, NoisyTable]]:
+        """Every noisy table with its phase."""
+        return read_tables(self.marginals, self.schema, MARGINALS)
+
+
+def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> None:
+    """Write every file of a release; the folder appears when all are there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = folder.with_name(f".{folder.name}-unfinished-release")
+    # Of a process that was killed while it wrote. Its name is known: nobody looks through all releases for it.
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(mode=0o700)
+    try:
+        write_csv(synthetic, scratch / SYNTHETIC)
+        _write_json(scratch / SCHEMA, "table_schema", release.schema.descriptor())
+        _write_json(scratch / MODEL, "model", release.model.to_dict())
+        _write_json(scratch / MARGINALS, "marginals", release.marginals)
+        _write_json(scratch / PRIVACY, "privacy", release.privacy)
+        files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
+        _write_json(scratch / RUN, "run", {**release.run, "files": files})
+        # The folder was private; a release is public.
+        scratch.chmod(0o755)
+        # On disk before it has its name: a folder of this name is a whole release, after a power cut too.
+        for path in (*scratch.iterdir(), scratch):
+            sync(path)
+        scratch.rename(folder)
+        sync(folder.parent)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a release stands there already: it appears whole, so a folder is one or is damaged.
+
+    Raises:
+        PrivityError, ProblemsFound: there is a folder, but not a whole release.
+    """
+    if not folder.exists():
+        return False
+    verify_release(folder)
+    return True
+
+
+def verify_release(folder: Path) -> None:
+    """Check that every file of a release is there and is the one that ``run.json`` names.
+
+    Raises:
+        PrivityError: there is no ``run.json`` that can be read.
+        ProblemsFound: each file that is missing or altered, by name.
+    """
+    document = read_json(folder / RUN)
+    require(document, "run", str(folder / RUN))
+    problems = []
+    for name in sorted({*document["files"], *RELEASE_FILES} - {RUN}):
+        fault = _fault(folder, name, document["files"].get(name))
+        if fault is not None:
+            rule, message = fault
+            remedy = "Fetch the release again from where it was published."
+            problems.append(
+                Problem(str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN), "", rule, message, remedy)
+            )
+    if problems:
+        raise ProblemsFound(problems)
+
+
+def read_release(folder: Path) -> Release:
+    """Read a release that is whole.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``verify_release``, or a file that does not fit its format.
+    """
+    verify_release(folder)
+    schema = load_schema(folder / SCHEMA)
+    model = load_model(read_json(folder / MODEL), schema, str(folder / MODEL))
+    documents = {}
+    for name, form in ((MARGINALS, "marginals"), (PRIVACY, "privacy"), (RUN, "run")):
+        documents[form] = read_json(folder / name)
+        require(documents[form], form, str(folder / name))
+    run = {key: value for key, value in documents["run"].items() if key != "files"}
+    return Release(model, documents["marginals"], documents["privacy"], run)
+
+
+def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | None:
+    """Which rule a file of a release breaks, and how; None if it is as it was written."""
+    if not _PLAIN.fullmatch(name):
+        return "file-name", f"{name!r} is no name of a file of a release."
+    if digest is None:
+        return "not-named", f"{RUN} does not name this file of a release."
+    if not (folder / name).is_file():
+        return "missing", "the file is missing; run.json names it."
+    if _digest(folder / name) != digest:
+        return "altered", "the file is not the one that run.json names: it was altered, or cut short."
+    return None
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(read_bytes(path)).hexdigest()
+
+
+def _write_json(path: Path, format_name: str, document: dict[str, Any]) -> None:
+    require(document, format_name, path.name)
+    indent = None if format_name in ("model", "marginals") else 2
+    path.write_text(json.dumps(document, indent=indent, ensure_ascii=False) + "\n", encoding="utf-8")

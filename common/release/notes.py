@@ -1,0 +1,32 @@
+"""Sentences for people on what a model does not show."""
+
+from __future__ import annotations
+
+from common.models import Model
+from common.models.copula import CopulaModel
+
+
+def notes(model: Model, *, joins: bool) -> list[str]:
+    """One sentence a shortcoming; ``joins`` as in ``common.algorithms.Algorithm``."""
+    return [note for note in (modelled_alone(model) if joins else "", weakened(model)) if note]
+
+
+def weakened(model: Model) -> str:
+    """A sentence that names the pairs a copula shows less dependent than they were measured; empty without any."""
+    pairs = model.weakened if isinstance(model, CopulaModel) else ()
+    if not pairs:
+        return ""
+    names = model.schema.names
+    named = "; ".join(f"{names[a]} and {names[b]}" for a, b in pairs)
+    return f"A copula cannot show all of the dependence that was measured between: {named}."
+
+
+def modelled_alone(model: Model) -> str:
+    """A sentence for people that names the attributes modelled alone; empty if there are none."""
+    names = [model.schema.names[a] for a in sorted(model.alone)]
+    if not names:
+        return ""
+    every = len(names) == len(model.schema.attributes)
+    who = "Every attribute is" if every else f"{len(names)} of {len(model.schema.attributes)} attributes are"
+    why = "at this epsilon no table that joins them to others stands out from its noise"
+    return f"{who} modelled alone, because {why}: {', '.join(names)}."

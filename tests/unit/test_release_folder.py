@@ -1,0 +1,82 @@
+"""The folder of a release: read back as it was written, and every file that is missing or altered is named."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.errors import PrivityError, ProblemsFound
+from common.exit_codes import Exit
+from common.release.folder import RELEASE_FILES, read_release, verify_release
+from common.schema import parse_schema
+from tests.harness.command import privity
+from tests.harness.tables import FIELDS, write_people
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("release")
+    table, schema = write_people(folder, 300)
+    done = privity(
+        "synthesize", "--data", table, "--schema", schema,
+        "--epsilon", "1", "--population", "people", "--ledger", folder / "ledger.sqlite", "--out", folder / "out",
+    )  # fmt: skip
+    assert done.returncode == Exit.DONE, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture
+def release(made, tmp_path) -> Path:
+    copy = tmp_path / "release"
+    copy.mkdir()
+    for path in made.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    return copy
+
+
+def test_a_release_is_read_back_with_its_descriptor(release):
+    found = read_release(release)
+    assert found.schema == parse_schema({"name": "people", "fields": FIELDS}, "people")
+    assert found.run["algorithm"] == "dp-subn"
+    assert found.privacy["run"] == found.run["run"]
+    tables = found.tables()
+    written = json.loads((release / "marginals.json").read_text())
+    assert [table.counts.ravel().tolist() for _, table in tables] == [t["counts"] for t in written["tables"]]
+    assert [str(table.law.scale) for _, table in tables] == [t["scale"] for t in written["tables"]]
+    assert Fraction(written["noise_variables"]) == 1
+
+
+def test_every_missing_and_altered_file_is_named_at_once(release):
+    (release / "privacy.json").unlink()
+    (release / "synthetic.csv").write_bytes((release / "synthetic.csv").read_bytes()[:-1])
+    with (release / "model.json").open("a") as file:
+        file.write(" ")
+    with pytest.raises(ProblemsFound) as found:
+        verify_release(release)
+    rules = {Path(problem.file).name: problem.rule for problem in found.value.problems}
+    assert rules == {"privacy.json": "missing", "synthetic.csv": "altered", "model.json": "altered"}
+
+
+@pytest.mark.parametrize("name", sorted(set(RELEASE_FILES) - {"run.json"}))
+def test_a_file_that_run_json_does_not_name_is_no_part_of_it(release, name):
+    document = json.loads((release / "run.json").read_text())
+    del document["files"][name]
+    (release / "run.json").write_text(json.dumps(document))
+    with pytest.raises(ProblemsFound) as found:
+        verify_release(release)
+    assert [(Path(p.file).name, p.rule) for p in found.value.problems] == [(name, "not-named")]
+
+
+def test_a_name_that_leads_out_of_the_folder_is_not_followed(release):
+    document = json.loads((release / "run.json").read_text())
+    document["files"]["../elsewhere"] = "0" * 64
+    (release / "run.json").write_text(json.dumps(document))
+    with pytest.raises(ProblemsFound, match="no name of a file"):
+        verify_release(release)
+
+
+def test_a_folder_without_run_json_is_no_release(release):
+    (release / "run.json").unlink()
+    with pytest.raises(PrivityError, match=r"run\.json"):
+        verify_release(release)
