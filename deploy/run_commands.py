@@ -50,6 +50,8 @@ def submit(
     secure_sum: options.SecureSum = Method.PAILLIER,
     key_bits: options.KeyBits = None,
     exponents: options.ExponentsKind = None,
+    evaluation_epsilon: options.EvaluationEpsilon = None,
+    evaluation_target: options.EvaluationTargets = None,
     name: Annotated[str | None, typer.Option(help="what to call the run; a new name is made up if left out")] = None,
     token: Annotated[str | None, typer.Option(help="the same token again names the same run")] = None,
     out: Annotated[Path | None, typer.Option(help="wait, and fetch the release into this new folder")] = None,
@@ -60,8 +62,9 @@ def submit(
     if out is not None:
         refuse_existing(out)
     request = options.run_request(
-        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows
-    )
+        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows,
+        evaluation_epsilon, evaluation_target,
+    )  # fmt: skip
     client = client_of(config)
     run = client.submit(request, token or name or secrets.token_hex(16), name or "")
     if not as_json:

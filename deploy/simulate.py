@@ -19,6 +19,8 @@ import pandas as pd
 
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
+from common.evaluation.over_parties import check_evaluation
+from common.protocol.scores import evaluation_of
 from common.protocol.sum_kind import PAILLIER, SumKind
 from common.reading import encode, read_rows
 from common.release.folder import verify_release
@@ -60,6 +62,7 @@ class Simulation:
     seed: int | None
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
+    evaluation: dict[str, Any] | None = None
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
@@ -70,6 +73,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     _check(task)
     schema = load_schema(task.schema)
     ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
+    check_evaluation(evaluation_of({"evaluation": task.evaluation}), task.algorithm, task.epsilon, schema)
     generator = np.random.default_rng(task.seed)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     frame = _text_rows(parse_address(task.data), schema, generator)
@@ -149,6 +153,7 @@ def _request(task: Simulation) -> dict[str, Any]:
         "key_bits": task.key_bits,
         "secure_sum": task.secure_sum.content()["method"],
         "exponents": task.secure_sum.content()["exponents"],
+        "evaluation": task.evaluation,
     }
 
 

@@ -19,6 +19,7 @@ from common.release.notes import notes
 from common.schema import load_schema
 from deploy.options import settings_option, sum_options
 from deploy.progress import ProgressView
+from deploy.run_request import EvaluationEpsilon, EvaluationTargets, evaluation_option
 from deploy.simulate import Simulation, simulate
 
 
@@ -31,6 +32,8 @@ def simulate_command(
     algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn",
     delta: Annotated[str, typer.Option(help="the same, for algorithms that can spend some: copula")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    evaluation_epsilon: EvaluationEpsilon = None,
+    evaluation_target: EvaluationTargets = None,
     schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
     split: Annotated[str, typer.Option(help="random, by:ATTRIBUTE or sizes:.7,.2,.1")] = "random",
     rows: Annotated[int | None, typer.Option(help="use this many rows, drawn at random")] = None,
@@ -65,6 +68,7 @@ def simulate_command(
         tolerate=tolerate,
         patience=patience,
         seed=seed,
+        evaluation=evaluation_option(evaluation_epsilon, evaluation_target),
     )
     console = Console(stderr=True)
     with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
