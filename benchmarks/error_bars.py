@@ -2,9 +2,9 @@
 
     python -m benchmarks.error_bars --data adult.csv.gz --schema adult.schema.json --runs 50 --out docs/benchmarks
 
-Each run is a whole run of an algorithm over K parties in one process, with production releases. A cell of a table as it
-was opened is *raw*. The same cells of the model that was learnt of them, all of whose tables are made consistent and have
-no negative count, are *fitted*: their share of a large sample, times the rows.
+Each run is a whole run of an algorithm over K parties in one process, with production releases. A cell of a table as
+it was opened is *raw*. The same cells of the model that was learnt of them, all of whose tables are made consistent and
+have no negative count, are *fitted*: their share of a large sample, times the rows.
 """
 
 from __future__ import annotations
