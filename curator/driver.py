@@ -23,7 +23,7 @@ from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
 from common.release.folder import FORMAT_VERSION, Release, is_release, write_release
 from common.release.marginals import marginals_document
-from common.release.synthesis import rows_to_publish, synthesise
+from common.release.synthesis import rows_to_publish, synthesise_release
 from common.schema import Schema
 from curator.answers import Answers, Ask
 from curator.meter import Meter
@@ -110,10 +110,11 @@ class RunDriver:
         rows = self._request.rows
         if rows is None:
             rows = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
-        synthetic = await asyncio.to_thread(synthesise, model, rows, seed)
+        synthetic = await asyncio.to_thread(synthesise_release, model, rows, seed)
         self.meter.finish()
         marginals = marginals_document(session.record, self._schema, session.noise_variables)
-        write_release(release, Release(model, marginals, privacy, self._run_document(spec, plan, rows)), synthetic)
+        document = {**self._run_document(spec, plan, rows), **synthetic.documents()}
+        write_release(release, Release(model, marginals, privacy, document), synthetic.frame)
 
     @property
     def _schema(self) -> Schema:
