@@ -151,7 +151,7 @@ class Catalogue(Enum):
     TOO_RARE = ErrorKind(
         "too-rare",
         "FAILED_PRECONDITION",
-        "of {drawn} rows drawn from the model {found} meet all conditions: {conditions}",
+        "of {total} rows drawn from the model {found} meet all conditions: {asked}",
         "Ask for fewer rows or for fewer conditions, or correct the rules. Nothing was lost: the model is as it was.",
     )
     FORMAT_VERSION = ErrorKind(

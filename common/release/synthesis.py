@@ -210,4 +210,4 @@ def _too_rare(model: Model, few: _TooFew, rules: Sequence[RowConstraint], codes:
     asked = [f"{schema.names[place]} = {schema.attributes[place].labels[code]}" for place, code in codes.items()]
     broken = zip(rules, few.shares, strict=True)
     conditions = [*asked, *(f"the rule {rule.rule} (broken by {share:.2%})" for rule, share in broken)]
-    return PrivityError(Catalogue.TOO_RARE, found=few.found, drawn=few.drawn, conditions="; ".join(conditions))
+    return PrivityError(Catalogue.TOO_RARE, found=few.found, total=few.drawn, asked="; ".join(conditions))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from common.rules.constraints import decoded
 from common.schema import parse_schema
 from common.table import CodedTable, decode
 
+PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
 FIELDS = [
     {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}, "bins": 3},
     {"name": "marital", "type": "string", "categories": ["never", "married", "widowed"], "missingValues": [""]},
@@ -223,6 +226,13 @@ def test_a_rule_refuses_the_rows_for_which_it_is_false_read_one_by_one(tree, see
 )
 def test_a_fault_is_named_with_its_place(rule, kind):
     assert faults("age > 3 or member", rule) == [("rowConstraints[1]", kind)]
+
+
+def test_every_kind_of_fault_is_described():
+    (mark,) = [m for m in test_a_fault_is_named_with_its_place.pytestmark if m.name == "parametrize"]
+    kinds = {kind for _, kind in mark.args[1]} - {"control-character"} | {"duplicate-rule", "rules-contradict"}
+    text = PAGE.read_text(encoding="utf-8").split("### Row constraints")[1].split("\n### ")[0]
+    assert set(re.findall(r"^\| `(rule[a-z-]+|duplicate-rule)` \|", text, re.MULTILINE)) == kinds
 
 
 def test_all_faults_are_told_at_once_and_a_syntax_error_with_its_character():
