@@ -18,6 +18,7 @@ import pandas as pd
 
 from common.errors import Catalogue, PrivityError
 from common.models import Model
+from common.models.conditioning import conditioned
 from common.models.present_rows import present_count, sample_present
 from common.rules.constraints import RowConstraint, decoded
 from common.table import CodedTable, decode
@@ -114,7 +115,7 @@ def synthesise(
     if not rules and not codes:
         return decode(sample_present(model, rows, generator), generator)
     try:
-        return _accepted(model, rows, generator, rules, codes, patience, tell)[0]
+        return _accepted(conditioned(model, codes), rows, generator, rules, codes, patience, tell)[0]
     except _TooFew as few:
         raise _too_rare(model, few, rules, codes) from None
 

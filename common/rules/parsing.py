@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from common.attribute import Attribute, number_text, read_number, value_text
-from common.formats import shorten
+from common.formats import LONGEST_ECHO, shorten
 from common.rules.expression import AllOf, AnyOf, Codes, Condition, Missing, Not, Numbers
 
 SYMBOLS: dict[type[ast.cmpop], str] = {
@@ -224,7 +224,7 @@ class _Reader:
         return _Literal(number, text)
 
     def _written(self, operand: _Operand) -> str:
-        return shorten(operand.attribute.name) if isinstance(operand, _Ref) else shorten(operand.value)
+        return shorten(operand.attribute.name) if isinstance(operand, _Ref) else operand.text[:LONGEST_ECHO]
 
     def _pair(self, node: ast.expr, relation: str, left: _Operand, right: _Operand) -> Condition:
         """One comparison; ``node`` is where a fault of it is."""
