@@ -27,7 +27,7 @@ from common.protocol.scores import scores_from
 from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
 from common.release.folder import FORMAT_VERSION, Release, is_release, write_release
 from common.release.marginals import marginals_document
-from common.release.synthesis import rows_to_publish, synthesise
+from common.release.synthesis import rows_to_publish, synthesise_release
 from common.schema import Schema
 from curator.answers import Answers, Ask
 from curator.meter import Meter
@@ -102,8 +102,8 @@ class RunDriver:
         seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
         present = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
         rows = self._request.rows or present
-        synthetic = await asyncio.to_thread(synthesise, model, rows, seed)
-        scores = await self._scores(session, synthetic, present)
+        synthetic = await asyncio.to_thread(synthesise_release, model, rows, seed)
+        scores = await self._scores(session, synthetic.frame, present)
         privacy = privacy_statement(
             run=self.run,
             parties={e.party: e.rows for e in plan.enrolments},
@@ -117,9 +117,8 @@ class RunDriver:
         )
         self.meter.finish()
         marginals = marginals_document(session.record, self._schema, session.noise_variables)
-        write_release(
-            release, Release(model, marginals, privacy, self._run_document(spec, plan, rows), scores), synthetic
-        )
+        document = {**self._run_document(spec, plan, rows), **synthetic.documents()}
+        write_release(release, Release(model, marginals, privacy, document, scores), synthetic.frame)
 
     async def _scores(self, session: NetworkSession, synthetic: pd.DataFrame, present: int) -> dict[str, Any] | None:
         """What the parties say of the synthetic table; None if they are not asked.

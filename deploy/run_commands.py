@@ -16,10 +16,12 @@ from rich.console import Console
 
 from common import text_table
 from common.errors import Catalogue, PrivityError
+from common.formats import read_json
 from common.hints import option
 from common.privacy.budget import readable
 from common.protocol.sum_kind import Method
-from common.release.folder import verify_release
+from common.release.folder import RUN, verify_release
+from common.release.notes import constraint_notes
 from deploy import run_request as options
 from deploy.operator_client import OperatorClient
 from deploy.operator_commands import SETTINGS, client_of
@@ -207,3 +209,5 @@ def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
         _say({"run": run, "release": str(out), "files": sorted(file.name for file in out.iterdir())})
     else:
         print(f"Release written to {out}.")
+        for note in constraint_notes(read_json(out / RUN)):
+            print(note)

@@ -15,7 +15,7 @@ from common.models.load import load_model
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.statement import SIMULATION
 from common.protocol.sum_kind import Method
-from common.release.notes import notes
+from common.release.notes import constraint_notes, notes
 from common.schema import load_schema
 from deploy.options import settings_option, sum_options
 from deploy.progress import ProgressView
@@ -78,7 +78,8 @@ def simulate_command(
             raise KeyboardInterrupt("everything was stopped, nothing was released") from None
     print(f"Release written to {folder}. This was a {SIMULATION}.")
     model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
-    for note in notes(model, joins=ALGORITHMS[algorithm].joins):
+    run = read_json(folder / "run.json")
+    for note in [*notes(model, joins=ALGORITHMS[algorithm].joins), *constraint_notes(run)]:
         print(note)
     for path in sorted(folder.iterdir()):
         print(f"  {path.name:16} {path.stat().st_size:>12,} bytes")

@@ -107,17 +107,20 @@ def verify_release(folder: Path) -> None:
     """
     document = read_json(folder / RUN)
     require(document, "run", str(folder / RUN))
-    problems = []
-    for name in sorted({*document["files"], *RELEASE_FILES} - {RUN}):
-        fault = _fault(folder, name, document["files"].get(name))
-        if fault is not None:
-            rule, message = fault
-            remedy = "Fetch the release again from where it was published."
-            problems.append(
-                Problem(str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN), "", rule, message, remedy)
-            )
+    problems = file_problems(folder, document["files"])
     if problems:
         raise ProblemsFound(problems)
+
+
+def file_problems(folder: Path, digests: dict[str, str]) -> list[Problem]:
+    """Each file that is missing, altered or not named; ``digests`` are those of ``run.json``."""
+    problems = []
+    for name in sorted({*digests, *RELEASE_FILES} - {RUN}):
+        fault = _fault(folder, name, digests.get(name))
+        if fault is not None:
+            file = str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN)
+            problems.append(Problem(file, "", *fault, "Fetch the release again from where it was published."))
+    return problems
 
 
 def read_release(folder: Path) -> Release:
