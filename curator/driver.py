@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,16 @@ def unpacked_bytes(plan: RunPlan, cells: int) -> int:
     if plan.modulus is None:
         return 2 * cells * 8
     return 2 * cells * paillier.PublicKey(plan.modulus, allow_small=True).ciphertext_bytes
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work in a thread that nothing ends half-way: who cancels it is answered when it is done."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 class RunDriver:
@@ -113,7 +124,8 @@ class RunDriver:
         synthetic = await asyncio.to_thread(synthesise, model, rows, seed)
         self.meter.finish()
         marginals = marginals_document(session.record, self._schema, session.noise_variables)
-        write_release(release, Release(model, marginals, privacy, self._run_document(spec, plan, rows)), synthetic)
+        content = Release(model, marginals, privacy, self._run_document(spec, plan, rows))
+        await _to_its_end(asyncio.to_thread(write_release, release, content, synthetic))
 
     @property
     def _schema(self) -> Schema:
