@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,16 @@ def unpacked_bytes(plan: RunPlan, cells: int) -> int:
     if plan.modulus is None:
         return 2 * cells * 8
     return 2 * cells * paillier.PublicKey(plan.modulus, allow_small=True).ciphertext_bytes
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work in a thread that nothing ends half-way: who cancels it is answered when it is done."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 class RunDriver:
@@ -118,7 +129,8 @@ class RunDriver:
         self.meter.finish()
         marginals = marginals_document(session.record, self._schema, session.noise_variables)
         document = {**self._run_document(spec, plan, rows), **synthetic.documents()}
-        write_release(release, Release(model, marginals, privacy, document, scores), synthetic.frame)
+        content = Release(model, marginals, privacy, document, scores)
+        await _to_its_end(asyncio.to_thread(write_release, release, content, synthetic.frame))
 
     async def _scores(self, session: NetworkSession, synthetic: pd.DataFrame, present: int) -> dict[str, Any] | None:
         """What the parties say of the synthetic table; None if they are not asked.

@@ -22,6 +22,7 @@ from deploy.doctor_command import doctor_command
 from deploy.evaluate_command import evaluate
 from deploy.operator_commands import operator_app
 from deploy.release_commands import export_command, verify_command
+from deploy.report_command import report_command
 from deploy.run_commands import run_app
 from deploy.sample_command import sample_command
 from deploy.schema_commands import schema_app
@@ -42,6 +43,7 @@ app.command("sample")(sample_command)
 app.command("export")(export_command)
 app.command("verify")(verify_command)
 app.command("evaluate")(evaluate)
+app.command("report")(report_command)
 app.command("audit")(audit_command)
 app.command("doctor")(doctor_command)
 app.add_typer(benchmark_app, name="benchmark")

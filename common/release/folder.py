@@ -18,18 +18,20 @@ from common.formats import read_bytes, read_json, require
 from common.models import Model
 from common.models.load import load_model
 from common.release.marginals import read_tables
+from common.report.page import report_page
+from common.report.rows import code_frame, read_synthetic
 from common.schema import Schema, load_schema
 from common.statistics import NoisyTable
 from common.table import write_csv
 
 FORMAT_VERSION = 1
-SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA = (
-    "synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json", "schema.json",
+SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT = (
+    "synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json", "schema.json", "report.html",
 )  # fmt: skip
 SCORES = "scores.json"
 """Of a release that was scored over the parties."""
 
-RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA)
+RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT)
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -58,7 +60,10 @@ class Release:
 
 
 def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> None:
-    """Write every file of a release; the folder appears when all are there."""
+    """Write every file of a release; the folder appears when all are there.
+
+    Takes seconds where there are many rows or attributes: the report counts all pairs of the synthetic rows.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = folder.with_name(f".{folder.name}-unfinished-release")
     # Of a process that was killed while it wrote. Its name is known: nobody looks through all releases for it.
@@ -72,6 +77,8 @@ def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> No
         _write_json(scratch / PRIVACY, "privacy", release.privacy)
         if release.scores is not None:
             _write_json(scratch / SCORES, "scores", release.scores)
+        page = report_page(release, code_frame(synthetic, release.schema, SYNTHETIC))
+        (scratch / REPORT).write_text(page, encoding="utf-8")
         files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
         _write_json(scratch / RUN, "run", {**release.run, "files": files})
         # The folder was private; a release is public.
@@ -142,6 +149,16 @@ def read_release(folder: Path) -> Release:
         require(scores, "scores", str(folder / SCORES))
     run = {key: value for key, value in documents["run"].items() if key != "files"}
     return Release(model, documents["marginals"], documents["privacy"], run, scores)
+
+
+def report_of(folder: Path) -> str:
+    """The report of a release, made again from its other files: the same page, to the byte.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``read_release``, or rows that do not fit the schema.
+    """
+    release = read_release(folder)
+    return report_page(release, read_synthetic(folder / SYNTHETIC, release.schema))
 
 
 def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | None:

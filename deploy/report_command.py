@@ -1,0 +1,23 @@
+"""``privity report``: the page of a release, made again from its other files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from common.release.folder import REPORT, report_of
+from deploy.schema_commands import write_text
+
+
+def report_command(
+    release: Annotated[Path, typer.Argument(help="folder of a release")],
+    out: Annotated[
+        Path | None, typer.Option(help="file to write; report.html in the current folder if left out")
+    ] = None,
+) -> None:
+    """Make a release's report again from its other files: the same page, to the byte."""
+    page, file = report_of(release), out or Path(REPORT)
+    write_text(page, file)
+    typer.echo(f"Report written to {file}: {len(page.encode()):,} bytes.")

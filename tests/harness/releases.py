@@ -1,0 +1,80 @@
+"""Releases made in process, with the noise of one owner; the statement may name several parties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from common.privacy.record import RunRecord
+from common.privacy.statement import privacy_statement
+from common.release.folder import FORMAT_VERSION, Release
+from common.release.marginals import marginals_document
+from common.release.synthesis import synthesise
+from common.schema import Schema
+from party.synthesizer import OWNER, SYNTHESIZERS
+
+SEED = 7
+
+
+def release_of(
+    folder: Path,
+    algorithm: str,
+    frame: pd.DataFrame,
+    schema: Schema,
+    epsilon: str = "2",
+    settings: Mapping[str, Any] | None = None,
+    parties: Mapping[str, int] | None = None,
+) -> tuple[Release, pd.DataFrame]:
+    """A release and its synthetic rows; the ledger is in the folder.
+
+    Args:
+        parties: names and rows that the statement and the figures of the run have; one owner if left out.
+    """
+    ledger = folder / f"{algorithm}.sqlite"
+    fitted = SYNTHESIZERS[algorithm](epsilon, population="people", ledger=ledger, settings=settings)
+    fitted.fit(frame, schema)
+    assert fitted.record is not None
+    assert fitted.run is not None
+    named = dict(parties or {OWNER: len(frame)})
+    record = RunRecord(fitted.record.opened, [replace(cost, payers=tuple(named)) for cost in fitted.record.costs])
+    together = bool(parties)
+    phases = list(dict.fromkeys(cost.phase for cost in record.costs))
+    by_phase = {phase: {name: 1234 + len(name) for name in named} for phase in phases} if together else {}
+    release = Release(
+        model=fitted.model,
+        marginals=marginals_document(record, schema, Fraction(1)),
+        privacy=privacy_statement(
+            run=fitted.run,
+            parties=named,
+            tolerate=int(together),
+            protection="Paillier with a 3072-bit modulus" if together else None,
+            record=record,
+            simulation=together,
+        ),
+        run={
+            "format_version": FORMAT_VERSION,
+            "run": fitted.run,
+            "algorithm": algorithm,
+            "settings": fitted.settings,
+            "epsilon": epsilon,
+            "delta": "0",
+            "tolerate": int(together),
+            "key_bits": 3072 if together else None,
+            "secure_sum": {"method": "paillier", "exponents": "half"} if together else None,
+            "rows": len(frame),
+            "schema_digest": schema.digest,
+            "plan_digest": "0" * 64 if together else None,
+            "bytes": by_phase,
+            "rounds": dict.fromkeys(by_phase, 1),
+            "cells": dict.fromkeys(by_phase, 10),
+            "unpacked_bytes": dict.fromkeys(by_phase, 10**6),
+            "ciphertexts": dict.fromkeys(by_phase, 3),
+            "seconds": {"learning": 1, "synthesis": 0},
+        },
+    )
+    return release, synthesise(fitted.model, len(frame), SEED)

@@ -1,0 +1,109 @@
+"""Strength of association: the textbook's figures without noise, about 0 where only noise is, near the truth else."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats.contingency import association as textbook
+
+from common.privacy.entropy import SeededEntropy
+from common.privacy.error_bars import half_width
+from common.privacy.noise_law import LAPLACE, NoiseLaw
+from common.report.association import Strength, strength
+
+
+def bits_by_hand(counts) -> float:
+    joint = counts / counts.sum()
+    rows, columns = joint.sum(axis=1), joint.sum(axis=0)
+    return sum(
+        joint[i, j] * math.log2(joint[i, j] / (rows[i] * columns[j]))
+        for i in range(len(rows))
+        for j in range(len(columns))
+        if joint[i, j] > 0
+    )
+
+
+def table_of(rows, shape, tie, seed) -> np.ndarray:
+    """Whole counts whose axes are tied by the share ``tie`` of their rows."""
+    generator = np.random.default_rng(seed)
+    p, q = (generator.dirichlet(np.full(size, 2.0)) for size in shape)
+    along = np.zeros(shape)
+    for place in range(max(shape)):
+        along[place % shape[0], place % shape[1]] += 1
+    return np.rint(rows * ((1 - tie) * np.outer(p, q) + tie * along / along.sum())).astype(np.int64)
+
+
+def noised(counts, scale, seed) -> Strength:
+    """``strength`` of the counts under the noise of four parties of which one may collude."""
+    law, quota = NoiseLaw(LAPLACE, Fraction(scale)), 3
+    entropy = SeededEntropy(bytes([seed]), "noise")
+    noise = sum(law.share(quota, counts.size, entropy) for _ in range(4)).reshape(counts.shape)
+    variables = Fraction(4, 3)
+    variance = 4 * law.share_variance(quota)
+    sure = half_width(law, variables, 1, 1 - Fraction(1, 100 * counts.size))
+    return strength(counts + noise, int(counts.sum()), variance, 3 / float(variables), sure)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 7), (6, 5)])
+def test_without_noise_they_are_those_of_the_textbook(shape):
+    counts = table_of(5000, shape, 0.3, 1) + 1
+    found = strength(counts, int(counts.sum()))
+    assert found.v == pytest.approx(textbook(counts, method="cramer"))
+    assert found.bits == pytest.approx(bits_by_hand(counts))
+    assert found.noise == 0
+
+
+def test_categories_that_are_not_there_change_nothing():
+    counts = table_of(5000, (3, 4), 0.4, 2) + 1
+    padded = np.zeros((5, 6), dtype=np.int64)
+    padded[:3, :4] = counts
+    assert strength(padded, int(counts.sum())).v == pytest.approx(strength(counts, int(counts.sum())).v)
+    assert strength(padded, int(counts.sum())).bits == pytest.approx(bits_by_hand(counts))
+
+
+@pytest.mark.parametrize(("shape", "scale"), [((2, 2), 60), ((4, 6), 40), ((12, 15), 20), ((16, 16), 400)])
+def test_noise_on_independent_attributes_shows_about_nothing(shape, scale):
+    counts = table_of(20_000, shape, 0.0, 3)
+    found = [noised(counts, scale, seed) for seed in range(60)]
+    # A fair bound is broken by 3 of 60 on average, and by more than 11 hardly ever.
+    assert sum(s.told for s in found) <= 11
+    # What the squares show: 0 unless it is told from noise.
+    assert np.mean([s.v * s.told for s in found]) < 0.05
+    assert np.mean([s.bits * s.told for s in found]) < 0.03 * math.log2(min(shape))
+    if min(shape) > 2 and scale <= 60:
+        naive = [textbook_of_noisy(counts, scale, seed) for seed in range(20)]
+        assert np.mean([s.v for s in found]) < np.mean(naive) / 1.5
+
+
+def textbook_of_noisy(counts, scale, seed) -> float:
+    noise = (
+        NoiseLaw(LAPLACE, Fraction(scale))
+        .share(1, counts.size, SeededEntropy(bytes([seed]), "noise"))
+        .reshape(counts.shape)
+    )
+    positive = np.maximum(counts + noise, 1)
+    return float(textbook(positive, method="cramer"))
+
+
+@pytest.mark.parametrize(("shape", "scale"), [((2, 2), 30), ((4, 6), 20), ((12, 15), 10)])
+def test_noise_on_dependent_attributes_is_taken_off(shape, scale):
+    counts = table_of(20_000, shape, 0.4, 4)
+    found = [noised(counts, scale, seed) for seed in range(30)]
+    assert all(s.told for s in found)
+    assert np.mean([s.v for s in found]) == pytest.approx(textbook(counts + 1, method="cramer"), rel=0.1)
+    assert np.mean([s.bits for s in found]) == pytest.approx(bits_by_hand(counts), rel=0.15)
+
+
+def test_no_noise_makes_a_figure_that_cannot_be():
+    counts = table_of(300, (5, 4), 0.2, 5)
+    for seed in range(20):
+        found = noised(counts, 5000, seed)
+        assert 0 <= found.v <= 1
+        assert 0 <= found.bits <= 2
+        assert found.noise > 0
+
+
+def test_a_table_whose_noise_left_nothing_is_independent():
+    found = strength(np.full((3, 3), -50), 100, 1000.0, 3.0, 100.0)
+    assert (found.v, found.told) == (0, False)

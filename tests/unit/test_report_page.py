@@ -1,0 +1,235 @@
+"""The report of a release: every algorithm has one, it says what it must in its order, and hostile names are text."""
+
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from common.formats import require
+from common.release.folder import REPORT, report_of, write_release
+from common.report.page import report_page
+from common.report.repeat import run_request
+from common.report.rows import code_frame
+from common.schema import parse_schema
+from party.synthesizer import SYNTHESIZERS
+from tests.harness.releases import release_of
+from tests.harness.tables import FIELDS, people
+
+SCHEMA = parse_schema({"name": "people", "fields": FIELDS}, "people")
+VOID = {"meta", "br", "input", "img", "link"}
+
+
+class Page(HTMLParser):
+    """The text of a page in reading order, its headings, and whether every element is closed in turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.headings: list[tuple[int, str]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append((int(tag[1]), ""))
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+        if any(re.fullmatch("h[1-6]", tag) for tag in self.open):
+            level, text = self.headings[-1]
+            self.headings[-1] = level, text + data
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def page_of(folder, algorithm="one-way", frame=None, schema=SCHEMA, **rest) -> str:
+    release, synthetic = release_of(folder, algorithm, people(300) if frame is None else frame, schema, **rest)
+    return report_page(release, code_frame(synthetic, schema, "s"))
+
+
+@pytest.mark.parametrize("algorithm", SYNTHESIZERS)
+def test_every_algorithm_has_a_report_and_the_folder_gives_the_same_one(algorithm, tmp_path):
+    release, synthetic = release_of(tmp_path, algorithm, people(400), SCHEMA)
+    write_release(tmp_path / "release", release, synthetic)
+    written = (tmp_path / "release" / REPORT).read_text(encoding="utf-8")
+    assert report_of(tmp_path / "release") == written
+    write_release(tmp_path / "again", release, synthetic)
+    assert (tmp_path / "again" / REPORT).read_text(encoding="utf-8") == written
+    page = Page(written)
+    for attribute in SCHEMA.attributes:
+        assert all(label in page.text for label in attribute.labels)
+    # Everything that was learnt is in the picture.
+    graph = written.split('<svg class="picture graph"')[1].split("</svg>")[0]
+    assert all(name in graph for name in SCHEMA.names)
+    assert "Measured, noisy" in page.text
+    assert len(written) < 400_000
+
+
+def test_without_noisy_tables_the_synthetic_rows_are_shown_alone(tmp_path):
+    release, synthetic = release_of(tmp_path, "independent", people(400), SCHEMA)
+    # As over several parties, each of which keeps its tables.
+    release.marginals["tables"] = []
+    page = Page(report_page(release, code_frame(synthetic, SCHEMA, "s")))
+    assert "No attribute was measured as such" in page.text
+    assert "Measured, noisy" not in page.text
+    assert page.text.count("The synthetic rows only") == 0
+    assert page.text.count("the synthetic rows only") == 5
+
+
+@pytest.mark.parametrize("encoding", ["binary", "gray", "hierarchical", "vanilla"])
+def test_what_is_measured_of_bits_and_generalisations_is_shown(encoding, tmp_path):
+    settings = {"encoding": encoding}
+    page = Page(page_of(tmp_path, "privbayes", people(2000), epsilon="20", settings=settings))
+    assert "Measured in the table" in page.text
+    if encoding == "binary":
+        assert "age:bit0" in page.text
+
+
+def test_the_page_is_read_in_its_order_and_its_headings_are_nested(tmp_path):
+    parties = {"north": 100, "south": 120, "west": 80}
+    page = Page(page_of(tmp_path, "dp-subn", parties=parties))
+    assert page.headings[0] == (1, "Synthetic release of people")
+    levels = [level for level, _ in page.headings]
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    sections = [text for level, text in page.headings if level == 2]
+    contents = page.text.split("real row was read to make it.")[1].split("In short")[1]
+    assert sections[0] == "In short"
+    assert [contents.index(name) for name in sections[1:]] == sorted(contents.index(name) for name in sections[1:])
+    assert sections.index("What is protected, and what is not") < sections.index("Every attribute")
+    anchors = {attrs["id"] for _, attrs in page.tags if attrs.get("id")}
+    targets = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
+    assert all(href.startswith("#") and href[1:] in anchors for href in targets)
+    for words in ("3 data owners", "This was a simulation", "party north", "any coalition of up to 1 party"):
+        assert words in page.text, words
+    assert "privity simulate --data TABLE" in page.text
+
+
+def test_the_page_needs_no_network_and_no_script(tmp_path):
+    written = page_of(tmp_path)
+    page = Page(written)
+    assert {tag for tag, _ in page.tags} & {"script", "img", "link", "iframe", "object", "form"} == set()
+    policies = [attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
+    assert not re.search(r"(?:https?:)?//[a-z]", written.replace("http-equiv", ""))
+    for tag, attrs in page.tags:
+        assert not [name for name in attrs if name.startswith("on")], tag
+
+
+def test_every_table_has_a_caption_and_its_heads_say_of_what_they_are(tmp_path):
+    written = page_of(tmp_path, "dp-subn", parties={"a": 150, "b": 150})
+    tables = re.findall(r"<table.*?</table>", written, re.DOTALL)
+    assert len(tables) > 10
+    assert all(re.match(r"<table[^>]*>\s*<caption>", table) for table in tables)
+    assert not re.findall(r"<th(?![^>]*scope=)[ >]", written)
+
+
+LONG = "x" * 300
+HOSTILE = ['<script>alert("1")</script>', "a & b", 'it\'s "quoted"', "</td></svg><h1>", "عمر المريض", "😀" * 30, LONG]
+
+
+def hostile_schema() -> tuple[dict, pd.DataFrame]:
+    fields = [
+        {"name": name, "type": "string", "categories": [*HOSTILE, "{{ 7 * 7 }}", "\u202eevil", "plain"]}
+        for name in [*HOSTILE, "{{ 7 * 7 }}"]
+    ]
+    frame = pd.DataFrame({field["name"]: field["categories"] * 20 for field in fields})
+    return {"name": '<b>bold</b> & "more"', "title": "<i>", "fields": fields}, frame
+
+
+@pytest.mark.parametrize("algorithm", ["dp-subn", "jtree", "copula"])
+def test_hostile_names_and_categories_are_text(algorithm, tmp_path):
+    document, frame = hostile_schema()
+    schema = parse_schema(document, "s")
+    release, synthetic = release_of(
+        tmp_path, algorithm, frame, schema, epsilon="100", parties={"<img src=x>": 100, "'\"&": 100}
+    )
+    release.run["constraints"] = [{"rule": "<u>age</u> >= 15", "rejected": 0.25}]
+    written = report_page(release, code_frame(synthetic, schema, "s"))
+    page = Page(written)
+    known = {
+        *(
+            "html",
+            "head",
+            "meta",
+            "title",
+            "style",
+            "body",
+            "a",
+            "header",
+            "h1",
+            "h2",
+            "h3",
+            "p",
+            "nav",
+            "ol",
+            "li",
+            "ul",
+        ),
+        *("main", "section", "dl", "div", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi"),
+        *("details", "summary", "span", "strong", "figure", "figcaption", "pre", "code"),
+        *("svg", "path", "rect", "text", "defs", "marker"),
+    }
+    assert {tag for tag, _ in page.tags} <= known
+    for text in (*HOSTILE, "{{ 7 * 7 }}", "\u202eevil"):
+        assert " ".join(text.split()) in page.text
+    assert "<u>age</u> >= 15" in page.text
+    assert "25.00\u00a0%" in written
+    attributes = {(tag, name) for tag, attrs in page.tags for name in attrs}
+    assert ("path", "onload") not in attributes
+    assert not {name for _, name in attributes} & {"src", "onerror"}
+
+
+def test_constraints_have_a_section_only_if_the_run_tells_of_them(tmp_path):
+    assert "Declared constraints" not in page_of(tmp_path)
+
+
+def test_the_run_request_of_the_report_is_one(tmp_path):
+    release, _ = release_of(tmp_path, "dp-subn", people(300), SCHEMA, parties={"a": 100, "b": 200})
+    request = run_request(release)
+    require(json.loads(json.dumps(request)), "run_request", "request")
+    assert run_request(release_of(tmp_path, "dp-subn", people(300), SCHEMA)[0]) is None
+
+
+def test_attributes_that_stand_alone_and_tables_that_drown_are_warned_of(tmp_path):
+    page = Page(page_of(tmp_path, "dp-subn", epsilon="0.01"))
+    assert "drowned in noise" in page.text
+    assert "The distribution of 5 attributes is mostly noise" in page.text
+    assert "modelled alone" in page.text
+    clear = Page(page_of(tmp_path, "dp-subn", people(5000), epsilon="100"))
+    assert "drowned in noise" not in clear.text
+    assert "modelled alone" not in clear.text.replace("attributes modelled alone", "")
+
+
+def test_tables_over_some_of_the_rows_are_warned_of(tmp_path):
+    release, synthetic = release_of(tmp_path, "one-way", people(300), SCHEMA, parties={"a": 300, "b": 200})
+    page = Page(report_page(release, code_frame(synthetic, SCHEMA, "s")))
+    assert "Some tables cover some of the parties only" in page.text
+    assert "5 tables over 300 of 500 rows" in page.text
+
+
+def test_many_categories_are_added_up_in_one_row(tmp_path):
+    names = [f"c{place:04}" for place in range(700)]
+    schema = parse_schema({"fields": [{"name": "code", "type": "string", "categories": names}, FIELDS[1]]}, "s")
+    frame = pd.DataFrame({"code": names * 2, "ward": ["north", "south"] * 700})
+    written = page_of(tmp_path, frame=frame, schema=schema)
+    rows = written.split('<h3 id="attribute-1"')[1].split("</table>")[0].count('<th scope="row">')
+    assert rows == 250
+    assert "451 other categories together" in written
