@@ -105,6 +105,8 @@ def _sections(release: Release) -> list[Section]:
         Section("attributes", "Every attribute", "report_attributes.html.j2"),
         Section("pairs", "Pairs of attributes", "report_pairs.html.j2"),
     ]
+    if release.scores is not None:
+        found.append(Section("scores", "How good it is, by the owners", "report_scores.html.j2"))
     if "constraints" in release.run:
         found.append(Section("constraints", "Declared constraints", "report_constraints.html.j2"))
     return [

@@ -27,7 +27,8 @@ def run_request(release: Release) -> dict[str, Any] | None:
         "secure_sum": run["secure_sum"]["method"],
         "exponents": run["secure_sum"]["exponents"],
     }
-    return {**request, **({"attributes": run["attributes"]} if "attributes" in run else {})}
+    also = {key: run[key] for key in ("attributes", "evaluation") if run.get(key) is not None}
+    return {**request, **also}
 
 
 def command(release: Release) -> str:
@@ -54,6 +55,9 @@ def command(release: Release) -> str:
         name, files = "run submit", {}
         options["rows"] = run["rows"]
     every = [*files.items(), *options.items(), *sums.items()]
+    evaluation = run.get("evaluation") or {"epsilon": None, "targets": ()}
+    every.append(("evaluation-epsilon", evaluation["epsilon"]))
+    every += [("evaluation-target", target) for target in evaluation["targets"]]
     if name == "run submit":
         every += [("attribute", attribute) for attribute in run.get("attributes", ())]
     every.append(("out", "FOLDER"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -143,8 +144,13 @@ def _decided(condition: Condition, attributes: Mapping[str, Attribute]) -> tuple
 def _points(
     condition: Condition, attributes: Mapping[str, Attribute]
 ) -> dict[str, tuple[npt.NDArray[np.generic], Mask]] | None:
-    """For each attribute values that stand for all of its values, and which one is missing; None if two bins meet."""
+    """For each attribute values that stand for all of its values, and which one is missing.
+
+    None if two bins meet, or there are too many combinations.
+    """
     marks: dict[str, set[Fraction]] = {name: set() for name in attributes_of(condition)}
+    if math.prod(attributes[name].values for name in marks) > MOST_DECIDED:
+        return None
     for part in parts_of(condition):
         if not isinstance(part, Numbers):
             continue
@@ -178,9 +184,10 @@ def _of_bins(attribute: Attribute, marks: Sequence[Fraction]) -> Iterable[Fracti
     found = set()
     for grid in attribute.grids:
         step = Fraction(10) ** -grid.decimals
-        ends = grid.first * step, (grid.first + grid.count - 1) * step
-        inside = [Fraction(math.floor(mark / step) + shift) * step for mark in marks for shift in (-1, 0, 1, 2)]
-        found |= {*ends, *(number for number in inside if ends[0] <= number <= ends[1])}
+        low, high = grid.first * step, (grid.first + grid.count - 1) * step
+        near = marks[bisect_left(marks, low - step) : bisect_right(marks, high + step)]
+        inside = (Fraction(math.floor(mark / step) + shift) * step for mark in near for shift in (-1, 0, 1, 2))
+        found |= {low, high, *(number for number in inside if low <= number <= high)}
     return sorted(found)
 
 

@@ -112,6 +112,14 @@ def test_a_descriptor_shows_its_rules_and_how_many_rows_of_their_owner_break_the
         assert "private" in done.stdout
 
 
+def test_a_store_of_too_many_different_values_is_not_looked_at(made, monkeypatch):
+    monkeypatch.setattr("party.sources.broken_rules.MOST_COMBINATIONS", 5)
+    pd.read_csv(made / "people.csv").astype({"area": "Int64"}).to_parquet(made / "many.parquet", index=False)
+    done = privity("schema", "check", made / "schema.json", "--data", made / "many.parquet")
+    assert done.returncode == Exit.DONE
+    assert f"Rule {RULES[0]}: too many different values to look at." in done.stdout
+
+
 def test_rows_of_a_release_are_typed_under_conditions_and_follow_from_the_seed(release, tmp_path):
     conditions = ("--where", "ward=north", "--where", "age=33", "--seed", "5")
     sample(release, tmp_path / "a.parquet", *conditions)

@@ -277,6 +277,18 @@ def test_a_descriptor_is_read_back_with_its_rules(rule):
     assert schema.digest == SCHEMA.digest
 
 
+def test_wide_domains_are_read_without_a_look_at_every_combination():
+    fields = [
+        {"name": "a", "type": "integer", "constraints": {"minimum": 0, "maximum": 10**6}, "bins": 2_000},
+        {"name": "b", "type": "integer", "constraints": {"minimum": 0, "maximum": 10**6}, "bins": 70_000},
+    ]
+    # The last one cannot be met, which is more than is looked for.
+    rules = ["a != 500", "a < 70 or b > 3", "b > a", "a == 3 and b == 3 and a == 4"]
+    with pytest.raises(ProblemsFound) as found:
+        parse_schema({"fields": fields, "rowConstraints": [*rules, "a < 0"]}, "s")
+    assert [problem.field for problem in found.value.problems] == ["rowConstraints[4]"]
+
+
 def test_letters_that_python_spells_anew_stay_as_they_are():
     table, frame = sampled(50)
     (found,) = refused(schema_of(["größe != 'ﬁ'"]), table, frame)
