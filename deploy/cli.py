@@ -21,6 +21,7 @@ from deploy.consortium_commands import consortium_app
 from deploy.doctor_command import doctor_command
 from deploy.evaluate_command import evaluate
 from deploy.operator_commands import operator_app
+from deploy.plan_command import plan_command
 from deploy.run_commands import run_app
 from deploy.schema_commands import schema_app
 from deploy.simulate_command import simulate_command
@@ -38,6 +39,7 @@ app.command("simulate")(simulate_command)
 app.command("synthesize")(synthesize_command)
 app.command("evaluate")(evaluate)
 app.command("audit")(audit_command)
+app.command("plan")(plan_command)
 app.command("doctor")(doctor_command)
 app.add_typer(benchmark_app, name="benchmark")
 app.add_typer(schema_app, name="schema")
