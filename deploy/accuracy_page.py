@@ -15,8 +15,12 @@ from deploy.rehearsal import Shape
 PARTS = {
     "error": "all of it",
     "noise": "what noise in opened tables adds",
-    "model": "what the model leaves out, whatever the noise",
+    "model": "what the model leaves out",
 }
+DECOMPOSITION = (
+    "noise's part: what the same run would not have without noise in its tables. model's part: the rest, mostly"
+    " dependence that the model leaves out; it falls with epsilon too, as less noise lets a model hold more."
+)
 HEADINGS = ("algorithm", "parties", "epsilon", "error", "weak to strong", "noise's part", "model's part", "worst pair")
 NUMBERS = HEADINGS[1:]
 
@@ -47,7 +51,7 @@ def show(shape: Shape, found: Sequence[Estimate]) -> None:
     text_table.show(shown)
     print(f"For {shape_text(shape)}.")
     print(MEANING)
-    print("noise's part: what the same run would not have without noise in its tables; model's part: the rest.")
+    print(DECOMPOSITION)
     print(CAVEAT)
 
 
@@ -79,7 +83,7 @@ def page(shape: Shape, found: Sequence[Estimate]) -> str:
         shape=shape_text(shape),
         meaning=MEANING,
         caveat=CAVEAT,
-        parts=PARTS,
+        decomposition=DECOMPOSITION,
         pictures=pictures,
         headings=HEADINGS,
         rows=rows_of(found),

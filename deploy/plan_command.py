@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from common.algorithms import ALGORITHMS
 from common.planning.plan import PhasePlan
 from common.planning.stand_in import shipped_profiles
 from common.privacy.budget import parse_delta, parse_epsilon
@@ -88,6 +89,8 @@ def plan_command(
             exponents, None,
         ),
     )  # fmt: skip
+    if request is not None and request["algorithm"] not in ALGORITHMS:
+        faults.add("--algorithm", f"{algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
     tolerated = _tolerated(parties, tolerate, request)
     faults.collect("--tolerate", lambda: check_tolerated(tolerated, parties))
     held = plan_options.held_by_parties(parties, rows, party_rows, faults)

@@ -36,7 +36,7 @@ class Faults:
         except ProblemsFound as error:
             self.problems += error.problems
         except PrivityError as error:
-            self.add(option, error.message, error.remedy)
+            self.add(option, error.message.removeprefix(f"{option.strip('-')}: ").rstrip(".") + ".", error.remedy)
         return None
 
     def raise_any(self) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,18 +27,19 @@ EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1.6")
 QUICK = ("0.1", "0.4", "1.6")
 PARTIES = (1, 3)
 COMPARED = ("dp-subn", "privbayes", "jtree", "one-way")
-STRENGTHS = ("weak", "typical", "strong")
 
 
 @dataclass
 class Tried:
-    """One point: what each profile foretells, and what was measured, run by run."""
+    """One point: what is foretold, as typical and as weak and strong, and what was measured, run by run."""
 
     table: str
     algorithm: str
     parties: int
     epsilon: str
-    foretold: dict[str, float]
+    foretold: float
+    weak: float
+    strong: float
     largest: float
     measured: list[float] = field(default_factory=list)
     measured_largest: list[float] = field(default_factory=list)
@@ -47,13 +47,12 @@ class Tried:
     @property
     def off(self) -> float:
         """Relative error of what is foretold as typical."""
-        return self.foretold["typical"] / statistics.fmean(self.measured) - 1
+        return self.foretold / statistics.fmean(self.measured) - 1
 
     @property
     def inside(self) -> bool:
         """Whether the measured mean lies between weak and strong."""
-        values = self.foretold.values()
-        return min(values) <= statistics.fmean(self.measured) <= max(values)
+        return self.weak <= statistics.fmean(self.measured) <= self.strong
 
 
 def read_tried(path: Path) -> list[Tried]:
@@ -87,17 +86,13 @@ def _foretold(
     held = tuple(part + (place < rest) for place in range(parties))
     shape = Shape(dataset.schema, held, min(1, parties - 1))
     grid = Grid(tuple(map(Fraction, epsilons)), {name: {} for name in COMPARED}, Fraction(0), (parties,))
-    profiles = profiles_of(others)
-    by_strength = {
-        name: estimates(shape, grid, name, {name: profiles[name]}, processes=processes) for name in STRENGTHS
-    }
-    typical: list[Estimate] = by_strength["typical"]
+    found: list[Estimate] = estimates(shape, grid, profiles=profiles_of(others), processes=processes)
     return [
         Tried(
             dataset.name, e.algorithm, parties, f"{float(e.epsilon):g}",
-            {name: found[place].error.expected for name, found in by_strength.items()}, e.largest.expected,
+            e.error.expected, e.error.least, e.error.greatest, e.largest.expected,
         )
-        for place, e in enumerate(typical)
+        for e in found
     ]  # fmt: skip
 
 
@@ -155,17 +150,16 @@ HEAD = (
 
 
 def _row(t: Tried) -> list[str]:
-    low, high = min(t.foretold.values()), max(t.foretold.values())
     runs = f"{statistics.fmean(t.measured):.3f} ({min(t.measured):.3f} to {max(t.measured):.3f})"
     return [
-        t.algorithm, str(t.parties), t.epsilon, f"{t.foretold['typical']:.3f}", f"{low:.3f} to {high:.3f}", runs,
+        t.algorithm, str(t.parties), t.epsilon, f"{t.foretold:.3f}", f"{t.weak:.3f} to {t.strong:.3f}", runs,
         f"{t.off:+.0%}", "yes" if t.inside else "no", f"{t.largest:.2f}", f"{statistics.fmean(t.measured_largest):.2f}",
     ]  # fmt: skip
 
 
 def _summary(name: str, tried: Sequence[Tried]) -> list[str]:
     off = [t.off for t in tried]
-    strong = [t.foretold["strong"] / statistics.fmean(t.measured) - 1 for t in tried]
+    strong = [t.strong / statistics.fmean(t.measured) - 1 for t in tried]
     return [
         name, str(len(tried)), f"{statistics.fmean(off):+.0%}", f"{statistics.fmean(map(abs, off)):.0%}",
         f"{sum(abs(x) <= 0.25 for x in off)} of {len(off)}", f"{sum(t.inside for t in tried)} of {len(off)}",
@@ -175,7 +169,7 @@ def _summary(name: str, tried: Sequence[Tried]) -> list[str]:
 
 def _panels(tried: Sequence[Tried]) -> list[Panel]:
     panels = []
-    for table, parties in dict.fromkeys((t.table, t.parties) for t in tried if t.parties == max(PARTIES)):
+    for table, parties in dict.fromkeys((t.table, t.parties) for t in tried):
         lines: dict[str, Line] = {}
         for place, algorithm in enumerate(COMPARED):
             here = sorted(
@@ -184,7 +178,7 @@ def _panels(tried: Sequence[Tried]) -> list[Panel]:
             )
             x = [float(t.epsilon) for t in here]
             lines[f"{algorithm}, measured"] = Line(x, [t.measured for t in here], colour=place)
-            foretold: list[list[Any]] = [[t.foretold["typical"]] for t in here]
+            foretold: list[list[float]] = [[t.foretold] for t in here]
             lines[f"{algorithm}, foretold"] = Line(x, foretold, dashed=True, colour=place)
         panels.append(Panel(f"{table}, K = {parties}", "epsilon", "mean 2-way distance", lines))
     return panels
