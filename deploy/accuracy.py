@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -52,16 +53,20 @@ class Grid:
     parties: tuple[int, ...]
 
     def tasks(self, profiles: Iterable[str], expected: str) -> list[Rehearsal]:
-        """Every rehearsal, first one of each algorithm and number of parties."""
-        points = [
-            (k, name, epsilon) for epsilon in self._middle_first() for k in self.parties for name in self.settings
-        ]
-        ordered = sorted(profiles, key=lambda name: name != expected)
+        """Every rehearsal; the first are one of each algorithm and number of parties: they show how long all take."""
+        stand_ins = [(expected, seed) for seed in range(REPEATS)]
+        stand_ins += [(name, 0) for name in profiles if name != expected]
         return [
             Rehearsal(name, self.settings[name], epsilon, self._delta(name), k, dependence, seed)
-            for (k, name, epsilon), dependence in product(points, ordered)
-            for seed in range(REPEATS if dependence == expected else 1)
+            for epsilon in self._middle_first()
+            for dependence, seed in stand_ins
+            for k, name in product(self.parties, self.settings)
         ]
+
+    @property
+    def once(self) -> int:
+        """How many rehearsals are one of each algorithm and number of parties."""
+        return len(self.parties) * len(self.settings)
 
     def _delta(self, name: str) -> Fraction:
         return self.delta if ALGORITHMS[name].check_delta is not None else Fraction(0)
@@ -177,10 +182,15 @@ def _outcomes(
                 yield futures[future], future.result()
 
 
+def _leave_interrupts() -> None:
+    """A person's Ctrl-C is for the command alone, which says so once and lets go of its helpers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     # Not forked: threads of this process may hold locks. What is queued ends with it when it is cut off.
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_leave_interrupts)
     try:
         yield pool
     finally:

@@ -152,7 +152,7 @@ def _estimated(shape: Shape, grid: Grid, dependence: str) -> list[Estimate]:
             nonlocal said
             about = f"about {max(1, round(seconds)):,} s left"
             bar.update(shown, completed=done, total=total, left=about)
-            if not said and not console.is_terminal and done == min(total, len(grid.settings)):
+            if not said and not console.is_terminal and done == grid.once:
                 console.print(f"Rehearsing {total} times on invented tables: {about}.")
                 said = True
 

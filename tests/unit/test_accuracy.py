@@ -15,7 +15,7 @@ from common.planning.stand_in import Profile
 from common.table import CodedTable
 from deploy import accuracy_page
 from deploy.accuracy import Estimate, Grid, Part, estimates
-from deploy.in_process import InProcessSession
+from deploy.in_process import InProcessSession, Repeated
 from deploy.line_chart import Chart, Series, one_picture, tick_step
 from deploy.rehearsal import (
     MOST_DIFFERENT_ROWS,
@@ -26,6 +26,7 @@ from deploy.rehearsal import (
     pair_distances,
     rehearse_on_stand_in,
 )
+from party.rows import InMemory
 from tests.harness.consortium import make_schema
 
 DOMAIN = (2, 3, 4, 3)
@@ -94,6 +95,25 @@ def test_a_long_stand_in_counts_each_row_several_times_and_has_the_declared_rows
     (opened,) = asyncio.run(session.measure("p", [(0,)], Fraction(100)))
     true = 3 * np.bincount(stand_in.table.columns[0], minlength=2)
     assert np.abs(opened.counts - true).max() < 5
+
+
+def test_rows_that_stand_there_several_times_are_counted_as_if_they_did() -> None:
+    table = StandIn.of(shape(200), PROFILES["strong"], 1).table
+    few, many = Repeated(table, 3), InMemory(table.take(np.repeat(np.arange(200), 3)))
+    marginals = [(0,), (1, 2), (0, 2, 3)]
+    assert (few.count(marginals) == many.count(marginals)).all()
+    assert few.rows == many.rows
+    requests = [((0,), (1, 2)), ((1, 3), (0, 2))]
+    for mine, theirs in zip(few.joint_counts(requests), many.joint_counts(requests), strict=True):
+        assert all((a == b).all() for a, b in zip(mine, theirs, strict=True))
+
+
+def test_the_first_rehearsals_are_one_of_each() -> None:
+    wide = grid("one-way", "jtree", epsilons=("1", "2", "3"), parties=(1, 3))
+    tasks = wide.tasks(PROFILES, "typical")
+    assert len({(t.algorithm, t.parties) for t in tasks[: wide.once]}) == wide.once == 4
+    assert {(t.epsilon, t.dependence) for t in tasks[: wide.once]} == {(Fraction(2), "typical")}
+    assert len(tasks) == len(set(map(str, tasks))) == 4 * 3 * 5
 
 
 def test_noise_shrinks_with_rows_and_with_epsilon() -> None:
