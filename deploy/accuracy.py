@@ -33,7 +33,7 @@ MEANING = (
 )
 CAVEAT = (
     "These are invented tables of the declared shape; nothing real was read. A real table may depend more or less"
-    " than they do: weak and strong are what about one public table in ten goes below or beyond."
+    " than they do, also beyond weak and strong; how far off such figures were on public tables: docs/accuracy.md."
 )
 
 
