@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from common.errors import PrivityError
 
 ROOT = Path(__file__).parents[1]
-CODE = ("common/algorithms", "common/models", "common/privacy", "party/releases.py", "benchmarks/in_process.py")
+CODE = ("common/algorithms", "common/models", "common/privacy", "party/releases.py", "deploy/in_process.py")
 """What decides a result besides the point; a change of it makes cached results old."""
 
 SAY_SECONDS = 10.0

@@ -21,6 +21,7 @@ from deploy.consortium_commands import consortium_app
 from deploy.doctor_command import doctor_command
 from deploy.evaluate_command import evaluate
 from deploy.operator_commands import operator_app
+from deploy.plan_command import plan_command
 from deploy.release_commands import export_command, verify_command
 from deploy.report_command import report_command
 from deploy.run_commands import run_app
@@ -45,6 +46,7 @@ app.command("verify")(verify_command)
 app.command("evaluate")(evaluate)
 app.command("report")(report_command)
 app.command("audit")(audit_command)
+app.command("plan")(plan_command)
 app.command("doctor")(doctor_command)
 app.add_typer(benchmark_app, name="benchmark")
 app.add_typer(schema_app, name="schema")

@@ -57,14 +57,19 @@ def plan_command(
         spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None,
         evaluation_epsilon, evaluation_target,
     )  # fmt: skip
-    names = [f"party {k}" for k in range(1, parties + 1)] if parties else _parties_of(config)
-    over = _over(load_schema(schema or config.parent / SCHEMA), request.get("attributes"))
-    rows = _rows(names, party_rows or [LIKELY_ROWS])
-    phases = planned(request, over, rows)
+    names = numbered(parties) if parties else _parties_of(config)
+    over = about(load_schema(schema or config.parent / SCHEMA), request.get("attributes"))
+    held = rows_held(names, party_rows or [LIKELY_ROWS])
+    phases = planned(request, over, held)
     if as_json:
-        print(json.dumps(plan_document(request, rows, phases), indent=2))
+        print(json.dumps(plan_document(request, held, phases), indent=2))
     else:
-        _show(phases, rows, request)
+        show_plan(phases, held, request)
+
+
+def numbered(parties: int) -> list[str]:
+    """Names of parties that have none yet."""
+    return [f"party {k}" for k in range(1, parties + 1)]
 
 
 def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> list[PhasePlan]:
@@ -78,10 +83,7 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> li
     if name not in ALGORITHMS:
         hint = f"Possible: {', '.join(ALGORITHMS)}."
         raise PrivityError(Catalogue.BAD_OPTION, option="algorithm", reason=f"{name!r} is unknown", hint=hint)
-    if not 1 <= tolerate < len(rows):
-        reason = f"{tolerate} colluding parties of {len(rows)}"
-        hint = f"Possible: 1 to {len(rows) - 1}."
-        raise PrivityError(Catalogue.BAD_OPTION, option="tolerate", reason=reason, hint=hint)
+    check_tolerated(tolerate, len(rows))
     ALGORITHMS[name].check_request(request["settings"], schema, delta)
     session = PlannedSession(schema, rows, tolerate, delta)
     evaluation = evaluation_of(request)
@@ -89,6 +91,19 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> li
     rehearse(session, name, epsilon - (evaluation.epsilon if evaluation else 0), request["settings"], evaluation)
     kind = sum_kind(request["secure_sum"], request["exponents"])
     return Planner(session, tolerate, kind, request["key_bits"]).phases()
+
+
+def check_tolerated(tolerate: int, parties: int) -> None:
+    """Refuse a number of colluding parties that cannot be; one owner alone has none.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    least, most = (1, parties - 1) if parties > 1 else (0, 0)
+    if not least <= tolerate <= most:
+        reason = f"{tolerate} colluding parties of {parties}"
+        hint = f"Possible: {least} to {most}." if parties > 1 else "One owner alone has 0; leave it out."
+        raise PrivityError(Catalogue.BAD_OPTION, option="tolerate", reason=reason, hint=hint)
 
 
 def plan_document(request: dict[str, Any], rows: dict[str, int], phases: list[PhasePlan]) -> dict[str, Any]:
@@ -119,7 +134,12 @@ def _parties_of(config: Path) -> list[str]:
     return list(manifest.members)
 
 
-def _over(schema: Schema, attributes: list[str] | None) -> Schema:
+def about(schema: Schema, attributes: list[str] | None) -> Schema:
+    """The schema of the attributes that a run is about; None stands for all.
+
+    Raises:
+        PrivityError: bad-option, for an attribute that the schema lacks.
+    """
     try:
         return schema.over(attributes)
     except KeyError as error:
@@ -129,7 +149,12 @@ def _over(schema: Schema, attributes: list[str] | None) -> Schema:
         ) from None
 
 
-def _rows(names: list[str], given: list[int]) -> dict[str, int]:
+def rows_held(names: list[str], given: list[int]) -> dict[str, int]:
+    """Rows of each party, from one number for all or one for each.
+
+    Raises:
+        PrivityError: bad-option.
+    """
     counts = given * len(names) if len(given) == 1 else given
     if len(counts) != len(names) or min(counts) < 1:
         raise PrivityError(
@@ -139,7 +164,8 @@ def _rows(names: list[str], given: list[int]) -> dict[str, int]:
     return dict(zip(names, counts, strict=True))
 
 
-def _show(phases: list[PhasePlan], rows: dict[str, int], request: dict[str, Any]) -> None:
+def show_plan(phases: list[PhasePlan], rows: dict[str, int], request: dict[str, Any]) -> None:
+    """Print a plan."""
     numbers = ("epsilon", "draws", "tables", "cells", "ciphertexts", "sent", "seconds", "error")
     shown = text_table.table("phase", *numbers, numbers=numbers, box=None)
     for phase in phases:

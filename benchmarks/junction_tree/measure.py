@@ -18,7 +18,6 @@ from benchmarks import classifiers
 from benchmarks.cache import CODE, Cache, Results, Values, attempt, code_digest
 from benchmarks.cost import in_own_process
 from benchmarks.datasets import Dataset, load, split_table
-from benchmarks.in_process import InProcessSession
 from benchmarks.junction_tree.baskets import NAME as BASKETS
 from benchmarks.junction_tree.baskets import make_baskets
 from benchmarks.junction_tree.merging import compare, random_chordal
@@ -39,6 +38,7 @@ from common.algorithms import ALGORITHMS
 from common.evaluation.distance import marginal_distances
 from common.statistics import Marginal
 from common.table import CodedTable
+from deploy.in_process import InProcessSession
 
 PLACES = (
     *CODE, *(f"benchmarks/{f}.py" for f in ("utility", "classifiers", "junction_tree/priview", "junction_tree/baskets"))

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import Dataset, load, split_table
-from benchmarks.in_process import InProcessSession
 from benchmarks.multi_party.points import MAJORITY, REAL_ROWS, TASKS, VARIANTS, VIEWS, Point
 from benchmarks.utility import hold_out, majority_error, misclassification
 from common.algorithms import ALGORITHMS
@@ -24,6 +23,7 @@ from common.reading import read_table
 from common.schema import parse_schema
 from common.statistics import NoisyTable
 from common.table import CodedTable, Column
+from deploy.in_process import InProcessSession
 from deploy.simulate import Simulation, simulate
 
 PATIENCE = 300.0  # seconds of a party's silence; many processes share few cores

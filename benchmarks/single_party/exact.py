@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from benchmarks.in_process import InProcessSession
 from common.counting import contingency_tables
 from common.protocol.round import Round
 from common.protocol.steps import Select
 from common.statistics import NoisyTables
 from common.table import CodedTable
+from deploy.in_process import InProcessSession
 from party.handlers import PairScores
 from party.rows import InMemory
 

@@ -15,7 +15,6 @@ import numpy as np
 from benchmarks import classifiers
 from benchmarks.cache import CODE, Cache, Results, Values, attempt, code_digest
 from benchmarks.datasets import Dataset, load
-from benchmarks.in_process import InProcessSession
 from benchmarks.single_party import baselines
 from benchmarks.single_party.exact import PartlyExactSession
 from benchmarks.single_party.points import (
@@ -34,6 +33,7 @@ from common.counting import contingency_tables
 from common.evaluation.distance import marginal_distances
 from common.models.bayesian_network import BayesianNetwork
 from common.table import CodedTable
+from deploy.in_process import InProcessSession
 
 BASELINE_CODE = (
     "common/privacy", *(f"benchmarks/{file}.py" for file in ("utility", "classifiers", "single_party/baselines"))

@@ -104,7 +104,7 @@ def products(kind: Exponents, key_bits: int) -> int:
 
 
 class Planner:
-    """What the rounds of a rehearsed run take.
+    """What the rounds of a rehearsed run take. One party alone sends nothing and encrypts nothing.
 
     Args:
         session: rehearsed.
@@ -156,18 +156,20 @@ class Planner:
         )
 
     def _plaintexts(self, round_: Round, cells: int) -> int:
-        if self._key_bits is None:
+        if self._key_bits is None or self._parties == 1:
             return 0
         rows = self._session.rows
         width = slot_width(rows, round_.widest_scale, cells, self._parties, self._tolerate)
         return Layout.of(cells, width, self._key_bits).plaintexts
 
     def _payload_bytes(self, cells: int, plaintexts: int) -> int:
+        if self._parties == 1:
+            return 0
         return 8 * cells if self._key_bits is None else plaintexts * 2 * self._key_bits // 8
 
     def _seconds(self, cells: int, plaintexts: int) -> float:
         """Parties encrypt at once; combining and opening go on meanwhile, block by block: the slowest one counts."""
-        if self._arithmetic is None or self._kind.exponents is None:
+        if self._parties == 1 or self._arithmetic is None or self._kind.exponents is None:
             return cells / MASK_CELLS_A_SECOND / CORES
         one = products(self._kind.exponents, self._key_bits or 0) * self._arithmetic.product
         combine = one + self._parties * self._arithmetic.product

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from benchmarks.in_process import InProcessSession
 from common.algorithms import ALGORITHMS
 from common.algorithms.bivariate_normal import STRONGEST, correlation_for, orthant
 from common.algorithms.copula import COLUMNS, nearest_correlations
@@ -21,6 +20,7 @@ from common.models.load import load_model
 from common.release.notes import notes
 from common.schema import parse_schema
 from common.table import CodedTable
+from deploy.in_process import InProcessSession
 from tests.unit.test_bayesian_network import schema_of
 
 NUMBERS = st.floats(-4, 4)

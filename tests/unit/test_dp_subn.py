@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.in_process import InProcessSession
 from common.algorithms import dp_subn, parameters
 from common.algorithms.dp_subn import Settings, divide, learn
 from common.algorithms.parameters import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
 from common.algorithms.structure import draw_forest
 from common.privacy.cost import noise_scale
+from deploy.in_process import InProcessSession
 
 ALWAYS = Settings(frontier="always")
 USEFUL = Settings()

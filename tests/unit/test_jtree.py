@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.in_process import InProcessSession
 from common.algorithms import ALGORITHMS, privhd
 from common.algorithms.dependency_graph import (
     decomposable_edges,
@@ -29,6 +28,7 @@ from common.evaluation.distance import marginal_distances
 from common.protocol.limits import ROUND_CELLS, TABLE_CELLS
 from common.schema import parse_schema
 from common.table import CodedTable
+from deploy.in_process import InProcessSession
 from tests.unit.test_junction_tree import graphs
 
 BOTH = ("jtree", "privhd")

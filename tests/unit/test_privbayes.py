@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from benchmarks.in_process import InProcessSession
 from common.algorithms.encoding import levels_of
 from common.algorithms.privbayes import Settings, learn
 from common.algorithms.structure import Limits, useful_candidates
@@ -14,6 +13,7 @@ from common.errors import ProblemsFound
 from common.protocol.lots import public_lot
 from common.schema import parse_schema
 from common.table import CodedTable
+from deploy.in_process import InProcessSession
 
 
 def run(tables, epsilon, settings=None):

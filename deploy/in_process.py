@@ -1,20 +1,21 @@
-"""K parties in one process for sweeps of accuracy: production releases and ledgers, no encryption.
+"""K parties in one process: production releases and ledgers, no encryption.
 
-The opened values have the same law as over the network: every party adds its own share to its own counts,
-and the shares come from the production sampler. What is left out (packing, masks, Paillier, sealing, the
-wire) changes no value.
+For rehearsals on invented tables (``deploy/rehearsal.py``) and for the benchmarks. The opened values have the same law
+as over the network: every party adds its own share to its own counts, and the shares come from the production sampler.
+What is left out (packing, masks, Paillier, sealing, the wire) changes no value.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from common.algorithms import ALGORITHMS
+from common.joint_counts import Request
 from common.journal import MEMORY, Journal
 from common.models import Model
 from common.privacy.cost import quotas
@@ -25,14 +26,37 @@ from common.protocol.lots import public_lot
 from common.protocol.round import Round
 from common.protocol.round_session import RoundSession
 from common.protocol.steps import Select
+from common.statistics import Marginal
 from common.table import CodedTable
 from party.local import LocalSession
 from party.releases import ChargedReleases
-from party.rows import InMemory
+from party.rows import Counts, InMemory
+
+RUN = "rehearsal"
+
+
+class Repeated(InMemory):
+    """Rows of which each stands there several times over."""
+
+    def __init__(self, table: CodedTable, times: int) -> None:
+        super().__init__(table)
+        self.rows = table.rows * times
+        self._times = times
+
+    def count(self, marginals: Sequence[Marginal]) -> Counts:
+        return InMemory(self.table).count(marginals) * self._times
+
+    def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
+        return ([counts * self._times for counts in found] for found in super().joint_counts(requests))
 
 
 class InProcessSession(RoundSession):
-    """A Session of ``common.protocol.session`` over the tables of K parties."""
+    """A Session of ``common.protocol.session`` over the tables of K parties.
+
+    Args:
+        tolerate: t; 1 if it is left out, 0 for one party alone.
+        times: how often each row of the tables stands there: rows of one kind are counted once.
+    """
 
     def __init__(
         self,
@@ -40,10 +64,12 @@ class InProcessSession(RoundSession):
         epsilon: Fraction,
         tolerate: int | None = None,
         delta: Fraction = Fraction(0),
+        times: int = 1,
     ) -> None:
-        super().__init__("benchmark")
+        super().__init__(RUN)
         self.schema = tables[0].schema
-        self.party_rows = tuple(table.rows for table in tables)
+        self._rows = [InMemory(table) if times == 1 else Repeated(table, times) for table in tables]
+        self.party_rows = tuple(part.rows for part in self._rows)
         self.rows = sum(self.party_rows)
         tolerated = (1 if len(tables) > 1 else 0) if tolerate is None else tolerate
         self._quota = len(tables) - tolerated
@@ -51,10 +77,11 @@ class InProcessSession(RoundSession):
         self.record = RunRecord()
         self.names = tuple(f"party-{k}" for k in range(1, len(tables) + 1))
         self.releases = [
-            ChargedReleases(name, InMemory(table), Journal(MEMORY), Ledger(MEMORY, "benchmark"))
-            for name, table in zip(self.names, tables, strict=True)
+            ChargedReleases(name, part, Journal(MEMORY), Ledger(MEMORY, RUN))
+            for name, part in zip(self.names, self._rows, strict=True)
         ]
         self.delta = delta
+        self._times = times
         self._allowance = Allowance(epsilon, epsilon, delta, delta)
         self._lots = secrets.token_hex(8)
         self._running: np.ndarray | int = 0
@@ -62,12 +89,17 @@ class InProcessSession(RoundSession):
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self._lots, purpose, sides)
 
-    async def _open(self, round_: Round) -> np.ndarray:
+    def _opened_sum(self, round_: Round) -> np.ndarray:
+        """What the curator of a run would open: the sum of the counts, with the noise of every party."""
         parts = [r.noisy_vector(round_, self._quota, self._allowance, place) for place, r in enumerate(self.releases)]
         vector = np.sum(parts, axis=0)
         if round_.replacement is not None and round_.replacement.previous is not None:
             vector = vector + self._running
         self._running = vector
+        return vector
+
+    async def _open(self, round_: Round) -> np.ndarray:
+        vector = self._opened_sum(round_)
         covered = [place for place in range(len(self.releases)) if round_.covers(place)]
         payers = tuple(self.names[place] for place in covered)
         mechanism = noise_in(bool(round_.scores), round_.accounting, shared=True)
@@ -78,7 +110,7 @@ class InProcessSession(RoundSession):
         self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction
     ) -> list[Model]:
         self.record.add_cost(Cost(phase, OWN_MODEL, epsilon, self.names))
-        sessions = [LocalSession("benchmark", self.schema, r, self._allowance) for r in self.releases]
+        sessions = [LocalSession(RUN, self.schema, r, self._allowance) for r in self.releases]
         return [await ALGORITHMS[algorithm].learn(session, epsilon, settings) for session in sessions]
 
     def selection(
@@ -88,7 +120,7 @@ class InProcessSession(RoundSession):
         payers = tuple(name for name, count in zip(self.names, counts, strict=True) if count)
         self.record.add_cost(Cost(phase, noisy_max_on(score), epsilon, payers))
         name = self._next_name(phase)
-        return DrawSeries("benchmark", phase, name, draws, epsilon, self.party_rows, balanced, self._ask, score)
+        return DrawSeries(RUN, phase, name, draws, epsilon, self.party_rows, balanced, self._ask, score)
 
     async def _ask(self, party: int, step: Select) -> int:
         return self.releases[party].select(step, self._allowance)

@@ -1,0 +1,83 @@
+"""``privity plan`` as anybody with a schema runs it: no curator, no rows, every fault at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from common.exit_codes import Exit
+from tests.harness.command import privity
+from tests.harness.tables import write_people
+
+
+@pytest.fixture(name="schema")
+def schema_file(tmp_path: Path) -> Path:
+    return write_people(tmp_path, 50)[1]
+
+
+def test_the_cost_for_one_owner_and_for_several(schema: Path) -> None:
+    alone = privity("plan", "--schema", schema, "--epsilon", "1", "--rows", "500", "--json")
+    document = json.loads(alone.stdout)
+    assert (document["request"]["tolerate"], document["party_rows"]) == (0, {"party 1": 500})
+    assert (document["total"]["epsilon"], document["total"]["bytes"]) == ("1", 0)
+    several = privity("plan", "--schema", schema, "--epsilon", "1", "--rows", "500", "--parties", "3", "--json")
+    document = json.loads(several.stdout)
+    assert (document["request"]["tolerate"], list(document["party_rows"].values())) == (1, [167, 167, 166])
+    assert document["total"]["bytes"] > 0
+
+
+def test_accuracy_in_words_as_json_and_as_a_page(tmp_path: Path, schema: Path) -> None:
+    small = ("plan", "--schema", schema, "--accuracy", "--rows", "2000", "--parties", "2")
+    small = (*small, "--epsilons", "0.5,5", "--algorithms", "one-way,jtree")
+    done = privity(*small, "--plot", tmp_path / "a.html")
+    assert done.returncode == 0, done.stderr
+    assert "nothing real was read" in done.stdout
+    assert "about" in done.stderr
+    assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+    done = privity(*small, "--json", "--plot", tmp_path / "a.svg", "--compare-parties", "1,2", "--epsilon", "1")
+    document = json.loads(done.stdout)
+    found = document["accuracy"]["estimates"]
+    assert [e["epsilon"] for e in found] == ["1/2", "1", "5"] * 4, "the run's own epsilon among them"
+    assert document["accuracy"]["shape"]["rows"] == 2000
+    assert document["total"]["epsilon"] == "1"
+    for e in found:
+        assert e["noise"]["expected"] + e["model"]["expected"] == pytest.approx(e["error"]["expected"], abs=2e-5)
+    assert (tmp_path / "a.svg").read_text().startswith("<svg")
+
+
+def test_every_fault_is_named_and_nothing_is_made(tmp_path: Path, schema: Path) -> None:
+    done = privity(
+        "plan", "--schema", schema, "--accuracy", "--epsilons", "a,0.1,-2", "--algorithms", "x,jtree",
+        "--tolerate", "1", "--compare-parties", "0,z", "--dependence", "huge", "--rows", "5", "--party-rows", "7",
+        "--plot", tmp_path / "a.png",
+    )  # fmt: skip
+    assert done.returncode == Exit.INPUT
+    for said in (
+        "--epsilons: [bad-option] 'a' is not a positive number",
+        "'-2' is not a positive number",
+        "'x' is no algorithm",
+        "1 colluding parties of 1",
+        "'0' is no number of parties",
+        "'z' is no number of parties",
+        "'huge' is unknown",
+        "it comes with --party-rows",
+        "ends in .html or .svg",
+    ):
+        assert said in done.stderr
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_a_pair_that_is_too_large_is_named(tmp_path: Path) -> None:
+    wide = [{"name": n, "type": "integer", "bins": 4000, "constraints": {"minimum": 0, "maximum": 9999}} for n in "ab"]
+    (tmp_path / "wide.json").write_text(json.dumps({"fields": wide}))
+    done = privity("plan", "--schema", tmp_path / "wide.json", "--accuracy")
+    assert done.returncode == Exit.INPUT
+    assert "'a' and 'b' have 16,000,000 cells together" in done.stderr
+
+
+def test_without_an_epsilon_or_accuracy_there_is_nothing_to_plan(schema: Path) -> None:
+    done = privity("plan", "--schema", schema)
+    assert done.returncode == Exit.INPUT
+    assert "ask for --accuracy" in done.stderr
