@@ -29,6 +29,7 @@ from deploy.operator_client import OperatorClient
 from deploy.options import refuse_existing
 from deploy.processes import ProcessGroup
 from deploy.provisioning import HOST, Limits, point_to, provision
+from deploy.simulated_evaluation import evaluate_simulation
 from deploy.splitting import split_rows
 from party.sources.address import Address, Form, parse_address
 from party.sources.open import load_table
@@ -60,12 +61,14 @@ class Simulation:
     seed: int | None
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
+    evaluation: Path | None = None
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     """Run it; the release folder ``task.out`` appears whole at the end, or not at all.
 
-    ``seed`` decides only which rows go to which party. All noise is the operating system's.
+    ``seed`` decides only which rows go to which party. All noise is the operating system's. The folder
+    ``task.evaluation``, if there is one to make, holds what the owner of all rows can say about the release.
     """
     _check(task)
     schema = load_schema(task.schema)
@@ -73,10 +76,12 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     generator = np.random.default_rng(task.seed)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     frame = _text_rows(parse_address(task.data), schema, generator)
+    rest = frame.iloc[:0]
     if task.rows is not None:
         if task.rows > len(frame):
             raise _bad("rows", f"the table has {len(frame)} rows", "Ask for fewer.")
-        frame = frame.iloc[np.sort(generator.permutation(len(frame))[: task.rows])]
+        order = generator.permutation(len(frame))
+        frame, rest = (frame.iloc[np.sort(rows)] for rows in (order[: task.rows], order[task.rows :]))
     parts = split_rows(frame, task.parties, task.split, generator)
     with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
         frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
@@ -104,6 +109,8 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             except BaseException:
                 shutil.rmtree(fetched, ignore_errors=True)
                 raise
+    if task.evaluation is not None:
+        evaluate_simulation(task.out, task.evaluation, frames, rest)
     return task.out
 
 
@@ -126,6 +133,8 @@ def _check(task: Simulation) -> None:
     if task.rows is not None and task.rows < 1:
         raise _bad("rows", f"{task.rows} is not a number of rows", "Use 1 or more.")
     refuse_existing(task.out)
+    if task.evaluation is not None:
+        refuse_existing(task.evaluation, "evaluate")
 
 
 def _bad(option: str, reason: str, hint: str) -> PrivityError:

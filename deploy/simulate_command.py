@@ -46,6 +46,9 @@ def simulate_command(
     tolerate: Annotated[int, typer.Option(help="t, how many parties may pool what they know")] = 1,
     patience: Annotated[float, typer.Option(help="seconds of a party's silence after which the run is stopped")] = 60.0,
     seed: Annotated[int | None, typer.Option(help="of the split among parties only; noise has no seed")] = None,
+    evaluate: Annotated[
+        Path | None, typer.Option(help="folder to make: how the release compares with all rows; not for release")
+    ] = None,
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
     kind, bits = sum_options(secure_sum, exponents, key_bits)
@@ -65,6 +68,7 @@ def simulate_command(
         tolerate=tolerate,
         patience=patience,
         seed=seed,
+        evaluation=evaluate,
     )
     console = Console(stderr=True)
     with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
@@ -73,6 +77,8 @@ def simulate_command(
         except KeyboardInterrupt:
             raise KeyboardInterrupt("everything was stopped, nothing was released") from None
     print(f"Release written to {folder}. This was a {SIMULATION}.")
+    if evaluate is not None:
+        print(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
     model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
     for note in notes(model, joins=ALGORITHMS[algorithm].joins):
         print(note)
