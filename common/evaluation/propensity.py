@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common.evaluation.features import code_matrix, one_hot
+from common.evaluation.features import code_matrix, one_hot, one_thread
 from common.evaluation.utility import tree_ensemble
 from common.table import CodedTable
 
@@ -33,6 +33,7 @@ class Propensity:
     auc_trees: float
 
 
+@one_thread()
 def propensity(real: CodedTable, synthetic: CodedTable) -> Propensity:
     """Both tables need at least ``FOLDS`` rows."""
     both = CodedTable(
@@ -42,10 +43,9 @@ def propensity(real: CodedTable, synthetic: CodedTable) -> Propensity:
     made = np.arange(both.rows) >= real.rows
     places = list(range(len(both.columns)))
     features = one_hot(both, places)
-    share = synthetic.rows / both.rows
     return Propensity(
         pmse=pmse(features, made),
-        expected=(_rank(features) - 1) * (1 - share) ** 2 * share / both.rows,
+        expected=expected_pmse(features, made),
         auc_logistic=_area(_logistic(penalty=True), features, made),
         auc_trees=_area(tree_ensemble(), code_matrix(both, places), made),
     )
@@ -55,6 +55,12 @@ def pmse(features: Any, made: npt.NDArray[np.bool_]) -> float:
     """Mean squared difference between a fitted probability and the share of synthetic rows."""
     probability = _logistic(penalty=False).fit(features, made).predict_proba(features)[:, 1]
     return float(((probability - made.mean()) ** 2).mean())
+
+
+def expected_pmse(features: Any, made: npt.NDArray[np.bool_]) -> float:
+    """That of a table from the true model of the real rows."""
+    share = float(made.mean())
+    return (_rank(features) - 1) * (1 - share) ** 2 * share / len(made)
 
 
 def _logistic(*, penalty: bool) -> Any:

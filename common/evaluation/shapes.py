@@ -7,7 +7,6 @@ Bins are the values: a release says nothing about where in its bin a number lies
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -57,6 +56,7 @@ def column_shapes(real: CodedTable, synthetic: CodedTable) -> list[Score]:
 def pair_trends(real: CodedTable, synthetic: CodedTable) -> list[Score]:
     """Of two numbers 1 - half the difference of their correlations, of any others 1 - distance of their tables."""
     from sdmetrics.column_pairs import ContingencySimilarity, CorrelationSimilarity
+    from sdmetrics.errors import ConstantInputError
 
     attributes = real.schema.attributes
     mine, theirs = (
@@ -67,10 +67,11 @@ def pair_trends(real: CodedTable, synthetic: CodedTable) -> list[Score]:
     for a, b in combinations(range(len(attributes)), 2):
         both = numeric(attributes[a]) and numeric(attributes[b])
         metric = CorrelationSimilarity if both else ContingencySimilarity
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of constant columns, which have no correlation
-            frames = (pd.DataFrame({"a": side[a], "b": side[b]}) for side in (mine, theirs))
+        frames = (pd.DataFrame({"a": side[a], "b": side[b]}) for side in (mine, theirs))
+        try:
             score = metric.compute(*frames)
+        except ConstantInputError:
+            score = math.nan
         found.append(Score((attributes[a].name, attributes[b].name), metric.__name__, _defined(score)))
     return found
 

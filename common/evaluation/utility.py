@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common.attribute import Attribute
-from common.evaluation.features import code_matrix, one_hot
+from common.evaluation.features import code_matrix, one_hot, one_thread
 from common.schema import Schema
 from common.table import CodedTable
 
@@ -118,6 +118,7 @@ METHODS: dict[str, Method] = {
 }
 
 
+@one_thread()
 def misclassification(train: CodedTable, test: CodedTable, task: Task, method: Method = linear_svm) -> float:
     """Share of the rows of ``test`` that a classifier trained on ``train`` gets wrong.
 
