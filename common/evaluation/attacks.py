@@ -15,7 +15,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -147,18 +147,20 @@ def _inference(secret: str, name: str, frames: list[pd.DataFrame], attacks: int)
     return _judged("inference", name, (attacks, results.n_success), (attacks, results.n_control), guess)
 
 
-def _judged(kind: str, secret: str | None, hits: tuple[int, float], beside: tuple[int, float], guess: float) -> Attack:
+def _judged(
+    kind: str, secret: str | None, hits: tuple[int, float], beside: tuple[int, float], guess: float | None
+) -> Attack:
     """The library's risk of (attacks, successes) on real and on control rows."""
     from anonymeter.stats.confidence import EvaluationResults
 
     (made, success), (tried, control) = hits, beside
     results = EvaluationResults((made, made, tried), int(success), 0, control, CONFIDENCE)
-    rates = {"success": float(success / made), "control": float(control / tried), "guess": guess}
+    plain = Attack(kind, secret, made, float(success / made), float(control / tried), guess)
     if control >= tried:
-        return Attack(kind, secret, made, **rates)
+        return plain
     risk = results.risk()
     low, high = risk.ci
-    return Attack(kind, secret, made, **rates, risk=float(risk.value), low=float(low), high=float(high))
+    return replace(plain, risk=float(risk.value), low=float(low), high=float(high))
 
 
 @contextmanager
