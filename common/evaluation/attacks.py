@@ -150,7 +150,7 @@ def _inference(secret: str, name: str, frames: list[pd.DataFrame], attacks: int)
 def _judged(
     kind: str, secret: str | None, hits: tuple[int, float], beside: tuple[int, float], guess: float | None
 ) -> Attack:
-    """The library's risk of (attacks, successes) on real and on control rows."""
+    """What the library concludes from attacks on real and on control rows."""
     from anonymeter.stats.confidence import EvaluationResults
 
     (made, success), (tried, control) = hits, beside

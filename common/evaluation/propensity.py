@@ -9,6 +9,7 @@ under the curve of boosted trees, which see how attributes go together, stands b
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +54,9 @@ def propensity(real: CodedTable, synthetic: CodedTable) -> Propensity:
 
 def pmse(features: Any, made: npt.NDArray[np.bool_]) -> float:
     """Mean squared difference between a fitted probability and the share of synthetic rows."""
-    probability = _logistic(penalty=False).fit(features, made).predict_proba(features)[:, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the solver says that it falls back to another one
+        probability = _logistic(penalty=False).fit(features, made).predict_proba(features)[:, 1]
     return float(((probability - made.mean()) ** 2).mean())
 
 

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from common import formats
-from common.exit_codes import Exit
+from common.errors import PrivityError
+from common.exit_codes import Exit, exit_code
+from deploy.cli import app
 from tests.harness.command import privity
 from tests.harness.tables import people, write_people
 
@@ -52,6 +55,14 @@ def test_a_release_is_judged_from_its_folder_alone(release: Path) -> None:
     assert {one["kind"] for one in document["attacks"]["made"]} >= {"linkability", "inference"}
 
 
+def refused(*arguments: str | Path) -> str:
+    """What ``privity evaluate`` says is wrong with its input."""
+    error = CliRunner().invoke(app, ["evaluate", *map(str, arguments)]).exception
+    assert isinstance(error, PrivityError), error
+    assert exit_code(error) == Exit.INPUT
+    return error.message
+
+
 def test_every_fault_is_told_at_once(release: Path, tmp_path: Path) -> None:
     folder = release.parent
     (tmp_path / "few.csv").write_text("age,ward,smoker,score,cost\n20,north,true,1,5\n")
@@ -67,14 +78,12 @@ def test_every_fault_is_told_at_once(release: Path, tmp_path: Path) -> None:
         tmp_path / "few.csv",
     )
     options = ("--target", "income", "--target", "ward=east", "--target", "smoker=true,false", "--drop", "size")
-    done = privity("evaluate", *tables, "--schema", schema, *options, "--attacks", "0")
-    assert done.returncode == Exit.INPUT
+    message = refused(*tables, "--schema", schema, *options, "--attacks", "0")
     for fault in ("no-rows", "east", "income", "--drop", "size", "no-question", "no-attacks"):
-        assert fault in done.stderr, fault
+        assert fault in message, fault
     tables = ("--real", folder / "people.csv", "--release", release, "--control", tmp_path / "few.csv")
-    done = privity("evaluate", *tables)
-    assert done.returncode == Exit.INPUT
-    assert "--control: [too-few-rows] 1 rows are too few for 500 attacks" in done.stderr
+    message = refused(*tables)
+    assert "--control: [too-few-rows] 1 rows are too few for 500 attacks" in message
 
 
 def test_an_altered_release_and_another_descriptor_are_refused(release: Path, tmp_path: Path) -> None:
@@ -82,22 +91,19 @@ def test_an_altered_release_and_another_descriptor_are_refused(release: Path, tm
     other = json.loads((folder / "people.schema.json").read_text())
     other["fields"][0]["bins"] = 9
     (tmp_path / "other.json").write_text(json.dumps(other))
-    done = privity(
-        "evaluate", "--real", folder / "people.csv", "--release", release, "--schema", tmp_path / "other.json"
-    )
-    assert done.returncode == Exit.INPUT
-    assert "other-schema" in done.stderr
+    given = ("--real", folder / "people.csv", "--release", release)
+    message = refused(*given, "--schema", tmp_path / "other.json")
+    assert "other-schema" in message
     altered = tmp_path / "release"
     altered.mkdir()
     for file in release.iterdir():
         (altered / file.name).write_bytes(file.read_bytes())
     with (altered / "synthetic.csv").open("a") as rows:
         rows.write("20,north,true,1,5\n")
-    done = privity("evaluate", "--real", folder / "people.csv", "--release", altered)
-    assert done.returncode != 0
-    assert "synthetic.csv" in done.stderr
+    message = refused("--real", folder / "people.csv", "--release", altered)
+    assert "synthetic.csv" in message
     for tables in (("--synthetic", "x.csv", "--release", release), ("--synthetic", "x.csv"), ()):
-        assert privity("evaluate", "--real", folder / "people.csv", *tables).returncode == Exit.INPUT
+        refused("--real", folder / "people.csv", *tables)
 
 
 def test_a_simulation_is_judged_beside_each_party(tmp_path: Path) -> None:
