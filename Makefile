@@ -19,7 +19,7 @@ test: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not long" -n logical --dist loadfile
+	$(BIN)/pytest -m "not long" -n logical --dist loadfile --no-loadscope-reorder
 
 # Everything, the checks that take minutes too.
 test-long: $(VENV)/test.stamp

@@ -19,14 +19,12 @@ from common.journal import MEMORY, Journal
 from common.models import Model
 from common.privacy.cost import quotas
 from common.privacy.ledger import Allowance, Ledger
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_in, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
 from common.protocol.round_session import RoundSession
-from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Select
-from common.statistics import NoisyTables
 from common.table import CodedTable
 from party.local import LocalSession
 from party.releases import ChargedReleases
@@ -64,20 +62,17 @@ class InProcessSession(RoundSession):
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self._lots, purpose, sides)
 
-    async def _open_round(self, round_: Round) -> NoisyTables:
+    async def _open(self, round_: Round) -> np.ndarray:
         parts = [r.noisy_vector(round_, self._quota, self._allowance, place) for place, r in enumerate(self.releases)]
-        vector = sum(parts)
+        vector = np.sum(parts, axis=0)
         if round_.replacement is not None and round_.replacement.previous is not None:
             vector = vector + self._running
         self._running = vector
         covered = [place for place in range(len(self.releases)) if round_.covers(place)]
-        rows = sum(self.party_rows[place] for place in covered)
-        opened = noisy_tables(vector, round_, self.schema, len(self.releases), self._quota, rows)
         payers = tuple(self.names[place] for place in covered)
-        mechanism = noise_on_tables(round_.accounting, shared=True)
+        mechanism = noise_in(bool(round_.scores), round_.accounting, shared=True)
         self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
-        self.record.add_tables(round_.phase, opened)
-        return opened
+        return vector
 
     async def learn_apart(
         self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction

@@ -74,3 +74,10 @@ def positive_fraction(text: str) -> Fraction:
     if not _FRACTION.fullmatch(text) or fraction_text(value := Fraction(text)) != text:
         raise ValueError("not a positive number in lowest terms")
     return value
+
+
+def whole(value: Any) -> int:
+    """The value, if it is a whole number of at least 0; anything else is a ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("not a whole number")
+    return value

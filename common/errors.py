@@ -148,6 +148,12 @@ class Catalogue(Enum):
         "the table over {attributes} has {cells} cells, more than {limit}",
         "Declare coarser bins or leave attributes out.",
     )
+    TOO_RARE = ErrorKind(
+        "too-rare",
+        "FAILED_PRECONDITION",
+        "of {total} rows drawn from the model {found} meet all conditions: {asked}",
+        "Ask for fewer rows or for fewer conditions, or correct the rules. Nothing was lost: the model is as it was.",
+    )
     FORMAT_VERSION = ErrorKind(
         "format-version",
         "INVALID_ARGUMENT",

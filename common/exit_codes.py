@@ -31,6 +31,7 @@ _OF_KIND = {
     Catalogue.BAD_INPUT: Exit.INPUT,
     Catalogue.BAD_OPTION: Exit.INPUT,
     Catalogue.DOMAIN_TOO_LARGE: Exit.INPUT,
+    Catalogue.TOO_RARE: Exit.INPUT,
     Catalogue.OUT_OF_ORDER: Exit.ORDER,
     Catalogue.CONNECTION_FAILED: Exit.CONNECTION,
     Catalogue.SOURCE_UNREACHABLE: Exit.CONNECTION,

@@ -27,6 +27,7 @@ from common.derived import DerivedAttributes
 from common.descriptor import exact_text, field_descriptor, nested_lists
 from common.errors import Problem, ProblemsFound
 from common.formats.lines import json_lines
+from common.rules.constraints import RowConstraint, read_constraints
 
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 
@@ -38,7 +39,11 @@ CARRIED = ("$schema", "title", "description", "source", "license")  # kept, of n
 
 @dataclass(frozen=True)
 class Schema:
-    """The attributes of a table in order; ``carried`` are the descriptor's texts that no code needs.
+    """The attributes of a table in order.
+
+    Attributes:
+        carried: the descriptor's texts that no code needs.
+        row_constraints: what each synthetic row must meet.
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -47,6 +52,7 @@ class Schema:
     name: str
     attributes: tuple[Attribute, ...]
     carried: tuple[tuple[str, str], ...] = ()
+    row_constraints: tuple[RowConstraint, ...] = ()
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -56,10 +62,15 @@ class Schema:
             raise ValueError("a row is absent as a whole: all attributes have a code for it, or none")
 
     def over(self, names: Collection[str] | None) -> Schema:
-        """The schema of some attributes, in this one's order; None stands for all. ``KeyError`` for a name it lacks."""
+        """The schema of some attributes, in this one's order; None stands for all. ``KeyError`` for a name it lacks.
+
+        It has the constraints all of whose attributes it has.
+        """
         if names is None:
             return self
-        return Schema(self.name, tuple(self.attributes[i] for i in sorted(map(self.index, names))), self.carried)
+        attributes = tuple(self.attributes[i] for i in sorted(map(self.index, names)))
+        kept = tuple(rule for rule in self.row_constraints if set(rule.attributes) <= set(names))
+        return Schema(self.name, attributes, self.carried, kept)
 
     @property
     def absent_rows(self) -> bool:
@@ -92,7 +103,8 @@ class Schema:
         other. Defaults are written out, a number of bins as the edges it gives, a taxonomy as lists (the
         order of groups matters), and every number as a text ("343/16"), as RFC 8785 has no exact ones; and
         absentRows if it is true: a schema without them keeps the digest it had before there were any.
-        Not in it: the name of the table, titles, descriptions, source, license.
+        Not in it: the name of the table, titles, descriptions, source, license; and rowConstraints, which decide
+        no value's code: they choose among the rows of a model that was released, and may be declared after it was.
         """
         attributes = [
             {
@@ -118,7 +130,8 @@ class Schema:
         fields = [field_descriptor(attribute) for attribute in self.attributes]
         name = {"name": self.name} if self.name else {}
         absent = {"absentRows": True} if self.absent_rows else {}
-        return {"format_version": FORMAT_VERSION, **name, **dict(self.carried), **absent, "fields": fields}
+        rules = {"rowConstraints": [rule.rule for rule in self.row_constraints]} if self.row_constraints else {}
+        return {"format_version": FORMAT_VERSION, **name, **dict(self.carried), **absent, "fields": fields, **rules}
 
 
 def load_schema(path: Path | str) -> Schema:
@@ -156,10 +169,14 @@ def parse_schema(document: object, file: str) -> Schema:
             reader = _FieldReader(file, place, item, top_missing or [])
             attributes.append(replace(reader.read(), absent=document.get("absentRows") is True))
             problems += reader.problems
+    rules: tuple[RowConstraint, ...] = ()
+    # A rule is about attributes, and says nothing while one of them is at fault.
+    if not problems:
+        rules, problems = read_constraints(document.get("rowConstraints", []), attributes, file)
     if problems:
         raise ProblemsFound(problems)
     carried = tuple((key, document[key]) for key in CARRIED if key in document)
-    return Schema(document.get("name", ""), tuple(attributes), carried)
+    return Schema(document.get("name", ""), tuple(attributes), carried, rules)
 
 
 class _FieldReader:

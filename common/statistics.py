@@ -47,6 +47,19 @@ class NoisyTable:
     rows: int
 
 
+@dataclass(frozen=True)
+class NoisyScores:
+    """Sums of scores over the parties with independent discrete noise on each, as they were opened.
+
+    Attributes:
+        values: int64, shape (scores,).
+        law: as of a table.
+    """
+
+    values: np.ndarray
+    law: NoiseLaw
+
+
 class NoisyTables(Sequence[NoisyTable]):
     """The tables of one opening, as one vector; each is made when it is asked for, as there may be millions.
 

@@ -12,18 +12,22 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from common.algorithms import ALGORITHMS
 from common.canonical import canonical_bytes, parse
 from common.crypto import paillier
 from common.errors import Catalogue, PrivityError
+from common.evaluation.over_parties import score_over_parties, scores_of, to_score
 from common.journal import Journal
 from common.privacy.statement import privacy_statement
 from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
+from common.protocol.scores import scores_from
 from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
 from common.release.folder import FORMAT_VERSION, Release, is_release, write_release
 from common.release.marginals import marginals_document
-from common.release.synthesis import rows_to_publish, synthesise
+from common.release.synthesis import rows_to_publish, synthesise_release
 from common.schema import Schema
 from curator.answers import Answers, Ask
 from curator.meter import Meter
@@ -93,8 +97,13 @@ class RunDriver:
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
         session = NetworkSession(plan, self._manifest, self._schema, secret, self._answers, self.meter)
-        model = await ALGORITHMS[spec.algorithm].learn(session, spec.epsilon, spec.settings)
+        model = await ALGORITHMS[spec.algorithm].learn(session, spec.learning_epsilon, spec.settings)
         self.meter.enter(SYNTHESIS)
+        seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
+        present = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
+        rows = self._request.rows or present
+        synthetic = await asyncio.to_thread(synthesise_release, model, rows, seed)
+        scores = await self._scores(session, synthetic.frame, present)
         privacy = privacy_statement(
             run=self.run,
             parties={e.party: e.rows for e in plan.enrolments},
@@ -106,14 +115,25 @@ class RunDriver:
             parties_per_person=self._manifest.parties_per_person,
             absent_rows=self._schema.absent_rows,
         )
-        seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
-        rows = self._request.rows
-        if rows is None:
-            rows = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
-        synthetic = await asyncio.to_thread(synthesise, model, rows, seed)
         self.meter.finish()
         marginals = marginals_document(session.record, self._schema, session.noise_variables)
-        write_release(release, Release(model, marginals, privacy, self._run_document(spec, plan, rows)), synthetic)
+        document = {**self._run_document(spec, plan, rows), **synthetic.documents()}
+        write_release(release, Release(model, marginals, privacy, document, scores), synthetic.frame)
+
+    async def _scores(self, session: NetworkSession, synthetic: pd.DataFrame, present: int) -> dict[str, Any] | None:
+        """What the parties say of the synthetic table; None if they are not asked.
+
+        Args:
+            present: how many rows of all parties are taken to be there.
+        """
+        evaluation = session.plan.spec.evaluation
+        if evaluation is None:
+            return None
+        table = await asyncio.to_thread(to_score, synthetic, self._schema, session.rows, present)
+        asked = await asyncio.to_thread(scores_of, table, evaluation.targets)
+        # A tree may come out otherwise under another version of its library: what was asked once is asked again.
+        kept = self._remember("scores", canonical_bytes([score.content() for score in asked]))
+        return await score_over_parties(session, table, scores_from(parse(kept)), evaluation.epsilon)
 
     @property
     def _schema(self) -> Schema:
@@ -179,6 +199,7 @@ class RunDriver:
             "algorithm": spec.algorithm,
             "settings": spec.settings,
             "epsilon": str(spec.epsilon),
+            "evaluation": None if spec.evaluation is None else spec.evaluation.to_dict(),
             "delta": str(spec.delta),
             "tolerate": spec.tolerate,
             "key_bits": plan.key_bits,

@@ -9,10 +9,12 @@ from typing import Any
 
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
+from common.evaluation.over_parties import check_evaluation
 from common.formats import parse_json, require
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.manifest import Manifest
 from common.protocol.plan import LARGEST_SPEC, RunSpec
+from common.protocol.scores import Evaluation, evaluation_of
 from common.protocol.sum_kind import PAILLIER, USUAL_KEY_BITS, Method, SumKind, sum_kind
 from common.schema import Schema
 
@@ -30,6 +32,7 @@ class RunRequest:
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
     attributes: tuple[str, ...] | None = None
+    evaluation: Evaluation | None = None
 
     def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
         return RunSpec(
@@ -43,6 +46,7 @@ class RunRequest:
             delta=self.delta,
             secure_sum=self.secure_sum,
             attributes=self.attributes,
+            evaluation=self.evaluation,
         )
 
     def check(self, manifest: Manifest, schema: Schema) -> None:
@@ -70,7 +74,9 @@ class RunRequest:
             reason = f"the schema has no {', '.join(map(repr, unknown))}"
             hint = f"Possible: {', '.join(schema.names)}."
             raise PrivityError(Catalogue.BAD_OPTION, option="attributes", reason=reason, hint=hint)
-        ALGORITHMS[self.algorithm].check_request(self.settings, schema.over(self.attributes), self.delta)
+        over = schema.over(self.attributes)
+        ALGORITHMS[self.algorithm].check_request(self.settings, over, self.delta)
+        check_evaluation(self.evaluation, self.algorithm, self.epsilon, over)
 
 
 def parse_request(data: bytes) -> RunRequest:
@@ -91,4 +97,5 @@ def parse_request(data: bytes) -> RunRequest:
         delta=parse_delta(document.get("delta", "0")),
         secure_sum=sum_kind(method.value, document.get("exponents")),
         attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
+        evaluation=evaluation_of(document),
     )

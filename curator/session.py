@@ -17,19 +17,16 @@ from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.models.load import load_model
 from common.privacy.cost import quotas
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_in, noisy_max_on
 from common.protocol.draws import DrawSeries
-from common.protocol.limits import check_tables
 from common.protocol.lots import public_lot
 from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
 from common.protocol.round_context import RoundContext
 from common.protocol.round_session import RoundSession
-from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Choice, Done, Learn, Learned, Opened, Select
 from common.schema import Schema
-from common.statistics import NoisyTables
 from curator.answers import Answers
 from curator.meter import Meter
 from curator.rounds import RoundAtWork, together
@@ -83,23 +80,19 @@ class NetworkSession(RoundSession):
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self.plan.digest, purpose, sides)
 
-    async def _open_round(self, round_: Round) -> NoisyTables:
-        """Open one round and charge it to everybody whose rows are in it."""
-        check_tables(round_.tables, self.schema.derived)
+    async def _open(self, round_: Round) -> np.ndarray:
+        round_.check_asked(self.schema.derived, max(self.party_rows))
         round_.check_noise(self.plan.noise_quota)
         covered = [place for place in range(self.plan.parties) if round_.covers(place)]
         payers = tuple(self._members[place] for place in covered)
-        mechanism = noise_on_tables(round_.accounting, shared=True)
+        mechanism = noise_in(bool(round_.scores), round_.accounting, shared=True)
         self._reserve(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
         self._rounds += 1
         self._meter.enter(round_.phase)
         vector = await self._opened(round_)
-        rows = sum(self.party_rows[place] for place in covered)
-        opened = noisy_tables(vector, round_, self.schema, self.plan.parties, self.plan.noise_quota, rows)
-        self.record.add_tables(round_.phase, opened)
         self._meter.charged(self.record, vector.size)
         self._opened_rounds[round_.round] = round_
-        return opened
+        return vector
 
     async def _opened(self, round_: Round) -> np.ndarray:
         """The round's opened vector, int64 of shape (cells,): from the journal, or from the parties."""

@@ -21,7 +21,9 @@ from deploy.consortium_commands import consortium_app
 from deploy.doctor_command import doctor_command
 from deploy.evaluate_command import evaluate
 from deploy.operator_commands import operator_app
+from deploy.release_commands import export_command, verify_command
 from deploy.run_commands import run_app
+from deploy.sample_command import sample_command
 from deploy.schema_commands import schema_app
 from deploy.simulate_command import simulate_command
 from deploy.synthesize_command import synthesize_command
@@ -36,6 +38,9 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate_command)
 app.command("synthesize")(synthesize_command)
+app.command("sample")(sample_command)
+app.command("export")(export_command)
+app.command("verify")(verify_command)
 app.command("evaluate")(evaluate)
 app.command("audit")(audit_command)
 app.command("doctor")(doctor_command)

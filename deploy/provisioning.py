@@ -144,6 +144,7 @@ _POLICY_TOML = """\
 format_version = 1
 population = "simulation"
 approval = "auto"
+evaluation = true
 total_epsilon = "{epsilon}"
 epsilon_per_run = "{epsilon}"
 total_delta = "{delta}"

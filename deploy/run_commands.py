@@ -16,10 +16,12 @@ from rich.console import Console
 
 from common import text_table
 from common.errors import Catalogue, PrivityError
+from common.formats import read_json
 from common.hints import option
 from common.privacy.budget import readable
 from common.protocol.sum_kind import Method
-from common.release.folder import verify_release
+from common.release.folder import RUN, verify_release
+from common.release.notes import constraint_notes
 from deploy import run_request as options
 from deploy.operator_client import OperatorClient
 from deploy.operator_commands import SETTINGS, client_of
@@ -50,6 +52,8 @@ def submit(
     secure_sum: options.SecureSum = Method.PAILLIER,
     key_bits: options.KeyBits = None,
     exponents: options.ExponentsKind = None,
+    evaluation_epsilon: options.EvaluationEpsilon = None,
+    evaluation_target: options.EvaluationTargets = None,
     name: Annotated[str | None, typer.Option(help="what to call the run; a new name is made up if left out")] = None,
     token: Annotated[str | None, typer.Option(help="the same token again names the same run")] = None,
     out: Annotated[Path | None, typer.Option(help="wait, and fetch the release into this new folder")] = None,
@@ -60,8 +64,9 @@ def submit(
     if out is not None:
         refuse_existing(out)
     request = options.run_request(
-        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows
-    )
+        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows,
+        evaluation_epsilon, evaluation_target,
+    )  # fmt: skip
     client = client_of(config)
     run = client.submit(request, token or name or secrets.token_hex(16), name or "")
     if not as_json:
@@ -204,3 +209,5 @@ def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
         _say({"run": run, "release": str(out), "files": sorted(file.name for file in out.iterdir())})
     else:
         print(f"Release written to {out}.")
+        for note in constraint_notes(read_json(out / RUN)):
+            print(note)

@@ -12,12 +12,14 @@ import typer
 from common import text_table
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
+from common.evaluation.over_parties import check_evaluation
 from common.formats import parse_json
 from common.membership.member_folder import ORGANISER_KEY, SCHEMA
 from common.planning.plan import PhasePlan, Planner
 from common.planning.session import PlannedSession, rehearse
 from common.privacy.budget import parse_delta, parse_epsilon, readable
 from common.protocol.manifest import open_manifest, read_organiser_key
+from common.protocol.scores import evaluation_of
 from common.protocol.sum_kind import Method, sum_kind
 from common.schema import Schema, load_schema
 from deploy import run_request as options
@@ -38,6 +40,8 @@ def plan_command(
     secure_sum: options.SecureSum = Method.PAILLIER,
     key_bits: options.KeyBits = None,
     exponents: options.ExponentsKind = None,
+    evaluation_epsilon: options.EvaluationEpsilon = None,
+    evaluation_target: options.EvaluationTargets = None,
     party_rows: Annotated[
         list[int] | None, typer.Option(help="rows that a party is taken to hold: one number, or one for each party")
     ] = None,
@@ -50,8 +54,9 @@ def plan_command(
 ) -> None:
     """Say by phase what a run would cost each party, open, move and take, and how far off its tables would be."""
     request = options.run_request(
-        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None
-    )
+        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None,
+        evaluation_epsilon, evaluation_target,
+    )  # fmt: skip
     names = [f"party {k}" for k in range(1, parties + 1)] if parties else _parties_of(config)
     over = _over(load_schema(schema or config.parent / SCHEMA), request.get("attributes"))
     rows = _rows(names, party_rows or [LIKELY_ROWS])
@@ -79,7 +84,9 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> li
         raise PrivityError(Catalogue.BAD_OPTION, option="tolerate", reason=reason, hint=hint)
     ALGORITHMS[name].check_request(request["settings"], schema, delta)
     session = PlannedSession(schema, rows, tolerate, delta)
-    rehearse(session, name, epsilon, request["settings"])
+    evaluation = evaluation_of(request)
+    check_evaluation(evaluation, name, epsilon, schema)
+    rehearse(session, name, epsilon - (evaluation.epsilon if evaluation else 0), request["settings"], evaluation)
     kind = sum_kind(request["secure_sum"], request["exponents"])
     return Planner(session, tolerate, kind, request["key_bits"]).phases()
 

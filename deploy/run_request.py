@@ -28,6 +28,16 @@ Attributes = Annotated[
 SecureSum = Annotated[Method, typer.Option(help="how sums are taken; docs/secure_sums.md")]
 KeyBits = Annotated[int | None, typer.Option(help="of the Paillier modulus; 3072 if left out")]
 ExponentsKind = Annotated[Exponents | None, typer.Option(help="of Paillier's randomness; half if left out")]
+EvaluationEpsilon = Annotated[
+    str | None,
+    typer.Option(
+        help="part of epsilon for which the parties score the synthetic table on their rows; none if left out"
+    ),
+]
+EvaluationTargets = Annotated[
+    list[str] | None,
+    typer.Option("--evaluation-target", help="attribute that a classifier is to predict there, again for each"),
+]
 
 
 Spec = Annotated[
@@ -50,6 +60,8 @@ def run_request(
     key_bits: int | None,
     exponents: Exponents | None,
     rows: int | None,
+    evaluation: str | None = None,
+    targets: list[str] | None = None,
 ) -> dict[str, Any]:
     """The request as a document (common/formats/run_request.schema.json).
 
@@ -59,7 +71,8 @@ def run_request(
     """
     others = (epsilon, algorithm, delta, settings, tolerate, attributes or None, secure_sum, key_bits, exponents, rows)
     if spec is not None:
-        if others != (None, ALGORITHM, NO_DELTA, NO_SETTINGS, ONE, None, Method.PAILLIER, None, None, None):
+        unused = (None, ALGORITHM, NO_DELTA, NO_SETTINGS, ONE, None, Method.PAILLIER, None, None, None)
+        if others != unused or evaluation is not None or targets:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="spec", reason="it comes with options that the file holds itself",
                 hint="Leave them out, or the file.",
@@ -84,7 +97,24 @@ def run_request(
         "exponents": None if kind.exponents is None else kind.exponents.value,
         "rows": rows,
         "attributes": attributes or None,
+        "evaluation": evaluation_option(evaluation, targets),
     }
+
+
+def evaluation_option(epsilon: str | None, targets: list[str] | None) -> dict[str, Any] | None:
+    """The evaluation that two options ask for.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    if epsilon is None:
+        if targets:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="evaluation-target", reason="no epsilon is given for it",
+                hint="Give --evaluation-epsilon too.",
+            )  # fmt: skip
+        return None
+    return {"epsilon": str(parse_epsilon(epsilon, "evaluation-epsilon")), "targets": targets or []}
 
 
 def read_spec(path: Path) -> dict[str, Any]:
@@ -105,9 +135,10 @@ def read_spec(path: Path) -> dict[str, Any]:
 
     document = read_toml(path, "run_request", also)
     method = Method(document.get("secure_sum", Method.PAILLIER.value))
-    defaults = {
+    defaults: dict[str, Any] = {
         "settings": {},
         "delta": NO_DELTA,
+        "evaluation": None,
         "tolerate": ONE,
         "secure_sum": method.value,
         "exponents": None,

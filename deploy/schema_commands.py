@@ -15,7 +15,8 @@ from common.exit_codes import Exit
 from common.reading import RowProblemsFound
 from common.schema import Schema, load_schema
 from deploy.options import refuse_existing
-from party.sources.address import parse_address
+from party.sources.address import Address, parse_address
+from party.sources.broken_rules import broken_rows
 from party.sources.holding import Access, default_memory
 from party.sources.inspection import inspect
 
@@ -33,7 +34,8 @@ def check(
     """Report every error of a descriptor, and of a table against it, at once."""
     try:
         schema = load_schema(descriptor)
-        rows = None if data is None else _rows(data, schema)
+        address = None if data is None else parse_address(data)
+        rows = None if address is None else _rows(address, schema)
     except ProblemsFound as error:
         for problem in error.problems:
             typer.echo(str(problem))
@@ -42,13 +44,27 @@ def check(
     cells = sum(schema.domain)
     typer.echo(f"{descriptor}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
     typer.echo(f"SHA-256 {schema.digest}")
-    if data is not None:
+    if address is None:
+        for constraint in schema.row_constraints:
+            typer.echo(f"Rule: {constraint.rule}")
+    else:
         typer.echo(f"{data}: {rows} rows, all in the domain.")
+        _tell_broken_rules(address, schema)
 
 
-def _rows(data: str, schema: Schema) -> int:
+def _tell_broken_rules(address: Address, schema: Schema) -> None:
+    """Say how many real rows break each rule: on this screen only."""
+    broken = broken_rows(address, schema, default_memory())
+    for constraint, count in zip(schema.row_constraints, broken, strict=True):
+        said = "too many different values to look at" if count is None else f"broken by {count} rows"
+        typer.echo(f"Rule {constraint.rule}: {said}.")
+    if broken:
+        typer.echo("How many real rows break a rule is private: keep these figures where the rows are.")
+
+
+def _rows(address: Address, schema: Schema) -> int:
     """How many rows there are, all of them in the domain."""
-    found = inspect(parse_address(data), schema, Access(memory=default_memory()))
+    found = inspect(address, schema, Access(memory=default_memory()))
     if found.problems:
         raise RowProblemsFound(list(found.problems))
     return found.survey.rows

@@ -19,6 +19,8 @@ import pandas as pd
 
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
+from common.evaluation.over_parties import check_evaluation
+from common.protocol.scores import evaluation_of
 from common.protocol.sum_kind import PAILLIER, SumKind
 from common.reading import encode, read_rows
 from common.release.folder import verify_release
@@ -61,18 +63,20 @@ class Simulation:
     seed: int | None
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
-    evaluation: Path | None = None
+    evaluate: Path | None = None
+    evaluation: dict[str, Any] | None = None
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     """Run it; the release folder ``task.out`` appears whole at the end, or not at all.
 
     ``seed`` decides only which rows go to which party. All noise is the operating system's. The folder
-    ``task.evaluation``, if there is one to make, holds what the owner of all rows can say about the release.
+    ``task.evaluate``, if there is one to make, holds what the owner of all rows can say about the release.
     """
     _check(task)
     schema = load_schema(task.schema)
     ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
+    check_evaluation(evaluation_of({"evaluation": task.evaluation}), task.algorithm, task.epsilon, schema)
     generator = np.random.default_rng(task.seed)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     frame = _text_rows(parse_address(task.data), schema, generator)
@@ -109,8 +113,8 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             except BaseException:
                 shutil.rmtree(fetched, ignore_errors=True)
                 raise
-    if task.evaluation is not None:
-        evaluate_simulation(task.out, task.evaluation, frames, rest)
+    if task.evaluate is not None:
+        evaluate_simulation(task.out, task.evaluate, frames, rest)
     return task.out
 
 
@@ -133,8 +137,8 @@ def _check(task: Simulation) -> None:
     if task.rows is not None and task.rows < 1:
         raise _bad("rows", f"{task.rows} is not a number of rows", "Use 1 or more.")
     refuse_existing(task.out)
-    if task.evaluation is not None:
-        refuse_existing(task.evaluation, "evaluate")
+    if task.evaluate is not None:
+        refuse_existing(task.evaluate, "evaluate")
 
 
 def _bad(option: str, reason: str, hint: str) -> PrivityError:
@@ -158,6 +162,7 @@ def _request(task: Simulation) -> dict[str, Any]:
         "key_bits": task.key_bits,
         "secure_sum": task.secure_sum.content()["method"],
         "exponents": task.secure_sum.content()["exponents"],
+        "evaluation": task.evaluation,
     }
 
 

@@ -15,10 +15,11 @@ from common.models.load import load_model
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.statement import SIMULATION
 from common.protocol.sum_kind import Method
-from common.release.notes import notes
+from common.release.notes import constraint_notes, notes
 from common.schema import load_schema
 from deploy.options import settings_option, sum_options
 from deploy.progress import ProgressView
+from deploy.run_request import EvaluationEpsilon, EvaluationTargets, evaluation_option
 from deploy.simulate import Simulation, simulate
 
 
@@ -31,6 +32,8 @@ def simulate_command(
     algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn",
     delta: Annotated[str, typer.Option(help="the same, for algorithms that can spend some: copula")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    evaluation_epsilon: EvaluationEpsilon = None,
+    evaluation_target: EvaluationTargets = None,
     schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
     split: Annotated[str, typer.Option(help="random, by:ATTRIBUTE or sizes:.7,.2,.1")] = "random",
     rows: Annotated[int | None, typer.Option(help="use this many rows, drawn at random")] = None,
@@ -68,7 +71,8 @@ def simulate_command(
         tolerate=tolerate,
         patience=patience,
         seed=seed,
-        evaluation=evaluate,
+        evaluate=evaluate,
+        evaluation=evaluation_option(evaluation_epsilon, evaluation_target),
     )
     console = Console(stderr=True)
     with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
@@ -80,7 +84,8 @@ def simulate_command(
     if evaluate is not None:
         print(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
     model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
-    for note in notes(model, joins=ALGORITHMS[algorithm].joins):
+    run = read_json(folder / "run.json")
+    for note in [*notes(model, joins=ALGORITHMS[algorithm].joins), *constraint_notes(run)]:
         print(note)
     for path in sorted(folder.iterdir()):
         print(f"  {path.name:16} {path.stat().st_size:>12,} bytes")

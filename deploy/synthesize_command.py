@@ -15,8 +15,8 @@ from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
 from common.release.folder import FORMAT_VERSION, Release, write_release
 from common.release.marginals import marginals_document
-from common.release.notes import notes
-from common.release.synthesis import rows_to_publish, synthesise
+from common.release.notes import constraint_notes, notes
+from common.release.synthesis import rows_to_publish, synthesise_release
 from common.schema import load_schema
 from deploy.options import refuse_existing, row_options, settings_option
 from party.local import LocalSession
@@ -72,7 +72,7 @@ def synthesize_command(
     learned = time.monotonic()
     seed = secrets.randbits(64)
     count = rows or rows_to_publish(synthesizer.model, table.rows, seed)
-    synthetic = synthesise(synthesizer.model, count, seed)
+    synthetic = synthesise_release(synthesizer.model, count, seed)
     assert synthesizer.record is not None
     assert synthesizer.run is not None
     assert synthesizer.charged is not None
@@ -108,12 +108,13 @@ def synthesize_command(
             "unpacked_bytes": {},
             "ciphertexts": {},
             "seconds": {"learning": round(learned - started), "synthesis": round(time.monotonic() - learned)},
+            **synthetic.documents(),
         },
     )
-    write_release(out, release, synthetic)
+    write_release(out, release, synthetic.frame)
     limit = f" of {synthesizer.total_epsilon}" if synthesizer.total_epsilon else ""
     print(f"Release written to {out}.")
-    for note in notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins):
+    for note in [*notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins), *constraint_notes(release.run)]:
         print(note)
     charged, charged_delta = synthesizer.charged
     print(f"Population {population!r}: epsilon {charged} now, {synthesizer.spent}{limit} in all.")

@@ -12,7 +12,7 @@ from common.errors import PrivityError
 from common.planning.session import PlannedSession, rehearse
 from common.privacy.budget import readable
 from common.privacy.ledger import Ledger
-from common.privacy.record import OWN_MODEL, Cost
+from common.privacy.record import OWN_MODEL, Cost, noise_on_scores
 from common.protocol.plan import RunSpec
 from common.schema import Schema
 from party.policy import Policy
@@ -71,7 +71,7 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
         session = PlannedSession(
             schema.over(spec.attributes), dict.fromkeys(spec.members, rows), spec.tolerate, spec.delta
         )
-        rehearse(session, spec.algorithm, spec.epsilon, spec.settings)
+        rehearse(session, spec.algorithm, spec.learning_epsilon, spec.settings, spec.evaluation)
         place = 0
         for (phase, mechanism), cost in _summed(session.record.costs).items():
             # What comes with some numbers of rows only has its place behind what goes before it.
@@ -118,10 +118,17 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
     mechanism = leaving.cost.mechanism
     if mechanism == OWN_MODEL:
         return "a model of its rows alone, learnt here under noise that this party draws: the curator sees it"
-    if "contingency tables" not in mechanism:
-        return f"outcomes of random choices on its rows, {mechanism}: the curator sees which candidate was chosen"
     hidden = spec.secure_sum.in_words(None).replace(" with a None-bit modulus", "")
     noise = f"under noise of which any {len(spec.members) - spec.tolerate} parties' part is enough"
+    if mechanism == noise_on_scores(shared=True):
+        names = spec.evaluation.targets if spec.evaluation else ()
+        predicted = f", and how many a classifier predicts right in {', '.join(names)}" if names else ""
+        return (
+            f"how far the synthetic table is from its rows{predicted}, hidden by {hidden} and with noise in it: nobody"
+            f" sees this party's; the sums over all parties are opened and published, {noise}"
+        )
+    if "contingency tables" not in mechanism:
+        return f"outcomes of random choices on its rows, {mechanism}: the curator sees which candidate was chosen"
     if leaving.parts:
         return (
             f"counts of its rows, hidden by {hidden} and with noise in them: the sums over the first parties are opened"

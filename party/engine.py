@@ -20,8 +20,10 @@ from common.algorithms import ALGORITHMS, Algorithm
 from common.canonical import canonical_bytes, parse
 from common.crypto.identity import PublicIdentity
 from common.errors import Catalogue, PrivityError
+from common.evaluation.over_parties import check_evaluation
 from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
+from common.protocol.scores import TreeScore
 from common.protocol.steps import (
     Begin,
     Choice,
@@ -267,7 +269,9 @@ class PartyEngine:
         elsewhere = manifest.parties_per_person - 1
         self._policy.check_run(step.spec, self.party, elsewhere)
         algorithm = self._algorithm(step, step.spec)
-        algorithm.check_request(step.spec.settings, self._run_releases(step, step.spec).schema, step.spec.delta)
+        schema = self._run_releases(step, step.spec).schema
+        algorithm.check_request(step.spec.settings, schema, step.spec.delta)
+        check_evaluation(step.spec.evaluation, step.spec.algorithm, step.spec.epsilon, schema)
         self._check_affordable(step.spec, elsewhere)
         self._approvals.file(step.spec)
         if self._policy.approval is Approval.MANUAL:
@@ -387,10 +391,23 @@ class PartyEngine:
         replaced = step.round.replacement
         if replaced is not None and replaced.coverage < plan.parties and not algorithm.opens_parts(plan.spec.settings):
             raise self._refusal(step, f"{plan.spec.algorithm} with these settings opens sums over all parties only")
-        if step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
+        if step.round.scores:
+            self._check_scores(step, begun)
+        elif step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
             raise self._refusal(step, "it asks for more epsilon or delta than the run's")
         self._rounds.check(step, begun)
         return self._rounds.contribute(step, begun)
+
+    def _check_scores(self, step: Contribute, begun: Begun) -> None:
+        """Refuse scores that the run was not approved with."""
+        evaluation, schema = begun.plan.spec.evaluation, begun.releases.schema
+        if evaluation is None:
+            raise self._refusal(step, "the run is not one that scores what comes out")
+        if step.round.cost > evaluation.epsilon:
+            raise self._refusal(step, "it asks for more epsilon than the evaluation's")
+        allowed = {schema.index(name) for name in evaluation.targets}
+        if any(isinstance(score, TreeScore) and score.attribute not in allowed for score in step.round.scores):
+            raise self._refusal(step, "it predicts an attribute that the evaluation does not name")
 
     def _select(self, step: Select) -> Reply:
         begun = self._begun(step)

@@ -6,6 +6,7 @@ the rows leaves this file, and no error in here depends on a row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from common.candidates import CandidateGroup, Candidates
 from common.joint_counts import Request
 from common.privacy.scores import SCORES, VECTOR_ROWS
 from common.privacy.selection import SelectionNoise, noisy_max
+from common.protocol.scores import Score
 from common.statistics import AttributeParentPair, Marginal
 from party.rows import Rows
 
@@ -32,6 +34,22 @@ def noisy_counts(tables: Sequence[Marginal], rows: Rows, noise: np.ndarray) -> n
         int64 of shape (cells,), tables in order, C order within each.
     """
     return rows.count(tables) + noise
+
+
+def noisy_scores(asked: Sequence[Score], rows: Rows, noise: np.ndarray) -> np.ndarray:
+    """Scores of a synthetic table on these rows, plus the noise.
+
+    Args:
+        noise: int64 of shape (scores,): this party's share for every score.
+    Returns:
+        int64 of shape (scores,), in their order.
+    """
+    tables = tuple(dict.fromkeys(table for score in asked for table in score.asked()))
+    shapes = [tuple(rows.schema.derived.domain[a] for a in table) for table in tables]
+    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+    parts = np.split(rows.count(tables), ends)
+    counts = {table: part.reshape(shape) for table, part, shape in zip(tables, parts, shapes, strict=True)}
+    return np.array([score.of(counts, rows.rows) for score in asked], dtype=np.int64) + noise
 
 
 class _KnownScores:

@@ -10,18 +10,18 @@ from collections.abc import Coroutine, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from common.algorithms import ALGORITHMS
 from common.models import Model
 from common.privacy.ledger import Allowance
-from common.privacy.record import Cost, RunRecord, noise_on_tables, noisy_max_on
+from common.privacy.record import Cost, RunRecord, noise_in, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
 from common.protocol.round_session import RoundSession
-from common.protocol.secure_sum import noisy_tables
 from common.protocol.steps import Select
 from common.schema import Schema
-from common.statistics import NoisyTables
 from party.releases import ChargedReleases
 
 ALONE = 1
@@ -71,14 +71,12 @@ class LocalSession(RoundSession):
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(f"{self.run}/{self._releases.party}/{self._prefix}", purpose, sides)
 
-    async def _open_round(self, round_: Round) -> NoisyTables:
+    async def _open(self, round_: Round) -> np.ndarray:
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
-        opened = noisy_tables(vector, round_, self.schema, ALONE, ALONE, self.rows)
         payers = (self._releases.party,)
-        mechanism = noise_on_tables(round_.accounting, shared=False)
+        mechanism = noise_in(bool(round_.scores), round_.accounting, shared=False)
         self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
-        self.record.add_tables(round_.phase, opened)
-        return opened
+        return vector
 
     def selection(
         self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"

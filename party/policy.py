@@ -50,6 +50,7 @@ class Policy:
         rows_per_person: most rows that one of these people has here.
         parties_per_person: most parties of the consortium at which one of these people has rows.
         attributes: names of those that a run may be about; None stands for all.
+        evaluation: whether runs may score what comes out on these rows, for part of their epsilon.
     """
 
     population: str
@@ -67,6 +68,7 @@ class Policy:
     rows_per_person: int = 1
     parties_per_person: int = 1
     attributes: tuple[str, ...] | None = None
+    evaluation: bool = False
 
     def check_manifest(self, parties_per_person: int, party: str) -> None:
         """Refuse a manifest under which a person is at fewer parties than these people are."""
@@ -93,6 +95,7 @@ class Policy:
             ),
             (not (spec.delta and rows_elsewhere), "a run with a delta needs people at one party each"),
             *self._attribute_rules(spec.attributes),
+            (spec.evaluation is None or self.evaluation, "an evaluation over the parties is not allowed"),
             (
                 delta <= self.delta_per_run,
                 f"delta {spec.delta}{several_delta} is above {self.delta_per_run} a run",
@@ -166,6 +169,7 @@ def load_policy(path: Path, known: Sequence[str] | None = None) -> Policy:
         rows_per_person=document.get("rows_per_person", 1),
         parties_per_person=document.get("parties_per_person", 1),
         attributes=tuple(document["attributes"]) if "attributes" in document else None,
+        evaluation=document.get("evaluation", False),
         **{key: tuple(document[key]) for key in ("secure_sums", "exponents") if key in document},
     )
 

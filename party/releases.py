@@ -22,7 +22,7 @@ from common.privacy.entropy import Entropy, SystemEntropy
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.privacy.noise_law import check_scale
 from common.privacy.selection import draw_selection_noise
-from common.protocol.limits import cells_of, check_candidates, check_tables, count_cells
+from common.protocol.limits import cells_of, check_candidates
 from common.protocol.round import Round
 from common.protocol.steps import Select, step_digest
 from party import handlers
@@ -107,15 +107,17 @@ class ChargedReleases:
         Returns:
             little-endian int64, one a cell.
         """
-        check_tables(round_.tables, self.schema.derived)
+        round_.check_asked(self.schema.derived, self.rows)
         round_.check_noise(quota)
         label = vector_label(round_.run, round_.round)
 
         def answer() -> bytes:
-            cells = count_cells(round_.tables, self.schema.derived.domain)
+            cells = round_.cells(self.schema.derived.domain)
             share = self._new_share(round_, quota, cells, label)
             change = share - self._old_share(round_, cells)
-            if round_.adds_rows(position):
+            if round_.scores:
+                change = handlers.noisy_scores(round_.scores, self._rows, change)
+            elif round_.adds_rows(position):
                 change = handlers.noisy_counts(round_.tables, self._rows, change)
             return change.astype("<i8").tobytes()
 

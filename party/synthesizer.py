@@ -27,6 +27,7 @@ from common.privacy.ledger import Allowance, Ledger
 from common.privacy.person import Amount, most_of_a_person
 from common.privacy.record import RunRecord
 from common.reading import encode
+from common.release.conditions import codes_where
 from common.release.synthesis import synthesise
 from common.schema import Schema, load_schema, parse_schema
 from common.table import CodedTable
@@ -140,7 +141,11 @@ class Synthesizer:
         return self._model
 
     def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
-        """``n`` synthetic rows; the seed decides the sampling only, never noise."""
+        """``n`` synthetic rows that meet the rules of the schema; the seed decides the sampling only, never noise.
+
+        Raises:
+            PrivityError: too-rare: the model has hardly any rows that do; it can be saved, and sampled otherwise.
+        """
         return synthesise(self.model, n, seed)
 
     def save(self, path: Path | str) -> None:
@@ -215,9 +220,17 @@ class SavedModel:
 
     model: Model
 
-    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
-        """``n`` synthetic rows; the seed decides them."""
-        return synthesise(self.model, n, seed)
+    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
+        """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
+
+        Args:
+            where: values that attributes must have, read by their text; a number stands for its bin.
+        Raises:
+            ProblemsFound: an attribute or a value that there is not.
+            PrivityError: too-rare: the model has hardly any such rows.
+        """
+        conditions = [(name, str(value)) for name, value in (where or {}).items()]
+        return synthesise(self.model, n, seed, codes_where(self.model.schema, conditions))
 
 
 def load_model(path: Path | str, schema: Schema | Mapping[str, Any] | Path | str) -> SavedModel:

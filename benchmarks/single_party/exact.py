@@ -40,9 +40,9 @@ class PartlyExactSession(InProcessSession):
         found = self._pair_scores.of(step.candidates, step.score)
         return max(range(len(found)), key=found.__getitem__)
 
-    async def _open_round(self, round_: Round) -> NoisyTables:
+    async def _open_tables(self, round_: Round) -> NoisyTables:
         if not self._exact_tables:
-            return await super()._open_round(round_)
+            return await super()._open_tables(round_)
         vector = np.concatenate([counts.ravel() for counts in contingency_tables(self._table, list(round_.tables))])
         weights = round_.all_weights
         laws = {weight: round_.law(weight) for weight in weights}

@@ -14,20 +14,22 @@ from typing import Any
 import numpy as np
 
 from common.algorithms import ALGORITHMS
+from common.evaluation.over_parties import PHASE, scores_of
 from common.models import Model
 from common.privacy.cost import quotas
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_on_tables, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_in, noisy_max_on
 from common.protocol.draws import DrawSeries
-from common.protocol.limits import check_tables, count_cells
+from common.protocol.limits import cells_of
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
 from common.protocol.round_session import RoundSession
-from common.protocol.secure_sum import noisy_tables
+from common.protocol.scores import Evaluation
 from common.protocol.steps import Select
 from common.schema import Schema
-from common.statistics import NoisyTables
 
 PLANNED = "plan"
+INVENTED_ROWS = 100
+"""Of the synthetic table that a rehearsed evaluation scores."""
 
 
 class PlannedSession(RoundSession):
@@ -49,25 +51,21 @@ class PlannedSession(RoundSession):
         self.rounds: list[tuple[Round, int]] = []
         self.draws: dict[str, int] = {}
         self._parties = dict(parties)
-        self._quota = len(parties) - tolerate
 
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(PLANNED, purpose, sides)
 
-    async def _open_round(self, round_: Round) -> NoisyTables:
-        check_tables(round_.tables, self.schema.derived)
-        cells = count_cells(round_.tables, self.schema.derived.domain)
+    async def _open(self, round_: Round) -> np.ndarray:
+        round_.check_asked(self.schema.derived, max(self.party_rows))
+        cells = round_.cells(self.schema.derived.domain)
         covered = [place for place in range(len(self._parties)) if round_.covers(place)]
         payers = tuple(list(self._parties)[place] for place in covered)
-        mechanism = noise_on_tables(round_.accounting, shared=True)
+        mechanism = noise_in(bool(round_.scores), round_.accounting, shared=True)
         self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
-        rows = sum(self.party_rows[place] for place in covered)
-        opened = noisy_tables(np.zeros(cells, np.int64), round_, self.schema, len(self._parties), self._quota, rows)
-        for table in opened:
-            table.counts[...] = _flat(table.counts.size, rows).reshape(table.counts.shape)
-        self.record.add_tables(round_.phase, opened)
         self.rounds.append((round_, cells))
-        return opened
+        rows = sum(self.party_rows[place] for place in covered)
+        sizes = cells_of(round_.tables, self.schema.derived.domain).astype(int).tolist() if round_.tables else []
+        return np.concatenate([_flat(size, rows) for size in sizes]) if sizes else np.zeros(cells, np.int64)
 
     def selection(
         self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
@@ -97,6 +95,19 @@ def _flat(cells: int, rows: int) -> np.ndarray:
     return counts
 
 
-def rehearse(session: PlannedSession, algorithm: str, epsilon: Fraction, settings: Mapping[str, Any]) -> None:
-    """Run the algorithm on the session; what it asked for is in the session then."""
-    asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
+def rehearse(
+    session: PlannedSession,
+    algorithm: str,
+    epsilon: Fraction,
+    settings: Mapping[str, Any],
+    evaluation: Evaluation | None = None,
+) -> None:
+    """Run the algorithm on the session, and the evaluation; what was asked for is in the session then.
+
+    Args:
+        epsilon: of the algorithm alone.
+    """
+    model = asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
+    if evaluation is not None:
+        invented = model.sample(INVENTED_ROWS, np.random.default_rng(0))
+        asyncio.run(session.score(PHASE, scores_of(invented, evaluation.targets), evaluation.epsilon))

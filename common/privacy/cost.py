@@ -24,6 +24,11 @@ def noise_scale(tables: int, epsilon: Fraction) -> Fraction:
     return contingency_tables(tables, RELATION).value / epsilon
 
 
+def score_scale(scores: int, epsilon: Fraction) -> Fraction:
+    """Scale b = m/epsilon of the noise on each of m scores that a replaced row changes by one at most, either way."""
+    return Fraction(scores) / epsilon
+
+
 def draw_epsilon(epsilon: Fraction, quota: int) -> Fraction:
     """Epsilon of each of a party's ``quota`` draws, when the whole series costs it ``epsilon``."""
     return epsilon / quota

@@ -17,6 +17,7 @@ from common.canonical import b64, canonical_bytes, digest, fraction, positive_fr
 from common.crypto.identity import Identity, sign, verify
 from common.errors import Catalogue, PrivityError
 from common.protocol.manifest import Manifest
+from common.protocol.scores import Evaluation
 from common.protocol.sum_kind import PAILLIER, Method, SumKind
 
 FORMAT_VERSION = 1
@@ -50,6 +51,7 @@ class RunSpec:
         manifest_digest: the consortium this run belongs to.
         secure_sum: how sums over the parties are taken.
         attributes: names of those that the run is about; None stands for all of the schema.
+        evaluation: how the parties score what comes out; None if they do not.
     """
 
     run: str
@@ -62,6 +64,12 @@ class RunSpec:
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
     attributes: tuple[str, ...] | None = None
+    evaluation: Evaluation | None = None
+
+    @property
+    def learning_epsilon(self) -> Fraction:
+        """What is left for the algorithm."""
+        return self.epsilon - (self.evaluation.epsilon if self.evaluation else 0)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -76,6 +84,7 @@ class RunSpec:
             "manifest_digest": self.manifest_digest,
             "secure_sum": self.secure_sum.content(),
             "attributes": None if self.attributes is None else list(self.attributes),
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
         }
 
     @classmethod
@@ -92,6 +101,7 @@ class RunSpec:
             delta=fraction(content["delta"]),
             secure_sum=SumKind.from_content(content["secure_sum"]),
             attributes=None if content["attributes"] is None else tuple(content["attributes"]),
+            evaluation=None if content["evaluation"] is None else Evaluation.from_dict(content["evaluation"]),
         )
         check_run_name(spec.run)
         attributes = spec.attributes or ()
@@ -99,6 +109,8 @@ class RunSpec:
         fits = all(isinstance(text, str) for text in texts) and isinstance(spec.settings, dict)
         if spec.delta >= 1:
             raise ValueError("delta is not below 1")
+        if spec.learning_epsilon <= 0:
+            raise ValueError("nothing is left of epsilon but for the evaluation")
         if spec.attributes == () or len(set(attributes)) != len(attributes):
             raise ValueError("no attribute, or one twice")
         if len(set(spec.members)) != len(spec.members) or len(spec.members) > MOST_MEMBERS:

@@ -1,20 +1,24 @@
-"""A round: one secure sum of tables over all members of a run, and what it costs.
+"""A round: one secure sum of tables, or of scores, over all members of a run, and what it costs.
 
 The cost is a pure function of the round and of the public plan: the curator computes it, and each party again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from common.canonical import digest
+from common.derived import DerivedAttributes
 from common.errors import Catalogue, PrivityError
 from common.privacy.composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
-from common.privacy.cost import noise_scale
+from common.privacy.cost import noise_scale, score_scale
 from common.privacy.noise_law import LAPLACE, NoiseLaw
+from common.protocol.limits import check_tables, count_cells
+from common.protocol.scores import Score, check_scores
 from common.statistics import Marginal
 
 
@@ -61,6 +65,7 @@ class Round:
         epsilon: what the opened sum costs every party whose rows are in it.
         weights: one a table, or none for all alike; the noise of a table of weight w is 1/w times as wide.
         accounting: what makes it cost some delta too; without it the price is pure.
+        scores: what is asked for in the place of tables.
     """
 
     run: str
@@ -71,6 +76,25 @@ class Round:
     replacement: Replacement | None = None
     weights: tuple[int, ...] = ()
     accounting: Accounting | None = None
+    scores: tuple[Score, ...] = ()
+
+    def check_asked(self, attributes: DerivedAttributes, rows: int) -> None:
+        """Refuse what cannot be counted of ``rows`` rows, before anything is charged.
+
+        Raises:
+            PrivityError: step-refused or domain-too-large.
+        """
+        if self.scores and self.tables:
+            reason = "it asks for tables and scores at once"
+            raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round, reason=reason)
+        if self.scores:
+            check_scores(self.scores, attributes, rows)
+        else:
+            check_tables(self.tables, attributes)
+
+    def cells(self, domain: Sequence[int]) -> int:
+        """Of the opened vector: those of its tables, in their order, C order within each; or one a score."""
+        return len(self.scores) or count_cells(self.tables, domain)
 
     @property
     def cost(self) -> Fraction:
@@ -89,11 +113,13 @@ class Round:
 
     @property
     def all_weights(self) -> tuple[int, ...]:
-        """One a table."""
-        return self.weights or (1,) * len(self.tables)
+        """One a table, or one a score."""
+        return self.weights or (1,) * len(self.scores or self.tables)
 
     def law(self, weight: int) -> NoiseLaw:
-        """The noise on every cell of a table of this weight in the opened sum."""
+        """The noise on every cell of a table of this weight in the opened sum, or on a score."""
+        if self.scores:
+            return NoiseLaw(LAPLACE, score_scale(len(self.scores), self.epsilon))
         if self.accounting is not None:
             return self.accounting.law(weight)
         # Parts of epsilon go with the weights: 2w/b of table by table, epsilon in all.
@@ -110,8 +136,10 @@ class Round:
             PrivityError: step-refused.
         """
         reason = None
-        different = set(self.all_weights)
-        if len(self.all_weights) != len(self.tables) or min(different) < 1 or max(different) > LARGEST_WEIGHT:
+        different, asked = set(self.all_weights), len(self.scores or self.tables)
+        if self.scores and (self.weights or self.accounting is not None or self.replacement is not None):
+            reason = "scores are opened once, all alike, under pure differential privacy"
+        elif len(self.all_weights) != asked or min(different) < 1 or max(different) > LARGEST_WEIGHT:
             reason = f"its weights are not one of 1 to {LARGEST_WEIGHT} for each table"
         elif len(different) > MOST_WEIGHTS:
             reason = f"it has more than {MOST_WEIGHTS} different weights"
@@ -135,6 +163,8 @@ class Round:
             "replacement": None if self.replacement is None else self.replacement.content(),
             "weights": list(self.weights),
             "accounting": None if self.accounting is None else self.accounting.content(),
+            # Named only where there are some: a round of tables keeps its digest.
+            **({"scores": [score.content() for score in self.scores]} if self.scores else {}),
         }
 
     @cached_property

@@ -16,7 +16,6 @@ from common.errors import Catalogue, PrivityError
 from common.protocol.attempt import Attempt
 from common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
 from common.protocol.combiner_tree import CombinerTree
-from common.protocol.limits import check_tables, count_cells
 from common.protocol.manifest import Manifest
 from common.protocol.plan import RunPlan
 from common.protocol.round import Replacement, Round
@@ -38,7 +37,7 @@ class RoundContext:
     residues: Residues | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_tables(self.round.tables, self.schema.derived)
+        self.round.check_asked(self.schema.derived, max(e.rows for e in self.plan.enrolments))
         self.round.check_noise(self.plan.noise_quota)
         if self.round.replacement is not None:
             self._check_replacement(self.round.replacement)
@@ -55,8 +54,8 @@ class RoundContext:
 
     @cached_property
     def cells(self) -> int:
-        """Cells of all tables of the round together, in the order of the tables, C order within each."""
-        return count_cells(self.round.tables, self.schema.derived.domain)
+        """Of the round's vector."""
+        return self.round.cells(self.schema.derived.domain)
 
     @cached_property
     def slot_bits(self) -> int:

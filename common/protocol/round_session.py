@@ -6,10 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from common.privacy.composition import Accounting
+from common.privacy.record import RunRecord
 from common.protocol.openings import OpeningSeries
 from common.protocol.round import Round
-from common.statistics import Marginal, NoisyTables
+from common.protocol.scores import Score
+from common.protocol.secure_sum import noisy_tables
+from common.schema import Schema
+from common.statistics import Marginal, NoisyScores, NoisyTables
 
 
 class RoundSession(ABC):
@@ -25,9 +31,22 @@ class RoundSession(ABC):
         self._prefix = prefix
         self._steps = 0
 
+    schema: Schema
+    party_rows: tuple[int, ...]
+    noise_variables: Fraction
+    record: RunRecord
+
     @abstractmethod
-    async def _open_round(self, round_: Round) -> NoisyTables:
-        """Open one round and charge it to everybody whose rows are in it."""
+    async def _open(self, round_: Round) -> np.ndarray:
+        """Open one round and charge it to everybody whose rows are in it: int64 of shape (cells,)."""
+
+    async def _open_tables(self, round_: Round) -> NoisyTables:
+        vector = await self._open(round_)
+        parties = len(self.party_rows)
+        rows = sum(n for place, n in enumerate(self.party_rows) if round_.covers(place))
+        opened = noisy_tables(vector, round_, self.schema, parties, int(parties / self.noise_variables), rows)
+        self.record.add_tables(round_.phase, opened)
+        return opened
 
     def _next_name(self, phase: str) -> str:
         self._steps += 1
@@ -42,11 +61,16 @@ class RoundSession(ABC):
         accounting: Accounting | None = None,
     ) -> NoisyTables:
         name = self._next_name(phase)
-        return await self._open_round(
+        return await self._open_tables(
             Round(self.run, phase, name, tuple(tables), epsilon, None, tuple(weights), accounting)
         )
+
+    async def score(self, phase: str, scores: Sequence[Score], epsilon: Fraction) -> NoisyScores:
+        name = self._next_name(phase)
+        round_ = Round(self.run, phase, name, (), epsilon, scores=tuple(scores))
+        return NoisyScores(await self._open(round_), round_.law(1))
 
     def openings(
         self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
     ) -> OpeningSeries:
-        return OpeningSeries(self.run, phase, self._next_name(phase), tables, epsilon, weights, self._open_round)
+        return OpeningSeries(self.run, phase, self._next_name(phase), tables, epsilon, weights, self._open_tables)

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from common.models import Model
 from common.privacy.composition import Accounting
 from common.protocol.openings import OpeningSeries
+from common.protocol.scores import Score
 from common.schema import Schema
-from common.statistics import AttributeParentPair, Marginal, NoisyTables
+from common.statistics import AttributeParentPair, Marginal, NoisyScores, NoisyTables
 
 
 class Selection(Protocol):
@@ -72,6 +73,10 @@ class Session(Protocol):
         ``weights`` are one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
         With ``accounting`` (``common.privacy.composition``) it costs its delta too.
         """
+        ...
+
+    async def score(self, phase: str, scores: Sequence[Score], epsilon: Fraction) -> NoisyScores:
+        """Noisy sums over the parties of scores on their rows; costs every party ``epsilon`` in all."""
         ...
 
     def openings(

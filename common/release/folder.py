@@ -26,6 +26,9 @@ FORMAT_VERSION = 1
 SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA = (
     "synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json", "schema.json",
 )  # fmt: skip
+SCORES = "scores.json"
+"""Of a release that was scored over the parties."""
+
 RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA)
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -36,12 +39,14 @@ class Release:
 
     Attributes:
         marginals, privacy, run: the content of the files of these names; ``run`` without the digests of files.
+        scores: the same, if the parties scored it.
     """
 
     model: Model
     marginals: dict[str, Any]
     privacy: dict[str, Any]
     run: dict[str, Any]
+    scores: dict[str, Any] | None = None
 
     @property
     def schema(self) -> Schema:
@@ -65,6 +70,8 @@ def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> No
         _write_json(scratch / MODEL, "model", release.model.to_dict())
         _write_json(scratch / MARGINALS, "marginals", release.marginals)
         _write_json(scratch / PRIVACY, "privacy", release.privacy)
+        if release.scores is not None:
+            _write_json(scratch / SCORES, "scores", release.scores)
         files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
         _write_json(scratch / RUN, "run", {**release.run, "files": files})
         # The folder was private; a release is public.
@@ -100,17 +107,20 @@ def verify_release(folder: Path) -> None:
     """
     document = read_json(folder / RUN)
     require(document, "run", str(folder / RUN))
-    problems = []
-    for name in sorted({*document["files"], *RELEASE_FILES} - {RUN}):
-        fault = _fault(folder, name, document["files"].get(name))
-        if fault is not None:
-            rule, message = fault
-            remedy = "Fetch the release again from where it was published."
-            problems.append(
-                Problem(str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN), "", rule, message, remedy)
-            )
+    problems = file_problems(folder, document["files"])
     if problems:
         raise ProblemsFound(problems)
+
+
+def file_problems(folder: Path, digests: dict[str, str]) -> list[Problem]:
+    """Each file that is missing, altered or not named; ``digests`` are those of ``run.json``."""
+    problems = []
+    for name in sorted({*digests, *RELEASE_FILES} - {RUN}):
+        fault = _fault(folder, name, digests.get(name))
+        if fault is not None:
+            file = str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN)
+            problems.append(Problem(file, "", *fault, "Fetch the release again from where it was published."))
+    return problems
 
 
 def read_release(folder: Path) -> Release:
@@ -126,8 +136,12 @@ def read_release(folder: Path) -> Release:
     for name, form in ((MARGINALS, "marginals"), (PRIVACY, "privacy"), (RUN, "run")):
         documents[form] = read_json(folder / name)
         require(documents[form], form, str(folder / name))
+    scores = None
+    if SCORES in documents["run"]["files"]:
+        scores = read_json(folder / SCORES)
+        require(scores, "scores", str(folder / SCORES))
     run = {key: value for key, value in documents["run"].items() if key != "files"}
-    return Release(model, documents["marginals"], documents["privacy"], run)
+    return Release(model, documents["marginals"], documents["privacy"], run, scores)
 
 
 def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | None:

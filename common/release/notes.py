@@ -1,6 +1,8 @@
-"""Sentences for people on what a model does not show."""
+"""Sentences for people on what a model does not show, and what rules did to its rows."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from common.models import Model
 from common.models.copula import CopulaModel
@@ -30,3 +32,18 @@ def modelled_alone(model: Model) -> str:
     who = "Every attribute is" if every else f"{len(names)} of {len(model.schema.attributes)} attributes are"
     why = "at this epsilon no table that joins them to others stands out from its noise"
     return f"{who} modelled alone, because {why}: {', '.join(names)}."
+
+
+def constraint_notes(run: dict[str, Any]) -> list[str]:
+    """One sentence for each rule that refused rows; ``run`` is the content of ``run.json``."""
+    found = []
+    for entry in run.get("constraints", []):
+        share = f"{float(entry['rejected']):.2%} of the rows drawn from the model"
+        if not entry.get("enforced", True):
+            found.append(
+                f"The rule {entry['rule']} was NOT enforced, and rows of the release may break it: {share} do, "
+                "and too few are left that meet all rules."
+            )
+        elif entry["rejected"]:
+            found.append(f"The rule {entry['rule']} refused {share}.")
+    return found

@@ -15,6 +15,7 @@ from common.protocol import round as rounds
 from common.protocol import steps
 from common.protocol.attempt import Attempt
 from common.protocol.plan import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
+from common.protocol.scores import scores_from
 from common.statistics import Marginal
 from common.wire.candidates import decode_candidates, encode_candidates
 from common.wire.v1 import privity_pb2 as pb
@@ -315,6 +316,8 @@ def _round(round_: rounds.Round) -> pb.Round:
     message = pb.Round(
         phase=round_.phase, round=round_.round, tables=tables, epsilon=str(round_.epsilon), weights=round_.weights
     )
+    if round_.scores:
+        message.scores = canonical_bytes([score.content() for score in round_.scores])
     if round_.accounting is not None:
         message.accounting.CopyFrom(pb.Accounting(**round_.accounting.content()))
     if round_.replacement is not None:
@@ -343,7 +346,8 @@ def _to_round(run: str, message: pb.Round) -> rounds.Round:
         a = message.accounting
         accounting = Accounting(a.composition, positive_fraction(a.delta), positive_fraction(a.unit))
     epsilon, weights = positive_fraction(message.epsilon), tuple(message.weights)
-    return rounds.Round(run, message.phase, message.round, tables, epsilon, replacement, weights, accounting)
+    scores = scores_from(_parsed(message.scores, LARGEST_STEP)) if message.scores else ()
+    return rounds.Round(run, message.phase, message.round, tables, epsilon, replacement, weights, accounting, scores)
 
 
 def _blob(sender: str, blob: SealedBlob) -> pb.Blob:

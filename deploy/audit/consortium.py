@@ -250,6 +250,7 @@ def generous_policy(minimum_key_bits: int) -> Policy:
         minimum_tolerate=1,
         minimum_key_bits=minimum_key_bits,
         secure_sums=tuple(method.value for method in Method),
+        evaluation=True,
         exponents=tuple(kind.value for kind in Exponents),
         approval=Approval.AUTO,
     )

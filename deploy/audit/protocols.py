@@ -16,10 +16,11 @@ from itertools import combinations
 
 import numpy as np
 
-from common.privacy.cost import noise_scale
+from common.privacy.cost import noise_scale, score_scale
 from common.protocol.openings import OpeningSeries, schedule_weights
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
+from common.protocol.scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
 from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
@@ -139,6 +140,41 @@ def _evidence(left: np.ndarray, setting: Setting, group: Sequence[str], epsilon:
     rows = rows_unknown(setting, group)
     zero, one = counts_of_zeros(rows, 0), counts_of_zeros(rows, 1)
     return statistics(left, zero, one, noise_scale(1, epsilon), shape_of(setting, group))
+
+
+def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """A round of scores, each of one attribute: trees that predict zero, and distances from a table of zeros.
+
+    The replaced row makes every score one less or one more: as much as any score can change.
+    """
+    trees: list[Score] = [TreeScore(a, 0) for a in range(MOST_SCORES // 2)]
+    scores = trees + [MarginalScore(((a,),), (1, 0), 1) for a in range(len(trees), MOST_SCORES)]
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = flipped_row(world, setting.rows, setting.at, MOST_SCORES)
+        views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
+        charged, price = PLENTY, MOST_SCORES * epsilon
+        for batch in _batches(count, MOST_SCORES):
+            consortium = consortium_of(tables, source, batch)
+            spec = consortium.spec(
+                epsilon=PLENTY,
+                tolerate=setting.tolerate,
+                secure_sum=setting.secure_sum,
+                evaluation=Evaluation(price, tuple(consortium.schema.names[: len(trees)])),
+            )
+            plan = consortium.begin(spec)
+            opened = asyncio.run(consortium.session(plan).score("audit", scores, price)).values
+            round_ = Round(plan.spec.run, "audit", "1-audit", (), price, scores=tuple(scores))
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / MOST_SCORES)
+            for name, group in setting.observers().items():
+                left = remaining(opened, consortium, plan, round_, group).reshape(-1, 1)
+                rows = np.where(np.arange(MOST_SCORES) < len(trees), rows_unknown(setting, group), 0).reshape(-1, 1)
+                one = np.where(rows > 0, rows - 1, 1)
+                shape = shape_of(setting, group)
+                views[name].append(statistics(left, rows, one, score_scale(1, epsilon), shape))
+        return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
+
+    return Subject("scores", f"eps {epsilon}, {setting}", epsilon, sample, runs, quick)
 
 
 def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
@@ -295,6 +331,8 @@ def protocol_subjects() -> list[Subject]:
         one_round(Setting((2, 3, 4, 5), 2, 0), one, 40_000, 0),
         one_round(Setting((2, 3, 4, 5), 3, 3), one, 40_000, 0),
         one_round(Setting((3, 4, 5), 1, 0, MASKS), one, 60_000, 6_000),
+        scored_release(pair, one, 20_000, 3_400),
+        scored_release(Setting((3, 4, 5), 2, 1), one, 20_000, 0),
         repeated_round(pair, one, 30_000, 4_500),
         repeated_round(Setting((3, 4, 5), 1, 1), one, 30_000, 0),
         repeated_round(Setting((3, 3), 1, 1, MASKS), one, 30_000, 0),

@@ -22,9 +22,17 @@ from common.privacy.scores import SCORES
 from common.protocol.limits import count_cells
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
+from common.protocol.scores import TreeScore
 from deploy.audit.auditor import Finding, audit
 from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
-from deploy.audit.protocols import Setting, network_selection, one_round, repeated_round, two_rounds
+from deploy.audit.protocols import (
+    Setting,
+    network_selection,
+    one_round,
+    repeated_round,
+    scored_release,
+    two_rounds,
+)
 from deploy.audit.runs import whole_run
 from deploy.audit.subject import Subject, seeded_source
 from party.handlers import noisy_counts
@@ -36,6 +44,7 @@ ROUND = one_round(FIRST, ONE, 2_400, 0)
 THREE = one_round(Setting((3, 4, 5), 1, 0), ONE, 6_000, 0)
 REPEATED = repeated_round(FIRST, ONE, 2_400, 0)
 TWO = two_rounds(FIRST, ONE, 2_400, 0)
+SCORES_OPENED = scored_release(FIRST, ONE, 2_400, 0)
 LAPLACE = discrete_laplace(ONE, 4_000, 0)
 DRAWS = network_selection(Setting((10, 30), 1, 0), ONE, 320, 0)
 NOISY_MAX = noisy_max_pattern("one up, one down", ONE, 3_000, 0)
@@ -58,7 +67,7 @@ def unpaid(subject: Subject) -> set[str]:
 
 @pytest.mark.parametrize(
     "subject",
-    [ROUND, THREE, REPEATED, TWO, LAPLACE, DRAWS, NOISY_MAX, SCORE, RUN],
+    [ROUND, THREE, REPEATED, TWO, SCORES_OPENED, LAPLACE, DRAWS, NOISY_MAX, SCORE, RUN],
     ids=lambda s: f"{s.mechanism}: {s.name}",
 )
 def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
@@ -139,6 +148,19 @@ def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
 def test_half_the_scale(subject: Subject, monkeypatch) -> None:
     monkeypatch.setattr("common.protocol.round.noise_scale", lambda tables, epsilon: Fraction(tables) / epsilon)
     assert broken(subject)
+
+
+def test_half_the_scale_of_scores(monkeypatch) -> None:
+    """As if only one of all scores of a round changed with a row, or each by a half."""
+    monkeypatch.setattr("common.protocol.round.score_scale", lambda scores, epsilon: Fraction(scores, 2) / epsilon)
+    assert broken(SCORES_OPENED)
+
+
+def test_a_score_that_counts_rows_of_several_leaves(monkeypatch) -> None:
+    """A replaced row that gets to two leaves changes the score by two."""
+    leaves = TreeScore.leaves
+    monkeypatch.setattr(TreeScore, "leaves", lambda self: [*leaves(self), *leaves(self)])
+    assert broken(SCORES_OPENED)
 
 
 def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:

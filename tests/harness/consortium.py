@@ -92,6 +92,7 @@ def open_policy(**changes: Any) -> Policy:
         "secure_sums": tuple(method.value for method in Method),
         "exponents": tuple(kind.value for kind in Exponents),
         "approval": Approval.AUTO,
+        "evaluation": True,
     }
     return Policy(**{**values, **changes})
 

@@ -44,7 +44,7 @@ def run_command(config: Path):
 def test_a_run_by_its_commands(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = make_consortium(2, domain=(2, 3), rows=20)
-        async with NetworkConsortium(tmp_path, consortium) as network:
+        async with NetworkConsortium(tmp_path, consortium, patience=200) as network:
             await network.stop_agent("party-2")
             command = run_command(operator_of(network))
             code, plan, _ = await command("plan", *OPTIONS, "--party-rows", "20")

@@ -12,6 +12,7 @@ from common.algorithms import ALGORITHMS
 from common.privacy.budget import readable
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.protocol.plan import RunSpec
+from common.protocol.scores import Evaluation
 from common.protocol.sum_kind import MASKS
 from party import asking
 from tests.harness.consortium import make_schema, open_policy
@@ -46,6 +47,15 @@ def test_every_kind_of_answer_that_may_leave_is_named_with_its_cost(algorithm: s
     found = {kind for kind, phrase in KINDS.items() if phrase in text}
     known = ALGORITHMS[algorithm]
     assert found == ({"model"} if known.apart else {"sum", "draw"} if known.draws else {"sum"})
+
+
+def test_an_evaluation_is_named_with_what_it_predicts_and_costs() -> None:
+    words = "\n".join(told(replace(SPEC, evaluation=Evaluation(Fraction(1, 20), (SCHEMA.names[1],)))))
+    assert f"a classifier predicts right in {SCHEMA.names[1]}" in words
+    assert "(evaluation: up to epsilon 0.05)" in words
+    assert "Together they cost at most epsilon 1;" in words
+    refused = told(replace(SPEC, evaluation=Evaluation(Fraction(1, 20))), evaluation=False)
+    assert "an evaluation over the parties is not allowed" in refused[-1]
 
 
 def test_what_depends_on_the_number_of_rows_is_named_whatever_it_is() -> None:

@@ -45,6 +45,7 @@ FORMAT_OF_SECTION = {
     "privacy.json": "privacy",
     "run.json": "run",
     "marginals.json": "marginals",
+    "scores.json": "scores",
     "model.json": "model",
     "evaluation.json": "evaluation",
     "Transcripts": "transcript",
@@ -174,7 +175,7 @@ def load_example(name, content, folder):
         case "model.json":
             schema = load_schema("visits.schema.json")
             assert load_model(formats.read_json(path), schema, name).to_dict()["nodes"]
-        case "marginals.json" | "evaluation.json":
+        case "marginals.json" | "scores.json" | "evaluation.json":
             document = formats.read_json(path)
             formats.require(document, FORMAT_OF_SECTION[name], name)
             digest = document.get("schema_digest", document.get("schema_digest"))

@@ -187,7 +187,7 @@ def test_documents_come_back_from_their_canonical_bytes_with_the_same_digest():
 def test_the_digest_of_a_spec_is_that_of_its_rfc_8785_text():
     spec = RunSpec("run-1", "one-way", {"b": 1, "a": "é"}, Fraction(1, 3), 1, ("y", "x"), "0" * 64)
     text = (
-        '{"algorithm":"one-way","attributes":null,"delta":"0","epsilon":"1/3","format_version":1,"manifest_digest":"'
+        '{"algorithm":"one-way","attributes":null,"delta":"0","epsilon":"1/3","evaluation":null,"format_version":1,"manifest_digest":"'
         + "0" * 64
         + '",'
         '"members":["y","x"],"run":"run-1","secure_sum":{"exponents":"half","method":"paillier"},'

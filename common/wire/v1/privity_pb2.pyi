@@ -73,7 +73,7 @@ class Begin(_message.Message):
     def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
 
 class Round(_message.Message):
-    __slots__ = ("phase", "round", "tables", "epsilon", "replacement", "weights", "accounting")
+    __slots__ = ("phase", "round", "tables", "epsilon", "replacement", "weights", "accounting", "scores")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     TABLES_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +81,7 @@ class Round(_message.Message):
     REPLACEMENT_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     ACCOUNTING_FIELD_NUMBER: _ClassVar[int]
+    SCORES_FIELD_NUMBER: _ClassVar[int]
     phase: str
     round: str
     tables: _containers.RepeatedCompositeFieldContainer[Attributes]
@@ -88,7 +89,8 @@ class Round(_message.Message):
     replacement: Replacement
     weights: _containers.RepeatedScalarFieldContainer[int]
     accounting: Accounting
-    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ..., weights: _Optional[_Iterable[int]] = ..., accounting: _Optional[_Union[Accounting, _Mapping]] = ...) -> None: ...
+    scores: bytes
+    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ..., weights: _Optional[_Iterable[int]] = ..., accounting: _Optional[_Union[Accounting, _Mapping]] = ..., scores: _Optional[bytes] = ...) -> None: ...
 
 class Accounting(_message.Message):
     __slots__ = ("composition", "delta", "unit")

@@ -1,0 +1,175 @@
+"""How good a synthetic table is, told by parties that pool no rows: scores of each, of which noisy sums are opened.
+
+The synthetic table is public, so what is asked of a party follows from it alone: how far its marginals are from those
+of the party's rows, and how many of these rows a decision tree predicts right that was trained on synthetic ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from common.algorithms import ALGORITHMS
+from common.counting import contingency_tables
+from common.errors import Catalogue, PrivityError
+from common.privacy.error_bars import LEVEL, half_width
+from common.protocol.limits import TABLE_CELLS, count_cells
+from common.protocol.scores import Evaluation, MarginalScore, Score, Split, Tree, TreeScore
+from common.protocol.session import Session
+from common.reading import encode
+from common.schema import Schema
+from common.statistics import Marginal
+from common.table import CodedTable
+
+PHASE = "evaluation"
+FORMAT_VERSION = 1
+
+SCORED_CELLS = 1 << 18
+"""Most cells of the tables that one score asks about; of more tables a part is taken by lot."""
+
+DEEPEST, LEAST_LEAF = 6, 20
+"""Of the decision trees: levels, and synthetic rows of a leaf."""
+
+
+def check_evaluation(evaluation: Evaluation | None, algorithm: str, epsilon: Fraction, schema: Schema) -> None:
+    """Refuse an evaluation that cannot be, before any party is asked.
+
+    Args:
+        epsilon: of the whole run.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    if evaluation is None:
+        return
+    if evaluation.epsilon >= epsilon:
+        reason = f"{evaluation.epsilon} of {epsilon} leaves nothing to learn from"
+        raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Use a twentieth of epsilon.")
+    if ALGORITHMS[algorithm].apart:
+        reason = f"{algorithm} learns a model at each party: sums over the same rows would be a second view of them"
+        raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Leave the evaluation out.")
+    _check_targets(evaluation.targets, schema)
+
+
+def _check_targets(targets: Sequence[str], schema: Schema) -> None:
+    unknown = [name for name in targets if name not in schema.names]
+    if unknown:
+        reason, hint = f"the schema has no {', '.join(map(repr, unknown))}", f"Possible: {', '.join(schema.names)}."
+        raise PrivityError(Catalogue.BAD_OPTION, option="target", reason=reason, hint=hint)
+    if targets and schema.absent_rows:
+        reason = "rows that are absent have nothing to be predicted"
+        raise PrivityError(Catalogue.BAD_OPTION, option="target", reason=reason, hint="Score marginals only.")
+    if targets and len(schema.names) < 2:
+        reason = "there is no other attribute to tell it from"
+        raise PrivityError(Catalogue.BAD_OPTION, option="target", reason=reason, hint="Score marginals only.")
+
+
+def to_score(synthetic: pd.DataFrame, schema: Schema, rows: int, present: int) -> CodedTable:
+    """The synthetic table as codes; with its part of absent rows, where parties have places that no row fills.
+
+    Args:
+        rows: of all parties together, absent ones included; ``present`` of them are taken to be there.
+    """
+    table = encode(synthetic.map(str), schema, "synthetic.csv")
+    return table.with_absent(round(table.rows * (rows - present) / present)) if schema.absent_rows else table
+
+
+def scores_of(synthetic: CodedTable, targets: Sequence[str]) -> list[Score]:
+    """What parties are asked about a synthetic table: the same for the same table.
+
+    Its 1-way tables together, all its pair tables (or a part by lot, see ``SCORED_CELLS``), and a tree for each target.
+    """
+    attributes = range(len(synthetic.columns))
+    asked: list[list[Marginal]] = [[(a,) for a in attributes], list(combinations(attributes, 2))]
+    found: list[Score] = [_marginal_score(synthetic, part) for tables in asked if (part := _part(tables, synthetic))]
+    return found + [_tree_score(synthetic, synthetic.schema.index(target)) for target in targets]
+
+
+async def score_over_parties(
+    session: Session, synthetic: CodedTable, scores: Sequence[Score], epsilon: Fraction
+) -> dict[str, Any]:
+    """Open the scores: the content of ``scores.json``, each as a part of all rows with its error bar.
+
+    Args:
+        scores: ``scores_of`` the synthetic table.
+        epsilon: that it costs every party.
+    """
+    opened = await session.score(PHASE, scores, epsilon)
+    schema, rows, noise_variables = session.schema, session.rows, session.noise_variables
+    width = half_width(opened.law, noise_variables)
+    return {
+        "format_version": FORMAT_VERSION,
+        "schema_digest": schema.digest,
+        "epsilon": str(epsilon),
+        "rows": rows,
+        "law": opened.law.name,
+        "scale": str(opened.law.scale),
+        "noise_variables": str(noise_variables),
+        "interval_level": str(LEVEL),
+        "half_width": width / rows,
+        "scores": [
+            {**_named(score, synthetic), "sum": int(value), "value": int(value) / rows}
+            for score, value in zip(scores, opened.values, strict=True)
+        ],
+    }
+
+
+def _named(score: Score, synthetic: CodedTable) -> dict[str, Any]:
+    if isinstance(score, TreeScore):
+        # What the most frequent code alone gets right, of the synthetic rows.
+        most = np.bincount(synthetic.columns[score.attribute]).max() / synthetic.rows
+        return {"measure": "accuracy", "attribute": synthetic.schema.names[score.attribute], "majority": float(most)}
+    return {"measure": "marginal distance", "ways": len(score.tables[0]), "tables": len(score.tables)}
+
+
+def _part(tables: list[Marginal], synthetic: CodedTable) -> list[Marginal]:
+    """As many of the tables as may be asked about at once: all, or those that are drawn while there is room."""
+    domain, chosen, cells = synthetic.schema.domain, [], 0
+    if count_cells(tables, domain) <= SCORED_CELLS:
+        return tables
+    # A lot that nobody chose, and that is the same at every replay.
+    for place in np.random.default_rng(len(tables)).permutation(len(tables)).tolist():
+        size = math.prod(domain[a] for a in tables[place])
+        if cells + size <= SCORED_CELLS:
+            chosen.append(tables[place])
+            cells += size
+    return sorted(chosen)
+
+
+def _marginal_score(synthetic: CodedTable, tables: list[Marginal]) -> MarginalScore:
+    counts = contingency_tables(synthetic, tables)
+    return MarginalScore(tuple(tables), tuple(int(c) for table in counts for c in table.ravel()), synthetic.rows)
+
+
+def _tree_score(synthetic: CodedTable, target: int) -> TreeScore:
+    """A tree whose every leaf can be counted: the deepest one of which no path needs too large a table."""
+    # Here alone, and seconds to import: nodes that only check what is asked need none of it.
+    from sklearn.tree import DecisionTreeClassifier
+
+    others = [a for a in range(len(synthetic.columns)) if a != target]
+    features = np.stack([synthetic.columns[a] for a in others], axis=1)
+    for depth in range(DEEPEST, 0, -1):
+        learner = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=LEAST_LEAF, random_state=0)
+        score = TreeScore(target, _tree(learner.fit(features, synthetic.columns[target]), others))
+        domain = synthetic.schema.domain
+        if max(math.prod(domain[a] for a in table) for table in score.asked()) <= TABLE_CELLS:
+            return score
+    return TreeScore(target, int(np.bincount(synthetic.columns[target]).argmax()))
+
+
+def _tree(learner: Any, attributes: Sequence[int]) -> Tree:
+    nodes = learner.tree_
+
+    def build(node: int) -> Tree:
+        low, high = int(nodes.children_left[node]), int(nodes.children_right[node])
+        if low == high:
+            return int(learner.classes_[int(nodes.value[node][0].argmax())])
+        return Split(attributes[nodes.feature[node]], int(nodes.threshold[node]), build(low), build(high))
+
+    return build(0)

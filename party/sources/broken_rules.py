@@ -1,0 +1,65 @@
+"""How many of an owner's rows break each rule: for the owner's screen, and nobody else's."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+from common.reading import read_batches
+from common.rules.text_rows import of_texts
+from common.schema import Schema
+from party.sources.address import Address, Form
+from party.sources.coding import quoted
+from party.sources.open import connect
+
+MOST_COMBINATIONS = 1 << 20
+"""Of values of all attributes that a rule is about, in a store other than CSV."""
+
+
+def broken_rows(address: Address, schema: Schema, memory: int) -> list[int | None]:
+    """For each rule how many rows break it; None if there are too many combinations of values to look at.
+
+    The rows have been found to be in the domain. A number counts as it is written, not by its bin.
+
+    Raises:
+        PrivityError: source-unreachable, source-refused.
+    """
+    rules = schema.row_constraints
+    if not rules:
+        return []
+    if address.form is Form.CSV:
+        counts: Counter[int] = Counter()
+        for file in address.files:
+            for frame in read_batches(file):
+                for place in range(len(rules)):
+                    counts[place] += int(_refused(frame, schema, place).sum())
+        return [counts[place] for place in range(len(rules))]
+    store = connect(address, memory)
+    try:
+        found: list[int | None] = []
+        for place, rule in enumerate(rules):
+            texts = [f"CAST({quoted(name)} AS VARCHAR) AS t{i}" for i, name in enumerate(rule.attributes)]
+            keys = ", ".join(f"t{i}" for i in range(len(texts)))
+            listed = f"SELECT {', '.join(texts)} FROM {store.relation}"
+            query = (
+                f"SELECT {keys}, CAST(COUNT(*) AS BIGINT) AS n FROM ({listed}) AS texts "
+                f"GROUP BY {keys} LIMIT {MOST_COMBINATIONS + 1}"
+            )
+            rows = store.rows(query)
+            if len(rows) > MOST_COMBINATIONS:
+                found.append(None)
+                continue
+            frame = pd.DataFrame([row[:-1] for row in rows], columns=list(rule.attributes), dtype=object)
+            times = np.array([int(row[-1]) for row in rows], dtype=np.int64)
+            found.append(int(times[_refused(frame, schema, place)].sum()))
+        return found
+    finally:
+        store.close()
+
+
+def _refused(frame: pd.DataFrame, schema: Schema, place: int) -> np.ndarray:
+    rule = schema.row_constraints[place]
+    attributes = dict(zip(schema.names, schema.attributes, strict=True))
+    return rule.refused(of_texts([rule], attributes, frame))

@@ -1,0 +1,199 @@
+"""Sampling under rules and conditions: the model given that they hold, and a plain word where it has no such rows."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chisquare
+
+from common.errors import PrivityError
+from common.models.bayesian_network import BayesianNetwork, Node
+from common.models.junction_tree import Clique, JunctionTreeModel
+from common.models.mixture import Mixture, Part
+from common.release.notes import constraint_notes
+from common.release.synthesis import OF_A_RELEASE, Patience, synthesise, synthesise_release
+from common.schema import parse_schema
+from common.statistics import AttributeParentPair
+from common.table import decode
+
+FIELDS = [
+    {"name": "age", "type": "integer", "edges": [0, 4, 8, 11]},
+    {"name": "marital", "type": "string", "categories": ["never", "married"], "missingValues": [""]},
+    {"name": "member", "type": "boolean"},
+]
+WEIGHTS = {
+    "age": np.array([5.0, 3.0, 2.0]),
+    "marital": np.array([[8.0, 4.0, 1.0], [1.0, 5.0, 8.0], [1.0, 1.0, 1.0]]),
+    "member": np.array([[9.0, 1.0, 4.0], [1.0, 9.0, 6.0]]),
+}
+RULE = "age >= 6 or marital == 'never'"
+
+
+def schema_of(*rules, **more):
+    return parse_schema({"fields": FIELDS, **more, **({"rowConstraints": list(rules)} if rules else {})}, "s")
+
+
+def network(schema, weights=WEIGHTS):
+    pairs = (AttributeParentPair(0, ()), AttributeParentPair(1, (0,)), AttributeParentPair(2, (1,)))
+    return BayesianNetwork(schema, [Node(p, w) for p, w in zip(pairs, weights.values(), strict=True)])
+
+
+def tree(schema):
+    cliques = [Clique((1, 0), (), WEIGHTS["marital"] * WEIGHTS["age"]), Clique((2, 1), (1,), WEIGHTS["member"])]
+    return JunctionTreeModel(schema, cliques)
+
+
+def mixture(schema):
+    turned = {**WEIGHTS, "age": WEIGHTS["age"][::-1]}
+    return Mixture([Part(7, network(schema)), Part(3, network(schema, turned))])
+
+
+MODELS = {"network": network, "tree": tree, "mixture": mixture}
+
+
+def probabilities(kind):
+    """Of each (age, marital, member) as it stands in a table: the model's joint distribution, by enumeration."""
+
+    def joint(age_weights):
+        conditional = [w / w.sum(axis=0) for w in (age_weights, WEIGHTS["marital"], WEIGHTS["member"])]
+        if kind == "tree":
+            pair = WEIGHTS["marital"] * age_weights
+            conditional[:2] = pair.sum(axis=0) / pair.sum(), pair / pair.sum(axis=0)
+        a, m, b = conditional
+        return np.einsum("a,ma,bm->amb", a, m, b)
+
+    cells = joint(WEIGHTS["age"])
+    if kind == "mixture":
+        cells = 0.7 * cells + 0.3 * joint(WEIGHTS["age"][::-1])
+    texts = ("never", "married", ""), ("false", "true")
+    return {
+        (age, texts[0][m], texts[1][b]): cells[age // 4, m, b] / 4
+        for age, m, b in product(range(12), range(3), range(2))
+    }
+
+
+def agrees(frame, expected):
+    """Whether rows have this distribution: a chi-squared test at one in a million."""
+    mass = sum(expected.values())
+    counted = frame.astype(str).value_counts().to_dict()
+    assert {(int(age), m, b) for age, m, b in counted} <= set(expected)
+    seen = [counted.get((str(age), m, b), 0) for age, m, b in expected]
+    wanted = [p / mass * len(frame) for p in expected.values()]
+    return chisquare(seen, wanted).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_rows_have_the_distribution_of_the_model_given_the_rules(kind):
+    model = MODELS[kind](schema_of(RULE, "not member or age < 11"))
+    frame = synthesise(model, 40_000, 3)
+
+    def holds(age, marital, member):
+        # A missing marital state leaves the first rule unknown, and the row stays.
+        return (age >= 6 or marital in ("never", "")) and (member == "false" or age < 11)
+
+    assert agrees(frame, {cell: p for cell, p in probabilities(kind).items() if holds(*cell)})
+    assert not agrees(frame, {cell: 1.0 for cell, _ in probabilities(kind).items() if holds(*cell)})
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("where", [{1: 1}, {0: 2, 2: 1}, {1: 2, 2: 0}])
+def test_rows_have_the_distribution_of_the_model_given_codes_and_rules(kind, where):
+    frame = synthesise(MODELS[kind](schema_of(RULE)), 30_000, 4, where)
+
+    def holds(age, marital, member):
+        codes = age // 4, ["never", "married", ""].index(marital), member == "true"
+        return (age >= 6 or marital != "married") and all(codes[place] == code for place, code in where.items())
+
+    assert agrees(frame, {cell: p for cell, p in probabilities(kind).items() if holds(*cell)})
+
+
+def test_without_rules_nothing_is_drawn_otherwise():
+    model = network(schema_of())
+    generator = np.random.default_rng(9)
+    assert synthesise(model, 500, 9).equals(decode(model.sample(500, generator), generator))
+    assert synthesise_release(model, 500, 9).frame.equals(synthesise(model, 500, 9))
+    assert synthesise_release(model, 500, 9).documents() == {}
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 20_000])
+def test_the_seed_decides_the_rows_and_their_number_is_as_asked(rows):
+    model = network(schema_of(RULE))
+    frame = synthesise(model, rows, 5)
+    assert len(frame) == rows
+    assert frame.equals(synthesise(model, rows, 5))
+    if rows > 1:
+        assert not frame.equals(synthesise(model, rows, 6))
+    assert frame.index.tolist() == list(range(rows))
+
+
+def test_a_release_says_which_share_of_the_drawn_rows_each_rule_refused():
+    made = synthesise_release(network(schema_of(RULE, "not member or age < 11")), 20_000, 1)
+    expected = probabilities("network")
+    shares = (
+        sum(p for (age, m, _), p in expected.items() if age < 6 and m == "married"),
+        sum(p for (age, _, b), p in expected.items() if age == 11 and b == "true"),
+    )
+    told = made.documents()["constraints"]
+    assert [entry["rule"] for entry in told] == [RULE, "not member or age < 11"]
+    for entry, share in zip(told, shares, strict=True):
+        assert entry["rejected"] == pytest.approx(share, abs=0.02)
+        assert set(entry) == {"rule", "rejected"}
+    assert f"The rule {RULE} refused {told[0]['rejected']:.2%}" in constraint_notes(made.documents())[0]
+
+
+def test_rows_of_hardly_any_mass_are_refused_with_the_rules_and_their_shares():
+    weights = {**WEIGHTS, "age": np.array([1.0, 0.0, 0.0])}
+    model = network(schema_of("age >= 4"), weights)
+    with pytest.raises(PrivityError) as found:
+        synthesise(model, 10, 1, patience=Patience(1 << 15, 1 << 4))
+    assert found.value.code == "too-rare"
+    assert "0 meet all conditions: the rule age >= 4 (broken by 100.00%)" in found.value.message
+    with pytest.raises(PrivityError, match=r"age = \[8, 11\]"):
+        synthesise(network(schema_of(), weights), 10, 1, {0: 2}, Patience(1 << 15, 1 << 4))
+
+
+def test_a_release_gives_up_the_rule_that_cannot_be_met_keeps_the_others_and_says_so():
+    """All epsilon is spent by then: a release with a plain word about a rule beats none."""
+    weights = {**WEIGHTS, "age": np.array([1.0, 0.0, 0.0])}
+    model = network(schema_of("age >= 4", "not member", "marital == 'never' or age > 2"), weights)
+    made = synthesise_release(model, 3000, 1)
+    assert made.frame.equals(synthesise_release(model, 3000, 1).frame)
+    told = made.documents()["constraints"]
+    assert [entry.get("enforced", True) for entry in told] == [False, True, True]
+    assert told[0]["rejected"] == 1
+    assert 0 < told[1]["rejected"] < 1
+    assert set(made.frame["member"]) == {"false"}
+    assert set(made.frame["age"]) == {0, 1, 2, 3}
+    assert len(made.frame) == 3000
+    notes = constraint_notes(made.documents())
+    assert notes[0].startswith("The rule age >= 4 was NOT enforced")
+
+
+def test_a_release_without_any_row_that_meets_a_rule_is_made_without_rules(monkeypatch):
+    monkeypatch.setattr("common.release.synthesis.OF_A_RELEASE", Patience(1 << 15, OF_A_RELEASE.times))
+    weights = {**WEIGHTS, "age": np.array([1.0, 0.0, 0.0])}
+    made = synthesise_release(network(schema_of("age >= 4"), weights), 100, 1)
+    assert made.frame.equals(synthesise(network(schema_of(), weights), 100, 1))
+    assert made.documents() == {"constraints": [{"rule": "age >= 4", "rejected": 1.0, "enforced": False}]}
+
+
+def test_rules_hold_where_rows_may_be_absent():
+    schema = schema_of(RULE, absentRows=True)
+    weights = {
+        "age": np.append(WEIGHTS["age"], 5.0),
+        "marital": np.pad(WEIGHTS["marital"], ((0, 1), (0, 1))),
+        "member": np.pad(WEIGHTS["member"], ((0, 1), (0, 1))),
+    }
+    weights["marital"][3, 3] = weights["member"][2, 3] = 1.0
+    frame = synthesise(network(schema, weights), 5000, 2)
+    assert ((frame["age"] >= 6) | (frame["marital"] != "married")).all()
+    assert len(frame) == 5000
+
+
+def test_columns_are_of_the_same_types_with_rules_and_without():
+    plain, ruled = synthesise(network(schema_of()), 50, 1), synthesise(network(schema_of(RULE)), 50, 1)
+    assert dict(plain.dtypes) == dict(ruled.dtypes)
+    assert isinstance(ruled, pd.DataFrame)
