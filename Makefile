@@ -29,6 +29,8 @@ test-long: $(VENV)/test.stamp
 generate: $(VENV)/test.stamp
 	$(BIN)/python -m common.wire.generate
 
+$(VENV)/test.stamp: tests/pip-without-dependencies.txt
+
 $(VENV)/plain.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
@@ -37,6 +39,7 @@ $(VENV)/plain.stamp: pyproject.toml
 $(VENV)/%.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[$*]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r tests/pip-without-dependencies.txt
 	touch $@
 
 clean:

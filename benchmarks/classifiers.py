@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.utility import Task, labels
+from common.evaluation.utility import Task, labels
 from common.privacy.budget import PureEpsilon
 from common.privacy.entropy import SystemEntropy
 from common.privacy.mechanisms import DiscreteLaplace

@@ -1,57 +1,139 @@
-"""``privity evaluate``: compare a synthetic table with real rows, at the owner's own machine."""
+"""``privity evaluate``: judge a synthetic table beside real rows, at the owner's own machine."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from common import formats
-from common.evaluation.distance import marginal_distances
-from common.schema import load_schema
+from common.evaluation.document import Document, evaluate_tables
+from common.pages import render
+from deploy.evaluation_inputs import Inputs, read_inputs
 from deploy.schema_commands import write_text
-from party.sources.address import parse_address
-from party.sources.open import load_table
-
-FORMAT_VERSION = 1
-NOT_PRIVATE = (
-    "Comparing with real rows is not private: these figures depend on the rows and spend no budget. "
-    "Keep them where the rows are."
-)
 
 
 def evaluate(
     real: Annotated[str, typer.Option("--real", help="The real rows: a path or a URL (docs/sources.md).")],
-    synthetic: Annotated[str, typer.Option("--synthetic", help="The synthetic rows, likewise.")],
-    schema: Annotated[Path, typer.Option("--schema", help="The descriptor of both tables (JSON).")],
+    synthetic: Annotated[str | None, typer.Option("--synthetic", help="The synthetic rows, likewise.")] = None,
+    release: Annotated[Path | None, typer.Option("--release", help="Or a release folder, which is verified.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", help="The descriptor (JSON); a release brings its own.")
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option("--control", help="Real rows that had no part in it: for attacks and tests.")
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", help="What to predict: ATTRIBUTE[=VALUE,VALUE...]; may repeat."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", help="An attribute that classifiers do not see; may repeat.")
+    ] = None,
+    attacks: Annotated[int, typer.Option("--attacks", help="How often each attack is tried.")] = 500,
     json_out: Annotated[Path | None, typer.Option("--json", help="Where to write the figures as JSON.")] = None,
+    html_out: Annotated[Path | None, typer.Option("--html", help="Where to write them as a page.")] = None,
 ) -> None:
-    """Show how far a synthetic table's marginals are from those of real rows (not private)."""
-    declared = load_schema(schema)
-    real_table, synthetic_table = (load_table(parse_address(data), declared) for data in (real, synthetic))
-    distances = marginal_distances(real_table, synthetic_table)
-    shown = Table(title="Total variation distance (0: equal, 1: disjoint)")
-    for heading in ("marginals of", "mean", "maximum"):
-        shown.add_column(heading, justify="right")
-    for way in (1, 2, 3):
-        if f"tvd{way}" in distances:
-            mean, largest = distances[f"tvd{way}"], distances[f"tvd{way}_max"]
-            shown.add_row(f"{way} attribute{'s' * (way > 1)}", f"{mean:.4f}", f"{largest:.4f}")
-    Console().print(shown)
-    typer.echo(f"Rows: {real_table.rows} real, {synthetic_table.rows} synthetic.")
-    typer.echo(NOT_PRIVATE)
+    """Judge a synthetic table beside real rows, for their owner alone (not private)."""
+    targets, dropped = tuple(target or ()), tuple(drop or ())
+    console = Console(stderr=True)
+    with console.status("Reading all rows ..."):
+        question = read_inputs(Inputs(real, synthetic, release, schema, control, targets, dropped, attacks))
+    with console.status("Comparing ...") as status:
+        document = evaluate_tables(question, lambda section: status.update(f"Comparing: {section} ..."))
+    show(document)
+    write_evaluation(document, json_out, html_out)
+
+
+def write_evaluation(document: Document, json_out: Path | None, html_out: Path | None) -> None:
+    """The two files, where they are wanted."""
+    formats.require(document, "evaluation", "evaluation.json")
     if json_out is not None:
-        document = {
-            "format_version": FORMAT_VERSION,
-            "private": False,
-            "schema_digest": declared.digest,
-            "real_rows": real_table.rows,
-            "synthetic_rows": synthetic_table.rows,
-            **distances,
-        }
-        formats.require(document, "evaluation", str(json_out))
-        write_text(json.dumps(document, indent=2) + "\n", json_out)
+        write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json_out)
+    if html_out is not None:
+        write_text(render("evaluation.html.j2", **document_context(document)), html_out)
+
+
+def document_context(document: Document) -> dict[str, Any]:
+    """A page asks for every section, also for those that are not there."""
+    sections = ("shapes", "utility", "propensity", "attacks", "parties")
+    return {"evaluation": {**dict.fromkeys(sections), **document}}
+
+
+BESIDE = {"independent": "  no structure", "resampled": "  only sampling"}
+
+
+def show(document: Document) -> None:
+    """The main figures, for a terminal."""
+    console, rows = Console(), document["rows"]
+    typer.echo(document["notice"])
+    typer.echo(f"Rows: {rows['real']} real, {rows['synthetic']} synthetic.")
+    told = _table("Total variation distance (0: equal, 1: disjoint)", "marginals of", "mean", "largest", "worst")
+    for entry in document["distances"]:
+        way, worst = entry["way"], " & ".join(entry["worst"][0]["attributes"])
+        for name, label in {"synthetic": _ways(way), **BESIDE}.items():
+            mean, largest = entry[name]["mean"], entry[name]["largest"]
+            told.add_row(label, f"{mean:.4f}", f"{largest:.4f}", worst if name == "synthetic" else "")
+    console.print(told)
+    for entry in document["k_marginal"]:
+        others = f"no structure {entry['independent']:.0f}, only sampling {entry['resampled']:.0f}"
+        typer.echo(f"k-marginal score, k = {entry['k']}: {entry['synthetic']:.0f} of 1000 ({others}).")
+    if "shapes" in document:
+        for name, what in (("columns", "Column shapes"), ("pairs", "Pair trends")):
+            mean = document["shapes"][name]["mean"]
+            typer.echo(f"{what}: {'not defined' if mean is None else f'{mean:.4f}'} (1: equal).")
+    if "utility" in document:
+        _show_utility(document["utility"], console)
+    if "propensity" in document:
+        found = document["propensity"]
+        ratio = "" if found["ratio"] is None else f", {found['ratio']:.1f} times what a true model has"
+        areas = f"area under the curve {found['auc_logistic']:.3f}, with trees {found['auc_trees']:.3f}"
+        typer.echo(f"Telling synthetic rows from real ones: pMSE {found['pmse']:.3g}{ratio}; {areas} (.5: cannot).")
+    if "attacks" in document:
+        _show_attacks(document["attacks"], console)
+    for party in document.get("parties", []):
+        distances = ", ".join(f"{one['mean']:.4f}" for one in party["distances"])
+        typer.echo(f"{party['party']}, {party['rows']} rows: mean distances {distances}.")
+    for one in document["left_out"]:
+        typer.echo(f"Left out: {one['section']}: {one['reason']}. {one['remedy']}")
+
+
+def _show_utility(utility: Document, console: Console) -> None:
+    title = f"Errors of classifiers on {utility['test_rows']} real rows ({utility['test']})"
+    told = _table(title, "target", "majority", "classifier", "synthetic", "real")
+    for task in utility["tasks"]:
+        name = task["attribute"] + (f" = {', '.join(task['positive'])}" if task["positive"] else "")
+        for place, one in enumerate(task["errors"]):
+            first = (name, f"{task['majority']:.3f}") if not place else ("", "")
+            told.add_row(*first, one["classifier"], f"{one['synthetic']:.3f}", f"{one['real']:.3f}")
+    console.print(told)
+
+
+def _show_attacks(attacks: Document, console: Console) -> None:
+    told = _table("Attacks: success on real and on control rows", "attack", "made", "real", "control", "risk", "95 %")
+    for one in attacks["made"]:
+        name = one["kind"] + (f" of {one['secret']}" if one["secret"] else "")
+        if one["success"] is None:
+            told.add_row(name, "0", "", "", "", "")
+            continue
+        risk, interval = "none to tell", ""
+        if one["risk"] is not None:
+            risk, interval = f"{one['risk']:.3f}", f"{one['low']:.3f} to {one['high']:.3f}"
+        told.add_row(name, str(one["attacks"]), f"{one['success']:.3f}", f"{one['control']:.3f}", risk, interval)
+    console.print(told)
+
+
+def _table(title: str, first: str, *others: str) -> Table:
+    table = Table(title=title)
+    table.add_column(first)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _ways(way: int) -> str:
+    return f"{way} attribute{'s' * (way > 1)}"

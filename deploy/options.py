@@ -38,11 +38,11 @@ def row_options(data: str, person: str | None = None, order: str | None = None) 
     return RowSettings(data, Path(), person=person, order=order)
 
 
-def refuse_existing(out: Path) -> None:
+def refuse_existing(out: Path, option: str = "out") -> None:
     """What a command makes is never written over anything."""
     if out.exists():
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="out", reason=f"{out} exists already",
+            Catalogue.BAD_OPTION, option=option, reason=f"{out} exists already",
             hint="Name something that does not exist; nothing is overwritten.",
         )  # fmt: skip
 

@@ -31,6 +31,7 @@ from deploy.operator_client import OperatorClient
 from deploy.options import refuse_existing
 from deploy.processes import ProcessGroup
 from deploy.provisioning import HOST, Limits, point_to, provision
+from deploy.simulated_evaluation import evaluate_simulation
 from deploy.splitting import split_rows
 from party.sources.address import Address, Form, parse_address
 from party.sources.open import load_table
@@ -62,13 +63,15 @@ class Simulation:
     seed: int | None
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
+    evaluate: Path | None = None
     evaluation: dict[str, Any] | None = None
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     """Run it; the release folder ``task.out`` appears whole at the end, or not at all.
 
-    ``seed`` decides only which rows go to which party. All noise is the operating system's.
+    ``seed`` decides only which rows go to which party. All noise is the operating system's. The folder
+    ``task.evaluate``, if there is one to make, holds what the owner of all rows can say about the release.
     """
     _check(task)
     schema = load_schema(task.schema)
@@ -77,10 +80,12 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     generator = np.random.default_rng(task.seed)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     frame = _text_rows(parse_address(task.data), schema, generator)
+    rest = frame.iloc[:0]
     if task.rows is not None:
         if task.rows > len(frame):
             raise _bad("rows", f"the table has {len(frame)} rows", "Ask for fewer.")
-        frame = frame.iloc[np.sort(generator.permutation(len(frame))[: task.rows])]
+        order = generator.permutation(len(frame))
+        frame, rest = (frame.iloc[np.sort(rows)] for rows in (order[: task.rows], order[task.rows :]))
     parts = split_rows(frame, task.parties, task.split, generator)
     with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
         frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
@@ -108,6 +113,8 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             except BaseException:
                 shutil.rmtree(fetched, ignore_errors=True)
                 raise
+    if task.evaluate is not None:
+        evaluate_simulation(task.out, task.evaluate, frames, rest)
     return task.out
 
 
@@ -130,6 +137,8 @@ def _check(task: Simulation) -> None:
     if task.rows is not None and task.rows < 1:
         raise _bad("rows", f"{task.rows} is not a number of rows", "Use 1 or more.")
     refuse_existing(task.out)
+    if task.evaluate is not None:
+        refuse_existing(task.evaluate, "evaluate")
 
 
 def _bad(option: str, reason: str, hint: str) -> PrivityError:

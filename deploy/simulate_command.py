@@ -49,6 +49,9 @@ def simulate_command(
     tolerate: Annotated[int, typer.Option(help="t, how many parties may pool what they know")] = 1,
     patience: Annotated[float, typer.Option(help="seconds of a party's silence after which the run is stopped")] = 60.0,
     seed: Annotated[int | None, typer.Option(help="of the split among parties only; noise has no seed")] = None,
+    evaluate: Annotated[
+        Path | None, typer.Option(help="folder to make: how the release compares with all rows; not for release")
+    ] = None,
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
     kind, bits = sum_options(secure_sum, exponents, key_bits)
@@ -68,6 +71,7 @@ def simulate_command(
         tolerate=tolerate,
         patience=patience,
         seed=seed,
+        evaluate=evaluate,
         evaluation=evaluation_option(evaluation_epsilon, evaluation_target),
     )
     console = Console(stderr=True)
@@ -77,6 +81,8 @@ def simulate_command(
         except KeyboardInterrupt:
             raise KeyboardInterrupt("everything was stopped, nothing was released") from None
     print(f"Release written to {folder}. This was a {SIMULATION}.")
+    if evaluate is not None:
+        print(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
     model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
     run = read_json(folder / "run.json")
     for note in [*notes(model, joins=ALGORITHMS[algorithm].joins), *constraint_notes(run)]:

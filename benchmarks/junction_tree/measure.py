@@ -33,16 +33,19 @@ from benchmarks.junction_tree.points import (
 )
 from benchmarks.junction_tree.priview import PriView
 from benchmarks.sweep import Work, collect, in_processes
-from benchmarks.utility import TASKS, hold_out, misclassification
+from benchmarks.utility import TASKS
 from common.algorithms import ALGORITHMS
 from common.evaluation.distance import marginal_distances
+from common.evaluation.utility import hold_out, misclassification
 from common.statistics import Marginal
 from common.table import CodedTable
 from deploy.in_process import InProcessSession
 
 PLACES = (
-    *CODE, *(f"benchmarks/{f}.py" for f in ("utility", "classifiers", "junction_tree/priview", "junction_tree/baskets"))
-)  # fmt: skip
+    *CODE,
+    "common/evaluation/utility.py",
+    *(f"benchmarks/{f}.py" for f in ("utility", "classifiers", "junction_tree/priview", "junction_tree/baskets")),
+)
 RANDOM_MARGINALS = 200
 TIMED = ("cost", "merging")
 """Kinds of points that are measured last and one at a time."""

@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, load, split_table
 from benchmarks.multi_party.points import MAJORITY, REAL_ROWS, TASKS, VARIANTS, VIEWS, Point
-from benchmarks.utility import hold_out, majority_error, misclassification
 from common.algorithms import ALGORITHMS
 from common.algorithms.covering_design import optimal_design
 from common.evaluation.distance import marginal_distances
+from common.evaluation.utility import hold_out, majority_error, misclassification
 from common.reading import read_table
 from common.schema import parse_schema
 from common.statistics import NoisyTable

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.datasets import Dataset
-from benchmarks.utility import DEGREES, Task
+from benchmarks.utility import DEGREES
 from common.algorithms import ALGORITHMS
 from common.errors import PrivityError
+from common.evaluation.utility import Task
 from common.schema import Schema
 
 COMPARED: dict[str, tuple[str, dict[str, Any]]] = {

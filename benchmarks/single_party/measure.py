@@ -27,18 +27,18 @@ from benchmarks.single_party.points import (
     is_binary,
 )
 from benchmarks.sweep import collect
-from benchmarks.utility import TASKS, hold_out, misclassification
+from benchmarks.utility import TASKS
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
 from common.evaluation.distance import marginal_distances
+from common.evaluation.utility import hold_out, misclassification
 from common.models.bayesian_network import BayesianNetwork
 from common.table import CodedTable
 from deploy.in_process import InProcessSession
 
-BASELINE_CODE = (
-    "common/privacy", *(f"benchmarks/{file}.py" for file in ("utility", "classifiers", "single_party/baselines"))
-)  # fmt: skip
-MODEL_CODE = (*CODE, "benchmarks/utility.py", "benchmarks/single_party/exact.py")
+UTILITY_CODE = ("common/evaluation/utility.py", "benchmarks/utility.py")
+BASELINE_CODE = ("common/privacy", *UTILITY_CODE, "benchmarks/classifiers.py", "benchmarks/single_party/baselines.py")
+MODEL_CODE = (*CODE, *UTILITY_CODE, "benchmarks/single_party/exact.py")
 MODELS = ("whole", "held out")
 
 

@@ -13,15 +13,17 @@ import numpy.typing as npt
 from common.table import CodedTable
 
 SPARSE_FACTOR = 4  # a table of more cells than this many times the rows is counted by occupied cells
+WAYS = (1, 2, 3)
 Cells = npt.NDArray[np.int64]
+Distances = dict[int, dict[tuple[int, ...], float]]
 
 
-def marginal_distances(real: CodedTable, synthetic: CodedTable, ways: Sequence[int] = (1, 2, 3)) -> dict[str, float]:
-    """Return mean and maximum total variation distance over all marginals of ``ways`` attributes.
+def distances_of_sets(real: CodedTable, synthetic: CodedTable, ways: Sequence[int] = WAYS) -> Distances:
+    """Return, for each way, the total variation distance over every set of so many attributes.
 
-    Keys are ``tvd1``, ``tvd1_max`` and so on, each between 0 and 1: half the L1 distance of the two
-    normalised tables, so numbers of rows may differ. A way beyond the number of attributes has no
-    marginals and no keys. Raises ``ValueError`` if schemas differ, a table is empty or a way below 1.
+    Between 0 and 1: half the L1 distance of the two normalised tables, so numbers of rows may differ. A way
+    beyond the number of attributes has no sets. Raises ``ValueError`` if schemas differ, a table is empty or
+    a way below 1.
     """
     if real.schema.digest != synthetic.schema.digest:
         raise ValueError("the two tables have different schemas")
@@ -29,27 +31,37 @@ def marginal_distances(real: CodedTable, synthetic: CodedTable, ways: Sequence[i
         raise ValueError("an empty table has no distribution")
     if not ways or min(ways) < 1:
         raise ValueError("ways are 1 or more")
-    found: dict[int, list[float]] = {way: [] for way in sorted(set(ways))}
-    for way, distance in _walk(real, synthetic, tuple(found)):
-        found[way].append(distance)
+    found: Distances = {way: {} for way in sorted(set(ways))}
+    for attributes, distance in _walk(real, synthetic, tuple(found)):
+        found[len(attributes)][attributes] = distance
+    return found
+
+
+def marginal_distances(real: CodedTable, synthetic: CodedTable, ways: Sequence[int] = WAYS) -> dict[str, float]:
+    """Return mean and maximum of ``distances_of_sets`` as ``tvd1``, ``tvd1_max`` and so on.
+
+    A way beyond the number of attributes has no keys. Raises as ``distances_of_sets`` does.
+    """
     result: dict[str, float] = {}
-    for way, distances in found.items():
+    for way, distances in distances_of_sets(real, synthetic, ways).items():
         if distances:
-            result[f"tvd{way}"] = float(np.mean(distances))
-            result[f"tvd{way}_max"] = max(distances)
+            result[f"tvd{way}"] = float(np.mean(list(distances.values())))
+            result[f"tvd{way}_max"] = max(distances.values())
     return result
 
 
-def _walk(real: CodedTable, synthetic: CodedTable, ways: tuple[int, ...]) -> Iterator[tuple[int, float]]:
-    """Yield (way, distance) for every set of attributes, each extended from the set without its last.
+def _walk(real: CodedTable, synthetic: CodedTable, ways: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield (set, distance) for every set of attributes, each extended from the set without its last.
 
     Both tables' rows stand in one array, so that cells can be renumbered for both at once.
     """
     columns = [np.concatenate([mine, theirs]) for mine, theirs in zip(real.columns, synthetic.columns, strict=True)]
     domain = real.schema.domain
 
-    def extend(first: int, way: int, cells: Cells, size: int) -> Iterator[tuple[int, float]]:
-        for attribute in range(first, len(domain)):
+    def extend(before: tuple[int, ...], cells: Cells, size: int) -> Iterator[tuple[tuple[int, ...], float]]:
+        way = len(before) + 1
+        for attribute in range(before[-1] + 1 if before else 0, len(domain)):
+            attributes = (*before, attribute)
             joined = cells * np.int64(domain[attribute])
             joined += columns[attribute]
             count = size * domain[attribute]
@@ -59,14 +71,14 @@ def _walk(real: CodedTable, synthetic: CodedTable, ways: tuple[int, ...]) -> Ite
                     _, joined = np.unique(joined, return_inverse=True)
                     count = int(joined.max()) + 1
                 elif way in ways:
-                    yield way, _sparse_distance(joined, real.rows)
+                    yield attributes, _sparse_distance(joined, real.rows)
                     continue
             if way in ways:
-                yield way, _dense_distance(joined, count, real.rows)
+                yield attributes, _dense_distance(joined, count, real.rows)
             if deeper:
-                yield from extend(attribute + 1, way + 1, joined, count)
+                yield from extend(attributes, joined, count)
 
-    yield from extend(0, 1, np.zeros(real.rows + synthetic.rows, dtype=np.int64), 1)
+    yield from extend((), np.zeros(real.rows + synthetic.rows, dtype=np.int64), 1)
 
 
 def _dense_distance(cells: Cells, count: int, rows: int) -> float:

@@ -25,7 +25,7 @@ from benchmarks.multi_party.points import (
     refusal,
 )
 from benchmarks.multi_party.text import document
-from benchmarks.utility import Task, hold_out, labels, majority_error, misclassification
+from common.evaluation.utility import Task, hold_out, labels, majority_error, misclassification
 from common.schema import load_schema, parse_schema
 from common.statistics import NoisyTable
 from common.table import CodedTable

@@ -15,8 +15,8 @@ from benchmarks.datasets import Dataset
 from benchmarks.junction_tree import baskets, measure, merging, points, priview, text
 from benchmarks.junction_tree.__main__ import main
 from benchmarks.junction_tree.series import SECTIONS
-from benchmarks.utility import Task, labels
 from common.counting import contingency_tables
+from common.evaluation.utility import Task, labels
 from common.schema import parse_schema
 from common.table import CodedTable
 

@@ -29,9 +29,10 @@ from benchmarks.single_party.points import (
 from benchmarks.single_party.series import all_series, marginals
 from benchmarks.single_party.text import document
 from benchmarks.sweep import command_of, make_parser, read_options
-from benchmarks.utility import TASKS, Task
+from benchmarks.utility import TASKS
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
+from common.evaluation.utility import Task
 from common.schema import load_schema, parse_schema
 from common.statistics import AttributeParentPair
 from common.table import CodedTable

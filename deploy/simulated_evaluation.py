@@ -1,0 +1,38 @@
+"""The evaluation of a simulated release: beside the joint rows, and beside each party's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from common.evaluation.document import Question, evaluate_tables
+from common.evaluation.utility import usual_tasks
+from common.reading import encode
+from common.release.folder import SYNTHETIC, read_release
+from deploy.evaluate_command import write_evaluation
+from party.sources.address import parse_address
+from party.sources.open import load_table
+
+ATTACKS = 500
+
+
+def evaluate_simulation(release: Path, folder: Path, parts: dict[str, pd.DataFrame], rest: pd.DataFrame) -> None:
+    """Write ``evaluation.json`` and ``evaluation.html`` into a new folder.
+
+    ``parts`` are the parties' rows by name. ``rest`` are rows of the table that were left out of the simulation: they
+    are the control rows of the attacks, if each table has a row for each attack.
+    """
+    published = read_release(release)
+    schema = published.schema
+    coded = {name: encode(frame, schema, name) for name, frame in parts.items()}
+    real = encode(pd.concat(parts.values(), ignore_index=True), schema, "the joint table")
+    synthetic = load_table(parse_address(str(release / SYNTHETIC)), schema)
+    enough = min(len(rest), real.rows, synthetic.rows) >= ATTACKS
+    control = encode(rest, schema, "the rows left out") if enough else None
+    question = Question(
+        real, synthetic, control, tuple(usual_tasks(schema)), ATTACKS, tuple(coded.items()), str(published.run["run"])
+    )
+    document = evaluate_tables(question, lambda section: None)
+    folder.mkdir(parents=True)
+    write_evaluation(document, folder / "evaluation.json", folder / "evaluation.html")
