@@ -23,7 +23,7 @@ from common.release.folder import REPORT, SYNTHETIC, read_release
 from common.report.page import report_page
 from common.report.rows import read_synthetic
 
-ALGORITHMS = ("dp-subn", "jtree", "copula")
+ALGORITHMS = ("dp-subn", "jtree")
 TIMES = 3
 
 

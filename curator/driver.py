@@ -60,6 +60,8 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
         await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
+        # Looked at, so that nobody is told of a failure that nobody waits for.
+        task.exception()
         raise
 
 

@@ -8,16 +8,19 @@ from typing import Annotated
 import typer
 
 from common.release.folder import REPORT, report_of
+from deploy.options import refuse_existing
 from deploy.schema_commands import write_text
 
 
 def report_command(
     release: Annotated[Path, typer.Argument(help="folder of a release")],
     out: Annotated[
-        Path | None, typer.Option(help="file to write; report.html in the current folder if left out")
+        Path | None, typer.Option(help="file to write; must not exist; report.html here if left out")
     ] = None,
 ) -> None:
     """Make a release's report again from its other files: the same page, to the byte."""
-    page, file = report_of(release), out or Path(REPORT)
+    file = out or Path(REPORT)
+    refuse_existing(file)
+    page = report_of(release)
     write_text(page, file)
     typer.echo(f"Report written to {file}: {len(page.encode()):,} bytes.")

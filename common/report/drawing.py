@@ -30,7 +30,7 @@ class BarRow:
     noisy: str
     half_width: str
     synthetic: str
-    outside: bool
+    apart: bool
     bar: tuple[str, str] | None
     whisker: str
     mark: str
@@ -90,9 +90,10 @@ def _few(measured: Measured) -> tuple[list[Share], int]:
         margin = measured.margin
         noisy = sum(share.noisy or 0 for share in others)
         width = half_width(margin.table.law, margin.variables, margin.cells * len(others)) / measured.rows
-    rest = Share(
-        f"{count(len(others))} other categories together", noisy, width, sum(share.synthetic for share in others)
-    )
+    together = sum(share.synthetic for share in others)
+    # Of shares that exclude each other the squares add up to no more than this.
+    drawn = math.sqrt(sum(share.drawn**2 for share in others))
+    rest = Share(f"{count(len(others))} other categories together", noisy, width, together, drawn)
     return [share for i, share in enumerate(shares) if i in kept] + [rest], len(others)
 
 
@@ -111,7 +112,7 @@ def _row(share: Share, scale: _Scale) -> BarRow:
         percent(share.noisy),
         percent(share.half_width),
         percent(share.synthetic),
-        abs(share.noisy - share.synthetic) > share.half_width,
+        share.apart,
         (short(min(zero, end)), short(abs(end - zero))),
         whisker,
         mark,

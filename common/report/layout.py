@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from common.report.structure import Structure
+from common.report.structure import NETWORK, Structure
 
 WIDTH, LETTER, LINE = 146, 7.0, 17
 """Of a box, a letter and a line of text, in pixels."""
@@ -212,8 +212,8 @@ class _Picture:
     def _box(self, i: int) -> DrawnBox:
         x, y = self._x[(i, None)] - WIDTH / 2, self._top[self._rows[i]]
         texts, line, down = [], None, y + LINE
-        for number, (name, shared) in enumerate(self._texts[i]):
-            if line is None and not shared and number:
+        for name, shared in self._texts[i]:
+            if self._structure.boxes[i].shared and line is None and not shared:
                 line, down = round(down - LINE + 6, 1), down + 4
             texts.append(DrawnText(round(x + WIDTH / 2, 1), round(down, 1), shortened(name), name, shared))
             down += LINE
@@ -233,6 +233,7 @@ class _Picture:
             row = upper[1]
             reach = self._top[row] + self._height_of_row(self._order[row])
             start = f"M{x:.1f} {reach:.1f}"
-        to = self._top[row + 1] - (6 if lower[1] is None else 0)
+        headed = self._structure.kind == NETWORK and lower[1] is None
+        to = self._top[row + 1] - (6 if headed else 0)
         half = (to - reach) / 2
         return f"{start}C{x:.1f} {reach + half:.1f} {end:.1f} {to - half:.1f} {end:.1f} {to:.1f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from common.table import CodedTable
 
 if TYPE_CHECKING:
     from common.release.folder import Release
+
+LARGEST_TOLD = 12
+"""Epsilon up to which it is told what it does to odds: beyond that the factor tells nobody anything."""
 
 STRONGEST = 15
 """Pairs in the short table."""
@@ -80,12 +84,12 @@ def report_page(release: Release, table: CodedTable) -> str:
         rows=sum(party["rows"] for party in parties),
         level=figures.percent(float(Fraction(release.marginals["interval_level"]))).replace(".00", ""),
         tables_by_phase=_by_phase(tables, widths),
+        odds=_odds(release.privacy),
         not_protected=NOT_PROTECTED,
         warnings=warnings(release, tables, found, associations, widths),
         pictures=[Picture(structure, draw(structure)) for structure in structures(release.model, owners)],
         shown=[_shown(d, place, release) for place, d in enumerate(found)],
         pairs=associations,
-        pair_source=lambda pair: _pair_source(pair, release.schema.derived.names),
         strongest=[pair for pair in sorted(associations, key=lambda p: p.rank) if _worth_showing(pair)][:STRONGEST],
         heat_map=heat_map(associations, release.schema.names) if associations else None,
         phases=_phases(release.run),
@@ -115,6 +119,15 @@ def _sections(release: Release) -> list[Section]:
         Section("repeat", "To repeat the run", "report_repeat.html.j2"),
         Section("method", "How the figures are made", "report_method.html.j2"),
     ]
+
+
+def _odds(privacy: dict[str, Any]) -> str | None:
+    """By how much the release moves the odds on one person at most; None if some delta was spent, or by too much."""
+    worst = max(Fraction(party["epsilon_per_person"]) for party in privacy["parties"])
+    if any(party["delta_per_person"] != "0" for party in privacy["parties"]) or worst > LARGEST_TOLD:
+        return None
+    # Not below what it is.
+    return f"{math.ceil(math.exp(worst) * 100) / 100:.2f}" if worst < 5 else f"{math.ceil(math.exp(worst)):,}"
 
 
 def _by_phase(tables: Sequence[tuple[str, Any]], widths: Sequence[int]) -> list[dict[str, Any]]:
@@ -154,15 +167,6 @@ def _source(measured: Measured, release: Release) -> str:
 def _table_name(margin: Margin, names: Sequence[str]) -> str:
     axes = " x ".join(names[a] for a in margin.table.attributes)
     return f"the table {axes} ({margin.phase})"
-
-
-def _pair_source(pair: Pair, names: Sequence[str]) -> str:
-    if pair.margin is None:
-        return "not measured"
-    axes = " x ".join(names[a] for a in pair.margin.table.attributes)
-    if pair.margin.whole:
-        return axes
-    return f"{axes}, by {' and '.join(' + '.join(names[i] for i in group) for group in pair.margin.groups)}"
 
 
 def _worth_showing(pair: Pair) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,17 +13,34 @@ from common.report.margins import BestMargins, Margin
 from common.schema import Schema
 from common.table import CodedTable
 
+DEVIATIONS = 1.96
+
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Share:
-    """Of one category or bin; ``noisy`` is None where it was not measured."""
+    """Of one category or bin; ``noisy`` is None where it was not measured.
+
+    Attributes:
+        drawn: by how much chance moves the synthetic share, 19 times out of 20.
+    """
 
     label: str
     noisy: float | None
     half_width: float
     synthetic: float
+    drawn: float = 0.0
+
+    @property
+    def apart(self) -> bool:
+        """Whether the two are further apart than noise and the drawing of rows explain."""
+        return self.noisy is not None and abs(self.noisy - self.synthetic) > math.hypot(self.half_width, self.drawn)
+
+
+def chance_of_drawing(share: float, rows: int) -> float:
+    """By how much the share of drawn rows lies off the model's, 19 times out of 20, about."""
+    return DEVIATIONS * math.sqrt(share * (1 - share) / rows)
 
 
 @dataclass(frozen=True)
@@ -52,11 +70,9 @@ class Measured:
         return max(there, key=lambda share: abs((share.noisy or 0) - share.synthetic), default=None)
 
     @property
-    def outside(self) -> int:
-        """Categories whose synthetic share lies outside the error bar."""
-        return sum(
-            share.noisy is not None and abs(share.noisy - share.synthetic) > share.half_width for share in self.shares
-        )
+    def apart(self) -> int:
+        """Categories whose two shares are further apart than chance explains."""
+        return sum(share.apart for share in self.shares)
 
     @property
     def drowned(self) -> bool:
@@ -116,7 +132,8 @@ def _measured(
             labels[code],
             int(margin.counts[code]) / rows if margin else None,
             width,
-            float(synthetic[code] / synthetic.sum()),
+            part := float(synthetic[code] / synthetic.sum()),
+            chance_of_drawing(part, int(synthetic.sum())),
         )
         for code in range(shown)
     )

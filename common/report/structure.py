@@ -111,15 +111,21 @@ def _tree(model: JunctionTreeModel, title: str) -> Structure:
 
 
 def correlations(model: CopulaModel) -> list[tuple[float, int, int]]:
-    """(largest correlation of any of their categories, a, b) of every pair, the strongest first."""
+    """(correlation, a, b) of every pair, the strongest first.
+
+    Of two attributes the root of the mean square of their categories' correlations, weighted by their rates: a single
+    rare category, whose correlations are mostly noise, does not decide.
+    """
     blocks = blocks_of(model.schema.domain)
+    weights = [np.ones(1) if len(rates) == 2 else rates / rates.sum() for rates in model.rates]
     found = []
     for b, block in enumerate(blocks):
         for a, other in enumerate(blocks[:b]):
             # The part that is published: below the diagonal.
-            part = model.correlations[block, other]
-            found.append((float(part.flat[np.abs(part).argmax()]), a, b))
-    return sorted(found, key=lambda entry: (-abs(entry[0]), entry[1], entry[2]))
+            squares = model.correlations[block, other] ** 2
+            mean = (squares * np.outer(weights[b], weights[a])).sum()
+            found.append((float(np.sqrt(mean)), a, b))
+    return sorted(found, key=lambda entry: (-round(entry[0], 9), entry[1], entry[2]))
 
 
 def _copula(model: CopulaModel, title: str) -> Structure:
@@ -129,9 +135,9 @@ def _copula(model: CopulaModel, title: str) -> Structure:
     graph.add_nodes_from(range(len(names)))
     strongest = nx.utils.UnionFind(range(len(names)))
     for value, a, b in correlations(model):
-        if abs(value) >= 0.005 and strongest[a] != strongest[b]:
+        if value >= 0.005 and strongest[a] != strongest[b]:
             strongest.union(a, b)
-            graph.add_edge(a, b, label=f"{value:+.2f}")
+            graph.add_edge(a, b, label=f"{value:.2f}")
     order, ties, seen = [], [], set()
     for root in sorted(graph, key=lambda a: (-graph.degree(a), a)):
         if root in seen:

@@ -69,7 +69,7 @@ def _simulation(release: Release) -> Warned | None:
         return None
     text = (
         "One machine saw the rows of all parties and held all keys. The figures are those of a real run, but nobody was"
-        " protected from that machine. What is said below of the curator and the parties holds for a real run only."
+        " protected from that machine. What this page says of the curator and the parties holds for a real run only."
     )
     return Warned("This was a simulation", text)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +13,16 @@ from typing import Any
 
 from common.journal import Journal
 from common.privacy.ledger import Ledger
+from common.release.folder import REPORT
 from party.approvals import Approvals
 from tests.crash.node import CURATOR
 from tests.crash.world import RUN, Outcome
 
 TRAFFIC = ("seconds", "bytes", "ciphertexts")
 """Entries of run.json that say how long it took and what travelled, so also what was repeated."""
+
+TRAFFIC_SECTION = re.compile(rb'<section aria-labelledby="cost">.*?</section>', re.DOTALL)
+"""The same on the page."""
 
 
 @dataclass(frozen=True)
@@ -166,5 +172,9 @@ def _files(folder: Path) -> dict[str, bytes]:
     files = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
     if "run.json" in files:
         document = {key: value for key, value in json.loads(files["run.json"]).items() if key not in TRAFFIC}
+        # The page tells of them too, in one section.
+        if document["files"].get(REPORT) == hashlib.sha256(files.get(REPORT, b"")).hexdigest():
+            del document["files"][REPORT]
+            files[REPORT] = TRAFFIC_SECTION.sub(b"", files[REPORT])
         files["run.json"] = json.dumps(document, sort_keys=True).encode()
     return files

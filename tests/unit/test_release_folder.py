@@ -80,3 +80,16 @@ def test_a_folder_without_run_json_is_no_release(release):
     (release / "run.json").unlink()
     with pytest.raises(PrivityError, match=r"run\.json"):
         verify_release(release)
+
+
+def test_the_command_makes_the_same_report_and_writes_over_nothing(release, tmp_path):
+    done = privity("report", release, "--out", tmp_path / "again.html")
+    assert done.returncode == Exit.DONE, done.stderr
+    assert (tmp_path / "again.html").read_bytes() == (release / "report.html").read_bytes()
+    (tmp_path / "again.html").write_text("mine")
+    assert privity("report", release, "--out", tmp_path / "again.html").returncode == Exit.INPUT
+    assert (tmp_path / "again.html").read_text() == "mine"
+    (release / "marginals.json").write_text("{}")
+    done = privity("report", release, "--out", tmp_path / "other.html")
+    assert "marginals.json" in done.stderr
+    assert not (tmp_path / "other.html").exists()

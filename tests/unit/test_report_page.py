@@ -233,3 +233,9 @@ def test_many_categories_are_added_up_in_one_row(tmp_path):
     rows = written.split('<h3 id="attribute-1"')[1].split("</table>")[0].count('<th scope="row">')
     assert rows == 250
     assert "451 other categories together" in written
+
+
+def test_one_attribute_alone_has_a_page(tmp_path):
+    schema = parse_schema({"fields": FIELDS[1:2]}, "s")
+    page = Page(page_of(tmp_path, frame=people(200)[["ward"]], schema=schema))
+    assert "There is one attribute only." in page.text

@@ -95,7 +95,7 @@ def synthetic(rows=500) -> CodedTable:
 
 
 def test_distributions_have_every_share_with_its_error_bar_and_the_synthetic_one():
-    table, rows = noisy((AGE, WARD)), synthetic()
+    table, rows = noisy((AGE, WARD), scale=16), synthetic(60)
     age, ward, smoker = distributions(best_of(table), rows)
     assert [s.label for s in ward.whole.shares] == ["north", "south", "west"]
     assert [s.noisy for s in ward.whole.shares] == pytest.approx(table.counts.sum(axis=0) / 1000)
@@ -104,8 +104,13 @@ def test_distributions_have_every_share_with_its_error_bar_and_the_synthetic_one
     assert [s.synthetic for s in age.whole.shares] == pytest.approx(by_hand)
     assert smoker.whole.margin is None
     assert all(s.noisy is None for s in smoker.whole.shares)
-    far = [s for s in age.whole.shares if abs(s.noisy - s.synthetic) > s.half_width]
-    assert age.whole.outside == len(far)
+    by_chance = [1.96 * (s.synthetic * (1 - s.synthetic) / 60) ** 0.5 for s in age.whole.shares]
+    far = [
+        abs(s.noisy - s.synthetic) > (s.half_width**2 + d**2) ** 0.5
+        for s, d in zip(age.whole.shares, by_chance, strict=True)
+    ]
+    assert age.whole.apart == sum(far)
+    assert 0 < sum(far) < 5
     assert age.whole.furthest.label == max(age.whole.shares, key=lambda s: abs(s.noisy - s.synthetic)).label
 
 
