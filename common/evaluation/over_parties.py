@@ -65,7 +65,7 @@ def check_evaluation(evaluation: Evaluation | None, algorithm: str, epsilon: Fra
     if rest < SMALLEST_EPSILON or rest.denominator > LARGEST_DENOMINATOR:
         # As an epsilon of its own: a later phase may not find noise for it.
         reason = f"what is left to learn from, {readable(rest)}, is too small or has too many digits"
-        raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Use a twentieth of epsilon.")
+        raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Give both with few digits.")
     if not _asked_tables(schema.domain) and not evaluation.targets:
         reason = f"every table has more than {SCORED_CELLS} cells"
         raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Leave the evaluation out.")
