@@ -19,7 +19,8 @@ from pathlib import Path
 
 from benchmarks.datasets import Dataset
 from benchmarks.markdown import spread, table
-from common.release.folder import REPORT, SYNTHETIC, read_release
+from common.release.content import REPORT, SYNTHETIC
+from common.release.folder import read_release
 from common.report.page import report_page
 from common.report.rows import read_synthetic
 

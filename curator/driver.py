@@ -26,7 +26,8 @@ from common.protocol.manifest import Manifest, manifest_from
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.scores import scores_from
 from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
-from common.release.folder import FORMAT_VERSION, Release, is_release, write_release
+from common.release.content import FORMAT_VERSION, Release
+from common.release.folder import is_release, write_release
 from common.release.marginals import marginals_document
 from common.release.synthesis import rows_to_publish, synthesise_release
 from common.schema import Schema

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from common import formats
-from common.evaluation.document import Document, evaluate_tables
+from common.evaluation.document import Document, Question, evaluate_tables
 from common.pages import render
 from deploy.evaluation_inputs import Inputs, read_inputs
 from deploy.schema_commands import write_text
@@ -44,9 +46,15 @@ def evaluate(
     with console.status("Reading all rows ..."):
         question = read_inputs(Inputs(real, synthetic, release, schema, control, targets, dropped, attacks))
     with console.status("Comparing ...") as status:
-        document = evaluate_tables(question, lambda section: status.update(f"Comparing: {section} ..."))
+        document = judged(question, lambda section: status.update(f"Comparing: {section} ..."))
     show(document)
     write_evaluation(document, json_out, html_out)
+
+
+def judged(question: Question, say: Callable[[str], None]) -> Document:
+    """``evaluate_tables``, without what a library of attacks writes on the screen at each try."""
+    logging.getLogger("anonymeter").setLevel(logging.ERROR)
+    return evaluate_tables(question, say)
 
 
 def write_evaluation(document: Document, json_out: Path | None, html_out: Path | None) -> None:

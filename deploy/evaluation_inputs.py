@@ -11,7 +11,8 @@ from common.evaluation.document import Question
 from common.evaluation.utility import Task, code_of, usual_tasks
 from common.formats import shorten
 from common.reading import RowProblemsFound
-from common.release.folder import SCHEMA, SYNTHETIC, read_release
+from common.release.content import SCHEMA, SYNTHETIC
+from common.release.folder import read_release
 from common.schema import Schema, load_schema
 from common.table import CodedTable
 from party.sources.address import parse_address

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from common.release.folder import REPORT, report_of
+from common.release.content import REPORT
+from common.release.folder import report_of
 from deploy.options import refuse_existing
 from deploy.schema_commands import write_text
 

@@ -20,7 +20,8 @@ from common.formats import read_json
 from common.hints import option
 from common.privacy.budget import readable
 from common.protocol.sum_kind import Method
-from common.release.folder import RUN, verify_release
+from common.release.content import RUN
+from common.release.folder import verify_release
 from common.release.notes import constraint_notes
 from deploy import run_request as options
 from deploy.operator_client import OperatorClient

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from common.evaluation.document import Question, evaluate_tables
+from common.evaluation.document import Question
 from common.evaluation.utility import usual_tasks
 from common.reading import encode
-from common.release.folder import SYNTHETIC, read_release
-from deploy.evaluate_command import write_evaluation
+from common.release.content import SYNTHETIC
+from common.release.folder import read_release
+from deploy.evaluate_command import judged, write_evaluation
 from party.sources.address import parse_address
 from party.sources.open import load_table
 
@@ -33,6 +34,6 @@ def evaluate_simulation(release: Path, folder: Path, parts: dict[str, pd.DataFra
     question = Question(
         real, synthetic, control, tuple(usual_tasks(schema)), ATTACKS, tuple(coded.items()), str(published.run["run"])
     )
-    document = evaluate_tables(question, lambda section: None)
+    document = judged(question, lambda section: None)
     folder.mkdir(parents=True)
     write_evaluation(document, folder / "evaluation.json", folder / "evaluation.html")

@@ -13,7 +13,8 @@ from rich.console import Console
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.privacy.statement import privacy_statement
-from common.release.folder import FORMAT_VERSION, Release, write_release
+from common.release.content import FORMAT_VERSION, Release
+from common.release.folder import write_release
 from common.release.marginals import marginals_document
 from common.release.notes import constraint_notes, notes
 from common.release.synthesis import rows_to_publish, synthesise_release

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from common.algorithms import ALGORITHMS
+from common.canonical import digest
 from common.counting import contingency_tables
 from common.errors import Catalogue, PrivityError
 from common.privacy.budget import LARGEST_DENOMINATOR, SMALLEST_EPSILON, readable
@@ -169,11 +170,11 @@ def _part(tables: list[Marginal], domain: Sequence[int]) -> list[Marginal]:
     chosen, cells = [], 0
     if count_cells(tables, domain) <= SCORED_CELLS:
         return tables
-    # A lot that nobody chose, and that is the same at every replay.
-    for place in np.random.default_rng(len(tables)).permutation(len(tables)).tolist():
-        size = math.prod(domain[a] for a in tables[place])
+    # An order that nobody chose, and that is the same at every replay.
+    for table in sorted(tables, key=lambda table: digest(list(table))):
+        size = math.prod(domain[a] for a in table)
         if cells + size <= SCORED_CELLS:
-            chosen.append(tables[place])
+            chosen.append(table)
             cells += size
     return sorted(chosen)
 

@@ -26,6 +26,7 @@ from common.protocol.round_session import RoundSession
 from common.protocol.scores import Evaluation
 from common.protocol.steps import Select
 from common.schema import Schema
+from common.table import CodedTable
 
 PLANNED = "plan"
 INVENTED_ROWS = 100
@@ -109,5 +110,6 @@ def rehearse(
     """
     model = asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
     if evaluation is not None:
-        invented = model.sample(INVENTED_ROWS, np.random.default_rng(0))
+        codes = (np.arange(INVENTED_ROWS) % size for size in model.schema.domain)
+        invented = CodedTable(model.schema, tuple(column.astype(np.uint32) for column in codes))
         asyncio.run(session.score(PHASE, scores_of(invented, evaluation.targets), evaluation.epsilon))

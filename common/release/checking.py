@@ -10,17 +10,8 @@ from common.errors import PrivityError, Problem, ProblemsFound
 from common.formats import check, read_json
 from common.models.load import load_model
 from common.reading import read_batches, read_table
-from common.release.folder import (
-    MARGINALS,
-    MODEL,
-    PRIVACY,
-    RELEASE_FILES,
-    RUN,
-    SCHEMA,
-    SCORES,
-    SYNTHETIC,
-    file_problems,
-)
+from common.release.content import MARGINALS, MODEL, PRIVACY, RELEASE_FILES, RUN, SCHEMA, SCORES, SYNTHETIC
+from common.release.folder import file_problems
 from common.release.marginals import read_tables
 from common.rules.text_rows import of_texts
 from common.schema import Schema, load_schema

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from common.errors import Catalogue, PrivityError
-from common.release.folder import Release
+from common.release.content import Release
 from common.schema import Schema
 from common.statistics import NoisyTable
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,48 +14,25 @@ import pandas as pd
 from common.errors import Problem, ProblemsFound
 from common.files import sync
 from common.formats import read_bytes, read_json, require
-from common.models import Model
 from common.models.load import load_model
-from common.release.marginals import read_tables
+from common.release.content import (
+    MARGINALS,
+    MODEL,
+    PRIVACY,
+    RELEASE_FILES,
+    REPORT,
+    RUN,
+    SCHEMA,
+    SCORES,
+    SYNTHETIC,
+    Release,
+)
 from common.report.page import report_page
 from common.report.rows import code_frame, read_synthetic
-from common.schema import Schema, load_schema
-from common.statistics import NoisyTable
+from common.schema import load_schema
 from common.table import write_csv
 
-FORMAT_VERSION = 1
-SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT = (
-    "synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json", "schema.json", "report.html",
-)  # fmt: skip
-SCORES = "scores.json"
-"""Of a release that was scored over the parties."""
-
-RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT)
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-@dataclass(frozen=True)
-class Release:
-    """What a run publishes, as documents; all of it is public.
-
-    Attributes:
-        marginals, privacy, run: the content of the files of these names; ``run`` without the digests of files.
-        scores: the same, if the parties scored it.
-    """
-
-    model: Model
-    marginals: dict[str, Any]
-    privacy: dict[str, Any]
-    run: dict[str, Any]
-    scores: dict[str, Any] | None = None
-
-    @property
-    def schema(self) -> Schema:
-        return self.model.schema
-
-    def tables(self) -> list[tuple[str, NoisyTable]]:
-        """Every noisy table with its phase."""
-        return read_tables(self.marginals, self.schema, MARGINALS)
 
 
 def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from common.formats import read_json
 from common.models import Model
 from common.models.load import load_model
-from common.release.folder import MODEL, RUN, SCHEMA, verify_release
+from common.release.content import MODEL, RUN, SCHEMA
+from common.release.folder import verify_release
 from common.schema import load_schema
 
 

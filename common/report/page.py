@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.pages import render
 from common.privacy.error_bars import half_width
+from common.release.content import Release
 from common.report import figures
 from common.report.drawing import Bars, bars, heat_map
 from common.report.layout import Drawing, draw
@@ -22,9 +23,6 @@ from common.report.shares import Distribution, Measured, distributions
 from common.report.structure import Structure, structures
 from common.report.words import NOT_PROTECTED, warnings
 from common.table import CodedTable
-
-if TYPE_CHECKING:
-    from common.release.folder import Release
 
 LARGEST_TOLD = 12
 """Epsilon up to which it is told what it does to odds: beyond that the factor tells nobody anything."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from common.release.folder import Release
+from common.release.content import Release
 
 
 def run_request(release: Release) -> dict[str, Any] | None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from common.algorithms import ALGORITHMS
+from common.release.content import Release
 from common.report.figures import count, counted, percent
 from common.report.pairs import Pair
 from common.report.shares import Distribution
 from common.statistics import NoisyTable
-
-if TYPE_CHECKING:
-    from common.release.folder import Release
 
 NAMED = 40
 """Tables that a warning lists; more are counted."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from common.journal import Journal
 from common.privacy.ledger import Ledger
-from common.release.folder import REPORT
+from common.release.content import REPORT
 from party.approvals import Approvals
 from tests.crash.node import CURATOR
 from tests.crash.world import RUN, Outcome

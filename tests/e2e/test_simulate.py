@@ -16,7 +16,7 @@ from common.exit_codes import Exit
 from common.formats import require
 from common.models.bayesian_network import BayesianNetwork
 from common.reading import read_table
-from common.release.folder import RELEASE_FILES
+from common.release.content import RELEASE_FILES
 from common.schema import load_schema
 from tests.harness.command import children, privity, start, wait_until
 from tests.harness.tables import write_people
@@ -49,8 +49,16 @@ def test_masks_take_the_sums_where_they_are_asked_for(tmp_path: Path) -> None:
     table, schema = write_people(tmp_path, ROWS)
     out = tmp_path / "release"
     base = ["simulate", "--data", table, "--schema", schema, "--out", out, "--epsilon", "2.5", "--secure-sum", "masks"]
-    done = privity(*(str(part) for part in base))
+    scoring = ["--evaluation-epsilon", "0.25", "--evaluation-target", "smoker"]
+    done = privity(*(str(part) for part in [*base, *scoring]))
     assert done.returncode == 0, done.stderr
+    told = json.loads((out / "scores.json").read_text())
+    require(told, "scores", "scores.json")
+    assert told["rows"] == ROWS
+    assert Fraction(told["scale"]) == 3 / Fraction("0.25"), "three scores, each changed by one row by one at most"
+    assert [score["measure"] for score in told["scores"]] == ["marginal distance", "marginal distance", "accuracy"]
+    assert told["scores"][2]["value"] > 0.5 - told["half_width"]
+    assert "How good it is, by the owners" in (out / "report.html").read_text()
     run = json.loads((out / "run.json").read_text())
     require(run, "run", "run")
     assert run["secure_sum"] == {"method": "masks", "exponents": None}

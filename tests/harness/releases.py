@@ -12,7 +12,7 @@ import pandas as pd
 
 from common.privacy.record import RunRecord
 from common.privacy.statement import privacy_statement
-from common.release.folder import FORMAT_VERSION, Release
+from common.release.content import FORMAT_VERSION, Release
 from common.release.marginals import marginals_document
 from common.release.synthesis import synthesise
 from common.schema import Schema

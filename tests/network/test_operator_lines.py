@@ -12,7 +12,8 @@ import pytest
 
 from common.errors import Catalogue, PrivityError
 from common.exit_codes import Exit
-from common.release.folder import RELEASE_FILES, verify_release
+from common.release.content import RELEASE_FILES
+from common.release.folder import verify_release
 from curator.runs import COMPLETED
 from deploy.operator_client import OperatorClient
 from tests.harness.bad_line import Cut, Deaf, EndError, Line, Relay, Way

@@ -17,7 +17,7 @@ from common.protocol.round import Round
 from common.protocol.scores import Evaluation, MarginalScore, TreeScore, check_scores
 from common.protocol.steps import Contribute, Done, Refusal
 from common.release.checking import check_release
-from common.release.folder import RUN, SCORES
+from common.release.content import RUN, SCORES
 from common.table import CodedTable, decode
 from common.wire import codec
 from common.wire.codec import MalformedMessageError, decode_step, encode_step

@@ -8,7 +8,8 @@ import pytest
 
 from common.errors import PrivityError, ProblemsFound
 from common.exit_codes import Exit
-from common.release.folder import RELEASE_FILES, read_release, verify_release
+from common.release.content import RELEASE_FILES
+from common.release.folder import read_release, verify_release
 from common.schema import parse_schema
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, write_people

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from common.formats import require
-from common.release.folder import REPORT, report_of, write_release
+from common.release.content import REPORT
+from common.release.folder import report_of, write_release
 from common.report.page import report_page
 from common.report.repeat import run_request
 from common.report.rows import code_frame

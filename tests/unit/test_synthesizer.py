@@ -10,7 +10,8 @@ from common.errors import PrivityError, ProblemsFound
 from common.exit_codes import Exit
 from common.formats import require
 from common.privacy.ledger import Ledger
-from common.release.folder import RELEASE_FILES, verify_release
+from common.release.content import RELEASE_FILES
+from common.release.folder import verify_release
 from party import Copula, DPSubn, OneWay
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, people, write_people
