@@ -54,7 +54,7 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     )
     yield (
         "That is what the algorithm asks for. The curator is bound to these kinds of answers, the attributes and the"
-        " epsilon in all, not to the phases: within them it may ask for other tables and choices."
+        " epsilon in all, not to the phases: within them it may ask for other tables, choices and scores."
     )
     yield (
         "What is published: a synthetic table, the model that it was drawn from, and the noisy tables, for everybody"

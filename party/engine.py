@@ -396,6 +396,8 @@ class PartyEngine:
         elif step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
             raise self._refusal(step, "it asks for more epsilon or delta than the run's")
         self._rounds.check(step, begun)
+        if step.round.scores:
+            self._journal.record(f"{step.run}/scored", "scored", step.round.digest.encode())
         return self._rounds.contribute(step, begun)
 
     def _check_scores(self, step: Contribute, begun: Begun) -> None:
@@ -408,6 +410,9 @@ class PartyEngine:
         allowed = {schema.index(name) for name in evaluation.targets}
         if any(isinstance(score, TreeScore) and score.attribute not in allowed for score in step.round.scores):
             raise self._refusal(step, "it predicts an attribute that the evaluation does not name")
+        if self._journal.content(f"{step.run}/scored") not in (None, step.round.digest.encode()):
+            # Else the evaluation's epsilon would bound each round, and not all of them.
+            raise self._refusal(step, "the run is scored once")
 
     def _select(self, step: Select) -> Reply:
         begun = self._begun(step)

@@ -19,11 +19,12 @@ from common.algorithms import ALGORITHMS
 from common.canonical import digest
 from common.counting import contingency_tables
 from common.errors import Catalogue, PrivityError
+from common.privacy.budget import LARGEST_DENOMINATOR, SMALLEST_EPSILON, readable
 from common.privacy.error_bars import LEVEL, half_width
-from common.protocol.limits import TABLE_CELLS, count_cells
+from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, count_cells
 from common.protocol.scores import Evaluation, MarginalScore, Score, Split, Tree, TreeScore
 from common.protocol.session import Session
-from common.reading import encode
+from common.report.rows import code_frame
 from common.schema import Schema
 from common.statistics import Marginal
 from common.table import CodedTable
@@ -34,8 +35,17 @@ FORMAT_VERSION = 1
 SCORED_CELLS = 1 << 18
 """Most cells of the tables that one score asks about; of more tables a part is taken by lot."""
 
+TREES_CELLS = ROUND_CELLS - 2 * SCORED_CELLS
+"""Most cells of the tables that all trees ask about: with those of the marginals they are one round's."""
+
 DEEPEST, LEAST_LEAF = 6, 20
 """Of the decision trees: levels, and synthetic rows of a leaf."""
+
+TRAINED_ROWS = 1 << 20
+"""Most synthetic rows that a tree is trained on."""
+
+MOST_SCORED_ROWS = 1 << 27
+"""Most rows that are scored where absent ones are among them: a gibibyte for eight attributes."""
 
 
 def check_evaluation(evaluation: Evaluation | None, algorithm: str, epsilon: Fraction, schema: Schema) -> None:
@@ -52,6 +62,14 @@ def check_evaluation(evaluation: Evaluation | None, algorithm: str, epsilon: Fra
     if evaluation.epsilon >= epsilon:
         reason = f"{evaluation.epsilon} of {epsilon} leaves nothing to learn from"
         raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Use a twentieth of epsilon.")
+    rest = epsilon - evaluation.epsilon
+    if rest < SMALLEST_EPSILON or rest.denominator > LARGEST_DENOMINATOR:
+        # As an epsilon of its own: a later phase may not find noise for it.
+        reason = f"what is left to learn from, {readable(rest)}, is too small or has too many digits"
+        raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Give both with few digits.")
+    if not _asked_tables(schema.domain) and not evaluation.targets:
+        reason = f"every table has more than {SCORED_CELLS} cells"
+        raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Leave the evaluation out.")
     if ALGORITHMS[algorithm].apart:
         reason = f"{algorithm} learns a model at each party: sums over the same rows would be a second view of them"
         raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Leave the evaluation out.")
@@ -69,6 +87,10 @@ def _check_targets(targets: Sequence[str], schema: Schema) -> None:
     if targets and len(schema.names) < 2:
         reason = "there is no other attribute to tell it from"
         raise PrivityError(Catalogue.BAD_OPTION, option="target", reason=reason, hint="Score marginals only.")
+    sizes = [schema.domain[schema.index(name)] for name in targets]
+    if sum(sizes) > TREES_CELLS or max(sizes, default=0) > TABLE_CELLS:
+        reason = "their domains are too large for what may be asked at once"
+        raise PrivityError(Catalogue.BAD_OPTION, option="target", reason=reason, hint="Name fewer targets.")
 
 
 def to_score(synthetic: pd.DataFrame, schema: Schema, rows: int, present: int) -> CodedTable:
@@ -77,8 +99,13 @@ def to_score(synthetic: pd.DataFrame, schema: Schema, rows: int, present: int) -
     Args:
         rows: of all parties together, absent ones included; ``present`` of them are taken to be there.
     """
-    table = encode(synthetic.map(str), schema, "synthetic.csv")
-    return table.with_absent(round(table.rows * (rows - present) / present)) if schema.absent_rows else table
+    table = code_frame(synthetic, schema, "synthetic.csv")
+    if not schema.absent_rows:
+        return table
+    # So many rows that those that are absent leave room for them.
+    filled = min(table.rows, max(1, MOST_SCORED_ROWS * present // rows))
+    table = table.take(_spread(table.rows, filled))
+    return table.with_absent(min(round(filled * (rows - present) / present), MOST_SCORED_ROWS))
 
 
 def scores_of(synthetic: CodedTable, targets: Sequence[str]) -> list[Score]:
@@ -86,10 +113,12 @@ def scores_of(synthetic: CodedTable, targets: Sequence[str]) -> list[Score]:
 
     Its 1-way tables together, all its pair tables (or a part by lot, see ``SCORED_CELLS``), and a tree for each target.
     """
-    attributes = range(len(synthetic.columns))
-    asked: list[list[Marginal]] = [[(a,) for a in attributes], list(combinations(attributes, 2))]
-    found: list[Score] = [_marginal_score(synthetic, part) for tables in asked if (part := _part(tables, synthetic))]
-    return found + [_tree_score(synthetic, synthetic.schema.index(target)) for target in targets]
+    schema = synthetic.schema
+    places = [schema.index(target) for target in targets]
+    # Each tree may ask about its target alone, and all alike share what is left.
+    spare = (TREES_CELLS - sum(schema.domain[place] for place in places)) // max(len(places), 1)
+    found: list[Score] = [_marginal_score(synthetic, part) for part in _asked_tables(schema.domain)]
+    return found + [_tree_score(synthetic, place, schema.domain[place] + spare) for place in places]
 
 
 async def score_over_parties(
@@ -129,9 +158,16 @@ def _named(score: Score, synthetic: CodedTable) -> dict[str, Any]:
     return {"measure": "marginal distance", "ways": len(score.tables[0]), "tables": len(score.tables)}
 
 
-def _part(tables: list[Marginal], synthetic: CodedTable) -> list[Marginal]:
+def _asked_tables(domain: Sequence[int]) -> list[list[Marginal]]:
+    """The tables of each marginal score: at least one each."""
+    attributes = range(len(domain))
+    every: list[list[Marginal]] = [[(a,) for a in attributes], list(combinations(attributes, 2))]
+    return [part for tables in every if (part := _part(tables, domain))]
+
+
+def _part(tables: list[Marginal], domain: Sequence[int]) -> list[Marginal]:
     """As many of the tables as may be asked about at once: all, or those that are drawn while there is room."""
-    domain, chosen, cells = synthetic.schema.domain, [], 0
+    chosen, cells = [], 0
     if count_cells(tables, domain) <= SCORED_CELLS:
         return tables
     # An order that nobody chose, and that is the same at every replay.
@@ -148,18 +184,29 @@ def _marginal_score(synthetic: CodedTable, tables: list[Marginal]) -> MarginalSc
     return MarginalScore(tuple(tables), tuple(int(c) for table in counts for c in table.ravel()), synthetic.rows)
 
 
-def _tree_score(synthetic: CodedTable, target: int) -> TreeScore:
-    """A tree whose every leaf can be counted: the deepest one of which no path needs too large a table."""
+def _spread(rows: int, count: int) -> np.ndarray:
+    """Places of so many of the rows, from the first to the last."""
+    return np.arange(count, dtype=np.int64) * rows // count
+
+
+def _tree_score(synthetic: CodedTable, target: int, most_cells: int) -> TreeScore:
+    """A tree whose every leaf can be counted: the deepest one of which no path needs too large a table.
+
+    Args:
+        most_cells: of all its tables together.
+    """
     # Here alone, and seconds to import: nodes that only check what is asked need none of it.
     from sklearn.tree import DecisionTreeClassifier
 
     others = [a for a in range(len(synthetic.columns)) if a != target]
-    features = np.stack([synthetic.columns[a] for a in others], axis=1)
+    rows = _spread(synthetic.rows, min(synthetic.rows, TRAINED_ROWS))
+    features = np.stack([synthetic.columns[a][rows] for a in others], axis=1)
+    domain = synthetic.schema.domain
     for depth in range(DEEPEST, 0, -1):
         learner = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=LEAST_LEAF, random_state=0)
-        score = TreeScore(target, _tree(learner.fit(features, synthetic.columns[target]), others))
-        domain = synthetic.schema.domain
-        if max(math.prod(domain[a] for a in table) for table in score.asked()) <= TABLE_CELLS:
+        score = TreeScore(target, _tree(learner.fit(features, synthetic.columns[target][rows]), others))
+        cells = [math.prod(domain[a] for a in table) for table in score.asked()]
+        if max(cells) <= TABLE_CELLS and sum(cells) <= most_cells:
             return score
     return TreeScore(target, int(np.bincount(synthetic.columns[target]).argmax()))
 

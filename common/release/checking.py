@@ -10,7 +10,7 @@ from common.errors import PrivityError, Problem, ProblemsFound
 from common.formats import check, read_json
 from common.models.load import load_model
 from common.reading import read_batches, read_table
-from common.release.content import MARGINALS, MODEL, PRIVACY, RELEASE_FILES, RUN, SCHEMA, SYNTHETIC
+from common.release.content import MARGINALS, MODEL, PRIVACY, RELEASE_FILES, RUN, SCHEMA, SCORES, SYNTHETIC
 from common.release.folder import file_problems
 from common.release.marginals import read_tables
 from common.rules.text_rows import of_texts
@@ -18,7 +18,7 @@ from common.schema import Schema, load_schema
 
 Taken = TypeVar("Taken")
 
-FORMATS = {MODEL: "model", MARGINALS: "marginals", PRIVACY: "privacy", RUN: "run"}
+FORMATS = {MODEL: "model", MARGINALS: "marginals", PRIVACY: "privacy", RUN: "run", SCORES: "scores"}
 AGAIN = "Fetch the release again from where it was published."
 
 
@@ -53,7 +53,8 @@ class _Checking:
         found = file_problems(self.folder, run["files"])
         self.problems += found
         broken = {Path(problem.file).name for problem in found}
-        for name in sorted(FORMATS.keys() - {RUN} - broken):
+        named = [name for name in FORMATS if name != SCORES or SCORES in run["files"]]
+        for name in sorted({*named} - {RUN} - broken):
             self._read(name)
         schema = None if SCHEMA in broken else self._taken(lambda: load_schema(self.folder / SCHEMA))
         self._check_together(run, schema)
@@ -62,7 +63,7 @@ class _Checking:
             rows = self._check_rows(run, schema)
         return [
             f"{len(run['files'])} files are there, each with the SHA-256 that {RUN} names.",
-            f"{', '.join([*FORMATS, SCHEMA])} have the forms of their formats.",
+            f"{', '.join([*named, SCHEMA])} have the forms of their formats.",
             "Model, tables, statement and run belong to one descriptor and to one run.",
             f"{SYNTHETIC}: {rows} rows, as many as {RUN} says, every value in its domain.",
             *self._about_rules(run),
@@ -84,6 +85,13 @@ class _Checking:
             return
         if run["schema_digest"] != schema.digest:
             self._fault(SCHEMA, "", "other-schema", f"the descriptor is not the one that {RUN} names.")
+        scores = self._sound.get(SCORES)
+        if scores is not None and scores["schema_digest"] != schema.digest:
+            self._fault(SCORES, "schema_digest", "other-schema", f"they are not about the descriptor that {RUN} names.")
+        if (SCORES in run["files"]) != (run.get("evaluation") is not None):
+            self._fault(
+                RUN, "evaluation", "other-scores", f"{SCORES} is there if and only if the parties scored the run."
+            )
         if MODEL in self._sound:
             self._taken(lambda: load_model(self._sound[MODEL], schema, self._path(MODEL)))
         if MARGINALS in self._sound:

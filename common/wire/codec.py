@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -261,9 +261,13 @@ def _check_number(values: Sized, limit: int) -> None:
 
 def _check_round(message: pb.Round) -> None:
     """ValueError for more than is worth reading."""
-    _check_number(message.tables, MOST_TABLES)
+    _check_tables([table.index for table in message.tables])
     _check_number(message.weights, MOST_TABLES)
-    if sum(len(table.index) for table in message.tables) > MOST_INDICES:
+
+
+def _check_tables(tables: Sequence[Sized]) -> None:
+    _check_number(tables, MOST_TABLES)
+    if sum(map(len, tables)) > MOST_INDICES:
         raise ValueError("more attributes than the tables of a round have")
 
 
@@ -347,6 +351,7 @@ def _to_round(run: str, message: pb.Round) -> rounds.Round:
         accounting = Accounting(a.composition, positive_fraction(a.delta), positive_fraction(a.unit))
     epsilon, weights = positive_fraction(message.epsilon), tuple(message.weights)
     scores = scores_from(_parsed(message.scores, LARGEST_STEP)) if message.scores else ()
+    _check_tables([table for score in scores for table in score.asked()])
     return rounds.Round(run, message.phase, message.round, tables, epsilon, replacement, weights, accounting, scores)
 
 

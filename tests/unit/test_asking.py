@@ -85,7 +85,7 @@ def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:
 
 
 def test_it_is_said_that_the_curator_is_not_bound_to_the_shares() -> None:
-    assert [line for line in told(SPEC) if "it may ask for other tables and choices" in line]
+    assert [line for line in told(SPEC) if "it may ask for other tables, choices and scores" in line]
 
 
 def test_the_cost_is_that_of_a_person() -> None:
