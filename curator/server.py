@@ -14,6 +14,7 @@ import grpc
 import grpc.aio
 from prometheus_client import CollectorRegistry
 
+from common import pages
 from common.errors import Catalogue, PrivityError
 from common.formats.toml_file import read_toml
 from common.membership.renewal import Next, fitting_key
@@ -216,6 +217,8 @@ def load_server(config: CuratorConfig) -> CuratorServer:
 
 async def serve(config: CuratorConfig, port_file: Path | None) -> None:
     """Serve until SIGINT or SIGTERM; the port bound is written to ``port_file``, whole or not at all."""
+    # A template that cannot be read must show now, not when a run has cost its epsilon.
+    pages.read_all()
     server = load_server(config)
     with stay_alone(config.state):
         port = await server.start()

@@ -15,6 +15,12 @@ _templates = Environment(
 )
 
 
+def read_all() -> None:
+    """Read every template: pages that follow are quick, and a template that cannot be read shows at once."""
+    for name in _templates.list_templates(extensions=["j2"]):
+        _templates.get_template(name)
+
+
 def render(template: str, **context: Any) -> str:
     """The page that a template of this package gives; every value is escaped.
 

@@ -15,6 +15,7 @@ from common.errors import Problem, ProblemsFound
 from common.files import sync
 from common.formats import read_bytes, read_json, require
 from common.models.load import load_model
+from common.pages import render
 from common.release.content import (
     MARGINALS,
     MODEL,
@@ -53,8 +54,7 @@ def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> No
         _write_json(scratch / PRIVACY, "privacy", release.privacy)
         if release.scores is not None:
             _write_json(scratch / SCORES, "scores", release.scores)
-        page = report_page(release, code_frame(synthetic, release.schema, SYNTHETIC))
-        (scratch / REPORT).write_text(page, encoding="utf-8")
+        (scratch / REPORT).write_text(_page(release, synthetic), encoding="utf-8")
         files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
         _write_json(scratch / RUN, "run", {**release.run, "files": files})
         # The folder was private; a release is public.
@@ -67,6 +67,15 @@ def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> No
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def _page(release: Release, synthetic: pd.DataFrame) -> str:
+    """The report; in its place a page that says so, if it cannot be made."""
+    try:
+        return report_page(release, code_frame(synthetic, release.schema, SYNTHETIC))
+    except Exception as error:
+        # All that the run cost is in the other files: a picture that cannot be drawn must not lose them.
+        return render("report_failed.html.j2", name=release.schema.name or "a table", error=type(error).__name__)
 
 
 def is_release(folder: Path) -> bool:

@@ -8,11 +8,13 @@ import pytest
 
 from common.errors import PrivityError, ProblemsFound
 from common.exit_codes import Exit
+from common.release import folder
 from common.release.content import RELEASE_FILES
 from common.release.folder import read_release, verify_release
 from common.schema import parse_schema
 from tests.harness.command import privity
-from tests.harness.tables import FIELDS, write_people
+from tests.harness.releases import release_of
+from tests.harness.tables import FIELDS, people, write_people
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +96,17 @@ def test_the_command_makes_the_same_report_and_writes_over_nothing(release, tmp_
     done = privity("report", release, "--out", tmp_path / "other.html")
     assert "marginals.json" in done.stderr
     assert not (tmp_path / "other.html").exists()
+
+
+def test_a_page_that_cannot_be_drawn_loses_nothing(tmp_path, monkeypatch):
+    def broken(*_arguments):
+        raise ZeroDivisionError("as a fault in a drawing")
+
+    schema = parse_schema({"name": "people", "fields": FIELDS}, "people")
+    content, synthetic = release_of(tmp_path, "one-way", people(200), schema)
+    monkeypatch.setattr(folder, "report_page", broken)
+    folder.write_release(tmp_path / "release", content, synthetic)
+    verify_release(tmp_path / "release")
+    assert "could not be drawn (ZeroDivisionError)" in (tmp_path / "release" / "report.html").read_text()
+    monkeypatch.undo()
+    assert "In short" in folder.report_of(tmp_path / "release")
