@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from common.privacy.noise_law import GAUSSIAN, NoiseLaw
 
@@ -73,7 +73,7 @@ def _gaussian(scale: Fraction, variables: float, level: float) -> int:
     variance = float(scale) * variables
     sigma = math.sqrt(variance)
     if sigma > LARGEST_LATTICE / TAIL:
-        return math.ceil(float(norm.ppf((1 + level) / 2)) * sigma - 0.5)
+        return math.ceil(float(ndtri((1 + level) / 2)) * sigma - 0.5)
     weights = np.exp(-(np.arange(math.ceil(sigma * 10) + 16) ** 2) / (2 * variance))
     return _least(weights / (2 * weights.sum() - weights[0]), level)
 

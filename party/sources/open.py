@@ -22,10 +22,8 @@ from party.sources.csv_rows import CsvBatches, load_slots
 from party.sources.embedded import EmbeddedStore
 from party.sources.fingerprint import fingerprint
 from party.sources.holding import Access, Hold, Holder, coded_bytes, default_memory, too_many, unfit, with_absent
-from party.sources.postgresql import PostgresqlStore
 from party.sources.query import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey, surveyed
 from party.sources.store import Store
-from party.sources.through_ibis import IbisStore
 
 MOST_TEXTS = 1 << 16
 """Different texts of a column that holds numbers as texts."""
@@ -50,8 +48,12 @@ def connect(address: Address, memory: int) -> Store:
     """
     match address.form:
         case Form.POSTGRESQL:
+            from party.sources.postgresql import PostgresqlStore  # as below
+
             return PostgresqlStore(address)
         case Form.IBIS:
+            from party.sources.through_ibis import IbisStore  # its library takes a second to load
+
             return IbisStore(address)
         case _:
             return EmbeddedStore(address, min(memory, default_memory()))
