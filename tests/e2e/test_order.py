@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from common.exit_codes import Exit
-from tests.harness.command import listening, program, wait_until
+from tests.harness.command import here, listening, program, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 
 INIT, INVITE, ALL_JOINED, SEALED, ACCEPTED, SERVED = 1, 2, 7, 8, 9, 10
@@ -76,7 +76,7 @@ class Founding:
         return next(command for command in self.page if command.startswith(f"privity {start}"))
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(program(command), cwd=self.place, capture_output=True, text=True, timeout=120)
+        return here(self.place, command)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +9,7 @@ import pandas as pd
 from common.crypto.identity import Identity
 from common.protocol.manifest import read_manifest
 from common.release.folder import verify_release
-from tests.harness.command import program, wait_until
+from tests.harness.command import here, program, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 
 RENEW = [
@@ -32,7 +31,7 @@ def test_everybody_renews_and_nobody_restarts(tmp_path: Path) -> None:
     *founding, submit = [command.replace(CURATOR, address) for command in commands()]
 
     def run(command: str) -> str:
-        done = subprocess.run(program(command), cwd=tmp_path, capture_output=True, text=True, timeout=280)
+        done = here(tmp_path, command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{nodes.logs()}"
         return done.stdout
 
@@ -83,5 +82,4 @@ def half_for_each_run(place: Path) -> None:
 
 
 def doctor(place: Path, config: str) -> str:
-    command = program(f"privity doctor --config {config} --json")
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=60).stdout
+    return here(place, f"privity doctor --config {config} --json").stdout

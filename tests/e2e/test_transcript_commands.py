@@ -14,7 +14,7 @@ from common.crypto.identity import Identity
 from common.exit_codes import Exit
 from common.formats import read_json
 from common.protocol.transcript import open_transcript, transcript_text
-from tests.harness.command import program, run_in, wait_until
+from tests.harness.command import here, program, run_in, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port
 
@@ -24,7 +24,7 @@ FILES = tuple(f"{party}.json" for party in PARTIES)
 
 def fails(place: Path, *files: str) -> tuple[int, str]:
     command = f"privity transcript verify {' '.join(files)} --manifest organiser/manifest.json"
-    done = subprocess.run(program(command), cwd=place, capture_output=True, text=True, timeout=60)
+    done = here(place, command)
     return done.returncode, done.stderr
 
 
