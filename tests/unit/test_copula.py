@@ -212,6 +212,7 @@ def test_faults_of_the_format_are_named(document):
         load_model(document, SCHEMA, "model.json")
 
 
+@pytest.mark.long
 def test_many_categories_that_decide_each_other_give_numbers_and_a_note():
     """1,201 categories over 9 attributes, most of which follow one of them: the kind of the paper's hospital table."""
     sizes = [400, 300, 200, 100, 100, 50, 40, 8, 3]

@@ -79,6 +79,7 @@ def files(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_quick_sweep_writes_its_document(files, monkeypatch):
     out = files / "out"
     out.mkdir()

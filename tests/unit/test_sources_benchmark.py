@@ -43,6 +43,7 @@ def test_rows_of_memory_that_are_counted_in_blocks_are_all_counted(make_table):
     assert counts[3:].tolist() == [int((codes == cell).sum()) for cell in range(6)]
 
 
+@pytest.mark.long
 def test_a_small_run_measures_files_and_memory_and_writes_the_page(tmp_path, table):
     options = ["--scratch", str(tmp_path), "--adult", *table, "--cps", *table, "--rows", str(8 * ROWS), "--times", "1"]
     options += ["--servers", "--results", str(tmp_path / "found.json"), "--out", str(tmp_path / "out")]
