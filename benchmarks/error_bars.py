@@ -100,7 +100,8 @@ def main() -> None:
         (__doc__ or "").strip().replace("\n\n    ", "\n\n```\n").replace("docs/benchmarks\n", "docs/benchmarks\n```\n"),
         "",
         f"{arguments.runs} runs each. The interval is for 95 of 100 raw cells. The whole noise makes it a little wider",
-        "where its scale is small, as noise is whole.",
+        "where its scale is small, as noise is whole. For fitted cells it is no promise: what is added up over many",
+        "cells gets nearer to the truth, and what a model cannot show departs from it.",
     ]
     for data, schema in zip(arguments.data, arguments.schema, strict=True):
         dataset = Dataset.read(data, schema)

@@ -79,6 +79,19 @@ def make_schema(domain: tuple[int, ...]) -> Schema:
     return parse_schema({"fields": fields}, "test schema")
 
 
+class RememberedReleases(ChargedReleases):
+    """Releases whose owner remembers what it put into each round, as an observer may; the journal has to forget it."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.vectors: dict[str, np.ndarray] = {}
+
+    def keep_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> bytes:
+        stored = super().keep_vector(round_, quota, allowance, position)
+        self.vectors[round_.digest] = np.frombuffer(stored, dtype="<i8").astype(np.int64)
+        return stored
+
+
 @dataclass
 class Member:
     """One party's production objects."""
@@ -88,7 +101,7 @@ class Member:
     identity: Identity
     ledger: Ledger
     journal: Journal
-    releases: ChargedReleases
+    releases: RememberedReleases
     engine: PartyEngine
 
 
@@ -145,7 +158,7 @@ class Consortium:
         ledger = Ledger(self.folder / f"{name}-ledger.sqlite" if self.folder else ":memory:", POPULATION)
         journal = Journal(self.folder / f"{name}-journal.sqlite" if self.folder else ":memory:")
         entropy = self._entropy(name) if self._entropy else system_entropy
-        releases = ChargedReleases(name, InMemory(table), journal, ledger, entropy)
+        releases = RememberedReleases(name, InMemory(table), journal, ledger, entropy)
         transcripts = self.folder / f"{name}-transcripts" if self.folder else None
         engine = PartyEngine(releases, self.policies[name], Keys(name, identity), self.manifest, transcripts)
         self.parties[name] = Member(name, table, identity, ledger, journal, releases, engine)

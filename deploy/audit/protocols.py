@@ -25,7 +25,7 @@ from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
 from curator.session import NetworkSession
-from deploy.audit.consortium import PLENTY, UNLIMITED, Consortium, Member, generous_policy
+from deploy.audit.consortium import PLENTY, Consortium, Member, generous_policy
 from deploy.audit.laws import statistics
 from deploy.audit.subject import Seen, Source, Subject
 from deploy.audit.worlds import counts_of_zeros, flipped_row, opposed_pairs
@@ -84,17 +84,14 @@ def begin(consortium: Consortium, setting: Setting) -> RunPlan:
     return consortium.begin(consortium.spec(epsilon=PLENTY, tolerate=setting.tolerate, secure_sum=setting.secure_sum))
 
 
-def own_vector(member: Member, plan: RunPlan, round_: Round) -> np.ndarray:
-    """What this party knows of its own part in the round: the stored vector, given again by its releases."""
-    position = plan.spec.members.index(member.name)
-    return member.releases.noisy_vector(round_, plan.noise_quota, UNLIMITED, position)
+def own_vector(member: Member, round_: Round) -> np.ndarray:
+    """What this party knows of its own part in the round: the vector that it was."""
+    return member.releases.vectors[round_.digest]
 
 
-def remaining(
-    opened: np.ndarray, consortium: Consortium, plan: RunPlan, round_: Round, group: Sequence[str]
-) -> np.ndarray:
+def remaining(opened: np.ndarray, consortium: Consortium, round_: Round, group: Sequence[str]) -> np.ndarray:
     """The opened vector less what the group put in."""
-    return opened - sum((own_vector(consortium.parties[name], plan, round_) for name in group), np.zeros_like(opened))
+    return opened - sum((own_vector(consortium.parties[name], round_) for name in group), np.zeros_like(opened))
 
 
 def shape_of(setting: Setting, group: Sequence[str]) -> Fraction:
@@ -129,7 +126,7 @@ def one_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Sub
             round_ = Round(plan.spec.run, "audit", "1-audit", marginals, ATTRIBUTES * epsilon)
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
-                left = remaining(opened, consortium, plan, round_, group).reshape(-1, 2)
+                left = remaining(opened, consortium, round_, group).reshape(-1, 2)
                 views[name].append(_evidence(left, setting, group, epsilon))
         return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
 
@@ -167,7 +164,7 @@ def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
             round_ = Round(plan.spec.run, "audit", "1-audit", (), price, scores=tuple(scores))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / MOST_SCORES)
             for name, group in setting.observers().items():
-                left = remaining(opened, consortium, plan, round_, group).reshape(-1, 1)
+                left = remaining(opened, consortium, round_, group).reshape(-1, 1)
                 rows = np.where(np.arange(MOST_SCORES) < len(trees), rows_unknown(setting, group), 0).reshape(-1, 1)
                 one = np.where(rows > 0, rows - 1, 1)
                 shape = shape_of(setting, group)
@@ -196,7 +193,7 @@ def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
                 first, second = (
-                    _evidence(remaining(o, consortium, plan, round_, group).reshape(-1, 2), setting, group, epsilon)
+                    _evidence(remaining(o, consortium, round_, group).reshape(-1, 2), setting, group, epsilon)
                     for o in opened
                 )
                 views[name].append(np.concatenate([first, first + second], axis=1))
@@ -228,7 +225,7 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
                 even, odd = (
-                    remaining(o, consortium, plan, r, group).reshape(-1, 2) for o, r in zip(opened, rounds, strict=True)
+                    remaining(o, consortium, r, group).reshape(-1, 2) for o, r in zip(opened, rounds, strict=True)
                 )
                 rest = counts_of_zeros(rows_unknown(setting, group), 0)
                 alone = _evidence(even, setting, group, epsilon / 2)
@@ -264,7 +261,7 @@ def openings(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quic
                 found = []
                 for place, round_ in enumerate(series.rounds):
                     known = known + sum(
-                        (own_vector(consortium.parties[member], plan, round_) for member in group), np.zeros_like(known)
+                        (own_vector(consortium.parties[member], round_) for member in group), np.zeros_like(known)
                     )
                     if place >= first:
                         inside = [k for k in range(setting.parties) if round_.covers(k) and name_of(k) not in group]

@@ -105,7 +105,7 @@ def whole_run(
             for name, group in setting.observers().items():
                 shown = 0.0
                 for round_, vector in zip(consortium.rounds.values(), opened, strict=True):
-                    left = remaining(vector, consortium, plan, round_, group)
+                    left = remaining(vector, consortium, round_, group)
                     zero, one = (_counts(tables, round_, group) for tables in worlds)
                     shown += _evidence_of_round(left, zero, one, round_, shape_of(setting, group))
                 views[name].append([shown + chosen, shown, chosen])

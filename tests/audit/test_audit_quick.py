@@ -12,7 +12,7 @@ import deploy.audit_command as command
 from deploy.audit.auditor import audit
 from deploy.audit.catalogue import all_subjects, mechanisms
 from deploy.audit.report import as_markdown
-from deploy.audit.subject import Subject, seeded_source
+from deploy.audit.subject import Subject, seeded_source, system_source
 from deploy.cli import app
 
 ALL = all_subjects()
@@ -28,6 +28,13 @@ def test_no_claim_is_contradicted(subject: Subject) -> None:
     for finding in quickly(subject):
         assert finding.holds, (finding.observer, finding.bound, finding.charged)
         assert finding.charged is None or finding.charged == finding.claim
+
+
+@pytest.mark.parametrize("mechanism", sorted({s.mechanism for s in ALL}))
+def test_every_case_runs_on_the_noise_of_the_command(mechanism: str) -> None:
+    """A party's vector cannot be drawn again there: what an observer knows must have been kept."""
+    subject = min((s for s in ALL if s.mechanism == mechanism and s.quick_runs), key=lambda s: s.quick_runs)
+    assert all(len(view) == 2 for view in subject.sample(1, 2, system_source).views.values())
 
 
 def test_every_mechanism_has_a_quick_case() -> None:
