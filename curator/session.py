@@ -17,7 +17,7 @@ from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.models.load import load_model
 from common.privacy.cost import quotas
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_in, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.manifest import Manifest
@@ -83,10 +83,7 @@ class NetworkSession(RoundSession):
     async def _open(self, round_: Round) -> np.ndarray:
         round_.check_asked(self.schema.derived, max(self.party_rows))
         round_.check_noise(self.plan.noise_quota)
-        covered = [place for place in range(self.plan.parties) if round_.covers(place)]
-        payers = tuple(self._members[place] for place in covered)
-        mechanism = noise_in(bool(round_.scores), round_.accounting, shared=True)
-        self._reserve(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
+        self._reserve(self._cost(round_, self._members))
         self._rounds += 1
         self._meter.enter(round_.phase)
         vector = await self._opened(round_)

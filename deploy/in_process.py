@@ -20,7 +20,7 @@ from common.journal import MEMORY, Journal
 from common.models import Model
 from common.privacy.cost import quotas
 from common.privacy.ledger import Allowance, Ledger
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_in, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
@@ -100,10 +100,7 @@ class InProcessSession(RoundSession):
 
     async def _open(self, round_: Round) -> np.ndarray:
         vector = self._opened_sum(round_)
-        covered = [place for place in range(len(self.releases)) if round_.covers(place)]
-        payers = tuple(self.names[place] for place in covered)
-        mechanism = noise_in(bool(round_.scores), round_.accounting, shared=True)
-        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
+        self.record.add_cost(self._cost(round_, self.names))
         return vector
 
     async def learn_apart(

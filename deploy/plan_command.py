@@ -50,6 +50,8 @@ def plan_command(
     secure_sum: options.SecureSum = Method.PAILLIER,
     key_bits: options.KeyBits = None,
     exponents: options.ExponentsKind = None,
+    evaluation_epsilon: options.EvaluationEpsilon = None,
+    evaluation_target: options.EvaluationTargets = None,
     accuracy: Annotated[
         bool, typer.Option("--accuracy", help="rehearse on invented tables: the expected error by epsilon")
     ] = False,
@@ -86,7 +88,7 @@ def plan_command(
         "--spec" if spec is not None else "--epsilon",
         lambda: options.run_request(
             spec, epsilon if asked else "1", algorithm, delta, settings, options.ONE, attributes, secure_sum, key_bits,
-            exponents, None,
+            exponents, None, evaluation_epsilon, evaluation_target,
         ),
     )  # fmt: skip
     if request is not None and request["algorithm"] not in ALGORITHMS:

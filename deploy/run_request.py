@@ -12,6 +12,7 @@ from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError, Problem
 from common.formats.toml_file import read_toml
 from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
+from common.protocol.scores import Evaluation
 from common.protocol.sum_kind import USUAL_KEY_BITS, Method
 from deploy.options import settings_option, sum_options
 
@@ -97,11 +98,11 @@ def run_request(
         "exponents": None if kind.exponents is None else kind.exponents.value,
         "rows": rows,
         "attributes": attributes or None,
-        "evaluation": evaluation_option(evaluation, targets),
+        "evaluation": None if (scored := evaluation_option(evaluation, targets)) is None else scored.to_dict(),
     }
 
 
-def evaluation_option(epsilon: str | None, targets: list[str] | None) -> dict[str, Any] | None:
+def evaluation_option(epsilon: str | None, targets: list[str] | None) -> Evaluation | None:
     """The evaluation that two options ask for.
 
     Raises:
@@ -114,7 +115,7 @@ def evaluation_option(epsilon: str | None, targets: list[str] | None) -> dict[st
                 hint="Give --evaluation-epsilon too.",
             )  # fmt: skip
         return None
-    return {"epsilon": str(parse_epsilon(epsilon, "evaluation-epsilon")), "targets": targets or []}
+    return Evaluation(parse_epsilon(epsilon, "evaluation-epsilon"), tuple(targets or ()))
 
 
 def read_spec(path: Path) -> dict[str, Any]:

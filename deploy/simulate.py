@@ -20,7 +20,7 @@ import pandas as pd
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.evaluation.over_parties import check_evaluation
-from common.protocol.scores import evaluation_of
+from common.protocol.scores import Evaluation
 from common.protocol.sum_kind import PAILLIER, SumKind
 from common.reading import encode, read_rows
 from common.release.folder import verify_release
@@ -64,7 +64,7 @@ class Simulation:
     delta: Fraction = Fraction(0)
     secure_sum: SumKind = PAILLIER
     evaluate: Path | None = None
-    evaluation: dict[str, Any] | None = None
+    evaluation: Evaluation | None = None
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
@@ -76,7 +76,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     _check(task)
     schema = load_schema(task.schema)
     ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
-    check_evaluation(evaluation_of({"evaluation": task.evaluation}), task.algorithm, task.epsilon, schema)
+    check_evaluation(task.evaluation, task.algorithm, task.epsilon, schema)
     generator = np.random.default_rng(task.seed)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     frame = _text_rows(parse_address(task.data), schema, generator)
@@ -162,7 +162,7 @@ def _request(task: Simulation) -> dict[str, Any]:
         "key_bits": task.key_bits,
         "secure_sum": task.secure_sum.content()["method"],
         "exponents": task.secure_sum.content()["exponents"],
-        "evaluation": task.evaluation,
+        "evaluation": None if task.evaluation is None else task.evaluation.to_dict(),
     }
 
 

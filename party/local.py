@@ -15,7 +15,7 @@ import numpy as np
 from common.algorithms import ALGORITHMS
 from common.models import Model
 from common.privacy.ledger import Allowance
-from common.privacy.record import Cost, RunRecord, noise_in, noisy_max_on
+from common.privacy.record import Cost, RunRecord, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
@@ -73,9 +73,7 @@ class LocalSession(RoundSession):
 
     async def _open(self, round_: Round) -> np.ndarray:
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
-        payers = (self._releases.party,)
-        mechanism = noise_in(bool(round_.scores), round_.accounting, shared=False)
-        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
+        self.record.add_cost(self._cost(round_, (self._releases.party,), shared=False))
         return vector
 
     def selection(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from common.evaluation.attacks import Attack, run_attacks
+from common.evaluation.attacks import CONFIDENCE, Attack, run_attacks
 from common.evaluation.distance import WAYS, Distances, distances_of_sets, marginal_distances
 from common.evaluation.k_marginal import k_marginal_score
 from common.evaluation.propensity import FOLDS, propensity
@@ -204,7 +204,7 @@ def _attacks(question: Question) -> Document | LeftOut:
     real, synthetic, control = (_limited(table) for table in (question.real, question.synthetic, question.control))
     found: list[Attack] = run_attacks(real, synthetic, control, question.attacks, SEED)
     rows = {"real": real.rows, "synthetic": synthetic.rows, "control": control.rows}
-    return {"rows": rows, "confidence": 0.95, "made": [asdict(attack) for attack in found]}
+    return {"rows": rows, "confidence": CONFIDENCE, "made": [asdict(attack) for attack in found]}
 
 
 SECTIONS = {"shapes": _shapes, "utility": _utility, "propensity": _propensity, "attacks": _attacks}

@@ -17,7 +17,7 @@ from common.algorithms import ALGORITHMS
 from common.evaluation.over_parties import PHASE, scores_of
 from common.models import Model
 from common.privacy.cost import quotas
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noise_in, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord, noisy_max_on
 from common.protocol.draws import DrawSeries
 from common.protocol.limits import cells_of
 from common.protocol.lots import public_lot
@@ -59,12 +59,9 @@ class PlannedSession(RoundSession):
     async def _open(self, round_: Round) -> np.ndarray:
         round_.check_asked(self.schema.derived, max(self.party_rows))
         cells = round_.cells(self.schema.derived.domain)
-        covered = [place for place in range(len(self._parties)) if round_.covers(place)]
-        payers = tuple(list(self._parties)[place] for place in covered)
-        mechanism = noise_in(bool(round_.scores), round_.accounting, shared=True)
-        self.record.add_cost(Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho))
+        self.record.add_cost(self._cost(round_, tuple(self._parties)))
         self.rounds.append((round_, cells))
-        rows = sum(self.party_rows[place] for place in covered)
+        rows = self._rows_in(round_)
         sizes = cells_of(round_.tables, self.schema.derived.domain).astype(int).tolist() if round_.tables else []
         return np.concatenate([_flat(size, rows) for size in sizes]) if sizes else np.zeros(cells, np.int64)
 

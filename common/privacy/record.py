@@ -28,11 +28,6 @@ def noise_on_scores(*, shared: bool) -> str:
     return f"{kind}{LAPLACE} noise on scores of the synthetic table{opened}"
 
 
-def noise_in(round_scores: bool, accounting: Accounting | None, *, shared: bool) -> str:
-    """The mechanism of a round, of scores or of tables."""
-    return noise_on_scores(shared=shared) if round_scores else noise_on_tables(accounting, shared=shared)
-
-
 def noisy_max_on(score: str) -> str:
     """The mechanism of draws on a score."""
     return f"report noisy max (integer form of the exponential mechanism) on the score {score}"

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from common.privacy.composition import Accounting
-from common.privacy.record import RunRecord
+from common.privacy.record import Cost, RunRecord, noise_on_scores, noise_on_tables
 from common.protocol.openings import OpeningSeries
 from common.protocol.round import Round
 from common.protocol.scores import Score
@@ -40,11 +40,24 @@ class RoundSession(ABC):
     async def _open(self, round_: Round) -> np.ndarray:
         """Open one round and charge it to everybody whose rows are in it: int64 of shape (cells,)."""
 
+    def _cost(self, round_: Round, members: Sequence[str], *, shared: bool = True) -> Cost:
+        """What a round costs the members whose rows are in it; ``shared``: whether several draw its noise."""
+        payers = tuple(member for place, member in enumerate(members) if round_.covers(place))
+        if round_.scores:
+            mechanism = noise_on_scores(shared=shared)
+        else:
+            mechanism = noise_on_tables(round_.accounting, shared=shared)
+        return Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho)
+
+    def _rows_in(self, round_: Round) -> int:
+        """Public number of rows that the opened sum is over."""
+        return sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
+
     async def _open_tables(self, round_: Round) -> NoisyTables:
         vector = await self._open(round_)
         parties = len(self.party_rows)
-        rows = sum(n for place, n in enumerate(self.party_rows) if round_.covers(place))
-        opened = noisy_tables(vector, round_, self.schema, parties, int(parties / self.noise_variables), rows)
+        quota = int(parties / self.noise_variables)
+        opened = noisy_tables(vector, round_, self.schema, parties, quota, self._rows_in(round_))
         self.record.add_tables(round_.phase, opened)
         return opened
 

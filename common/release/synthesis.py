@@ -199,7 +199,7 @@ def _with_codes(table: CodedTable, codes: Mapping[int, int]) -> CodedTable:
 def _refused(table: CodedTable, frame: pd.DataFrame, rules: Sequence[RowConstraint]) -> npt.NDArray[np.bool_]:
     """Which rows each rule refuses, shape (rules, rows)."""
     if not rules:
-        return np.zeros((1, table.rows), dtype=np.bool_)
+        return np.zeros((0, table.rows), dtype=np.bool_)
     schema = table.schema
     attributes = dict(zip(schema.names, schema.attributes, strict=True))
     rows = decoded(rules, attributes, dict(zip(schema.names, table.columns, strict=True)), frame)
