@@ -19,10 +19,10 @@ from pathlib import Path
 
 from benchmarks.datasets import Dataset
 from benchmarks.markdown import spread, table
+from common.reading import read_table
 from common.release.content import REPORT, SYNTHETIC
 from common.release.folder import read_release
 from common.report.page import report_page
-from common.report.rows import read_synthetic
 
 ALGORITHMS = ("dp-subn", "jtree")
 TIMES = 3
@@ -55,7 +55,7 @@ def measure(dataset: Dataset, algorithm: str, folder: Path) -> Measured:
     for _ in range(TIMES):
         started = time.perf_counter()
         release = read_release(out)
-        rows = read_synthetic(out / SYNTHETIC, release.schema)
+        rows = read_table(out / SYNTHETIC, release.schema)
         read = time.perf_counter()
         again = report_page(release, rows)
         page.append(time.perf_counter() - read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,12 @@ class CodedTable:
         if not places.size:
             places = places.astype(np.intp)
         return CodedTable(self.schema, tuple(column[places] for column in self.columns))
+
+
+def joined(tables: Sequence[CodedTable]) -> CodedTable:
+    """The rows of one table after another, all of one schema; at least one table."""
+    columns = zip(*(table.columns for table in tables), strict=True)
+    return CodedTable(tables[0].schema, tuple(np.concatenate(parts) for parts in columns))
 
 
 def code_type(size: int) -> type[np.unsignedinteger[Any]]:

@@ -13,8 +13,6 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from common.algorithms import ALGORITHMS
 from common.canonical import canonical_bytes, parse
 from common.crypto import paillier
@@ -31,6 +29,7 @@ from common.release.folder import is_release, write_release
 from common.release.marginals import marginals_document
 from common.release.synthesis import rows_to_publish, synthesise_release
 from common.schema import Schema
+from common.table import CodedTable
 from curator.answers import Answers, Ask
 from curator.meter import Meter
 from curator.request import RunRequest
@@ -117,7 +116,7 @@ class RunDriver:
         present = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
         rows = self._request.rows or present
         synthetic = await asyncio.to_thread(synthesise_release, model, rows, seed)
-        scores = await self._scores(session, synthetic.frame, present)
+        scores = await self._scores(session, synthetic.table, present)
         privacy = privacy_statement(
             run=self.run,
             parties={e.party: e.rows for e in plan.enrolments},
@@ -133,9 +132,9 @@ class RunDriver:
         marginals = marginals_document(session.record, self._schema, session.noise_variables)
         document = {**self._run_document(spec, plan, rows), **synthetic.documents()}
         content = Release(model, marginals, privacy, document, scores)
-        await _to_its_end(asyncio.to_thread(write_release, release, content, synthetic.frame))
+        await _to_its_end(asyncio.to_thread(write_release, release, content, synthetic))
 
-    async def _scores(self, session: NetworkSession, synthetic: pd.DataFrame, present: int) -> dict[str, Any] | None:
+    async def _scores(self, session: NetworkSession, synthetic: CodedTable, present: int) -> dict[str, Any] | None:
         """What the parties say of the synthetic table; None if they are not asked.
 
         Args:
@@ -144,7 +143,7 @@ class RunDriver:
         evaluation = session.plan.spec.evaluation
         if evaluation is None:
             return None
-        table = await asyncio.to_thread(to_score, synthetic, self._schema, session.rows, present)
+        table = await asyncio.to_thread(to_score, synthetic, session.rows, present)
         asked = await asyncio.to_thread(scores_of, table, evaluation.targets)
         # A tree may come out otherwise under another version of its library: what was asked once is asked again.
         kept = self._remember("scores", canonical_bytes([score.content() for score in asked]))

@@ -112,7 +112,7 @@ def synthesize_command(
             **synthetic.documents(),
         },
     )
-    write_release(out, release, synthetic.frame)
+    write_release(out, release, synthetic)
     limit = f" of {synthesizer.total_epsilon}" if synthesizer.total_epsilon else ""
     print(f"Release written to {out}.")
     for note in [*notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins), *constraint_notes(release.run)]:

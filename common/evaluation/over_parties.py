@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from common.algorithms import ALGORITHMS
 from common.canonical import digest
@@ -24,7 +23,6 @@ from common.privacy.error_bars import LEVEL, half_width
 from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, count_cells
 from common.protocol.scores import Evaluation, MarginalScore, Score, Split, Tree, TreeScore
 from common.protocol.session import Session
-from common.report.rows import code_frame
 from common.schema import Schema
 from common.statistics import Marginal
 from common.table import CodedTable
@@ -93,14 +91,13 @@ def _check_targets(targets: Sequence[str], schema: Schema) -> None:
         raise PrivityError(Catalogue.BAD_OPTION, option="target", reason=reason, hint="Name fewer targets.")
 
 
-def to_score(synthetic: pd.DataFrame, schema: Schema, rows: int, present: int) -> CodedTable:
-    """The synthetic table as codes; with its part of absent rows, where parties have places that no row fills.
+def to_score(table: CodedTable, rows: int, present: int) -> CodedTable:
+    """The synthetic table with its part of absent rows, where parties have places that no row fills.
 
     Args:
         rows: of all parties together, absent ones included; ``present`` of them are taken to be there.
     """
-    table = code_frame(synthetic, schema, "synthetic.csv")
-    if not schema.absent_rows:
+    if not table.schema.absent_rows:
         return table
     # So many rows that those that are absent leave room for them.
     filled = min(table.rows, max(1, MOST_SCORED_ROWS * present // rows))

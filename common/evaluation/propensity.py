@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from common.evaluation.features import code_matrix, one_hot, one_thread
 from common.evaluation.utility import tree_ensemble
-from common.table import CodedTable
+from common.table import CodedTable, joined
 
 FOLDS = 5
 NEARLY_NO_PENALTY = 1e4
@@ -37,10 +37,7 @@ class Propensity:
 @one_thread()
 def propensity(real: CodedTable, synthetic: CodedTable) -> Propensity:
     """Both tables need at least ``FOLDS`` rows."""
-    both = CodedTable(
-        real.schema,
-        tuple(np.concatenate(pair) for pair in zip(real.columns, synthetic.columns, strict=True)),
-    )
+    both = joined([real, synthetic])
     made = np.arange(both.rows) >= real.rows
     places = list(range(len(both.columns)))
     features = one_hot(both, places)

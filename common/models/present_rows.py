@@ -14,7 +14,7 @@ import numpy.typing as npt
 from common.models import Model
 from common.models.mixture import Mixture
 from common.privacy.cost import quotas
-from common.table import CodedTable
+from common.table import CodedTable, joined
 
 LEAST_PART = 16
 """Of the rows that could be accepted if attributes were absent together only, the part (one in so many) that a model
@@ -66,9 +66,9 @@ def sample_present(model: Model, rows: int, generator: np.random.Generator) -> C
         drawn += table.rows
         codes = [a + b for a, b in zip(codes, _present_codes(table), strict=True)]
         accepted, rejected = _parted(table, model)
-        whole = _joined(whole, accepted).take(np.arange(min(rows, whole.rows + accepted.rows)))
-        partial = _fewest_absent(_joined(partial, rejected), rows)
-    chosen = _joined(whole, _fewest_absent(partial, max(rows - whole.rows, 0)))
+        whole = joined([whole, accepted]).take(np.arange(min(rows, whole.rows + accepted.rows)))
+        partial = _fewest_absent(joined([partial, rejected]), rows)
+    chosen = joined([whole, _fewest_absent(partial, max(rows - whole.rows, 0))])
     # What was filled in must not stand together at the end.
     return _filled(chosen, codes, generator).take(generator.permutation(rows) if whole.rows < rows else np.arange(rows))
 
@@ -90,7 +90,7 @@ def _of_parts(mixture: Mixture, rows: int, generator: np.random.Generator) -> Co
     table = None
     for part, count in zip(mixture.parts, quotas(rows, present), strict=True):
         sampled = sample_present(part.model, count, generator)
-        table = sampled if table is None else _joined(table, sampled)
+        table = sampled if table is None else joined([table, sampled])
     assert table is not None
     return table.take(generator.permutation(rows))
 
@@ -134,8 +134,3 @@ def _filled(table: CodedTable, counts: list[npt.NDArray[np.int64]], generator: n
         codes[absent] = generator.choice(len(weights), int(absent.sum()), p=weights / weights.sum())
         columns.append(codes)
     return CodedTable(table.schema, tuple(columns))
-
-
-def _joined(first: CodedTable, second: CodedTable) -> CodedTable:
-    columns = (np.concatenate(parts) for parts in zip(first.columns, second.columns, strict=True))
-    return CodedTable(first.schema, tuple(columns))

@@ -9,13 +9,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from common.errors import Problem, ProblemsFound
 from common.files import sync
 from common.formats import read_bytes, read_json, require
 from common.models.load import load_model
 from common.pages import render
+from common.reading import read_table
 from common.release.content import (
     MARGINALS,
     MODEL,
@@ -28,15 +27,15 @@ from common.release.content import (
     SYNTHETIC,
     Release,
 )
+from common.release.synthesis import Synthesis
 from common.report.page import report_page
-from common.report.rows import code_frame, read_synthetic
 from common.schema import load_schema
-from common.table import write_csv
+from common.table import CodedTable, write_csv
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> None:
+def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
     """Write every file of a release; the folder appears when all are there.
 
     Takes seconds where there are many rows or attributes: the report counts all pairs of the synthetic rows.
@@ -47,14 +46,14 @@ def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> No
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(mode=0o700)
     try:
-        write_csv(synthetic, scratch / SYNTHETIC)
+        write_csv(synthetic.frame, scratch / SYNTHETIC)
         _write_json(scratch / SCHEMA, "table_schema", release.schema.descriptor())
         _write_json(scratch / MODEL, "model", release.model.to_dict())
         _write_json(scratch / MARGINALS, "marginals", release.marginals)
         _write_json(scratch / PRIVACY, "privacy", release.privacy)
         if release.scores is not None:
             _write_json(scratch / SCORES, "scores", release.scores)
-        (scratch / REPORT).write_text(_page(release, synthetic), encoding="utf-8")
+        (scratch / REPORT).write_text(_page(release, synthetic.table), encoding="utf-8")
         files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
         _write_json(scratch / RUN, "run", {**release.run, "files": files})
         # The folder was private; a release is public.
@@ -69,10 +68,10 @@ def write_release(folder: Path, release: Release, synthetic: pd.DataFrame) -> No
         raise
 
 
-def _page(release: Release, synthetic: pd.DataFrame) -> str:
+def _page(release: Release, table: CodedTable) -> str:
     """The report; in its place a page that says so, if it cannot be made."""
     try:
-        return report_page(release, code_frame(synthetic, release.schema, SYNTHETIC))
+        return report_page(release, table)
     except Exception as error:
         # All that the run cost is in the other files: a picture that cannot be drawn must not lose them.
         return render("report_failed.html.j2", name=release.schema.name or "a table", error=type(error).__name__)
@@ -143,7 +142,7 @@ def report_of(folder: Path) -> str:
         PrivityError, ProblemsFound: as ``read_release``, or rows that do not fit the schema.
     """
     release = read_release(folder)
-    return report_page(release, read_synthetic(folder / SYNTHETIC, release.schema))
+    return report_page(release, read_table(folder / SYNTHETIC, release.schema))
 
 
 def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | None:

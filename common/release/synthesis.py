@@ -21,7 +21,7 @@ from common.models import Model
 from common.models.conditioning import conditioned
 from common.models.present_rows import present_count, sample_present
 from common.rules.constraints import RowConstraint, decoded
-from common.table import CodedTable, decode
+from common.table import CodedTable, decode, joined
 
 LEAST_DRAW = 1 << 14
 """Rows of a draw: also where few are wanted, the parts of a mixture must have their shares."""
@@ -78,14 +78,24 @@ class Refused:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """Synthetic rows, and what each of the schema's rules did, in their order."""
+    """Synthetic rows as real values and as codes, and what each of the schema's rules did, in their order."""
 
     frame: pd.DataFrame
-    refused: tuple[Refused, ...]
+    table: CodedTable
+    refused: tuple[Refused, ...] = ()
 
     def documents(self) -> dict[str, Any]:
         """What ``run.json`` says of the rules: nothing if there are none."""
         return {"constraints": [refused.document() for refused in self.refused]} if self.refused else {}
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    """Rows that were found; for each rule the share of the rows with the codes that were asked for which broke it."""
+
+    frame: pd.DataFrame
+    table: CodedTable
+    shares: list[float]
 
 
 class _TooFew(Exception):  # noqa: N818 - no error: what to do about it is the caller's
@@ -115,7 +125,7 @@ def synthesise(
     if not rules and not codes:
         return decode(sample_present(model, rows, generator), generator)
     try:
-        return _accepted(conditioned(model, codes), rows, generator, rules, codes, patience, tell)[0]
+        return _accepted(conditioned(model, codes), rows, generator, rules, codes, patience, tell).frame
     except _TooFew as few:
         raise _too_rare(model, few, rules, codes) from None
 
@@ -127,25 +137,24 @@ def synthesise_release(model: Model, rows: int, seed: int) -> Synthesis:
     enforced, and so on, until rows enough are found that meet the others. ``Synthesis.refused`` tells which.
     """
     rules = model.schema.row_constraints
-    if not rules:
-        return Synthesis(synthesise(model, rows, seed), ())
     shares: list[float] | None = None
     kept = list(rules)
     while kept:
         try:
-            frame, found = _accepted(model, rows, np.random.default_rng(seed), kept, {}, OF_A_RELEASE, None)
-            shares = shares or found
+            found = _accepted(model, rows, np.random.default_rng(seed), kept, {}, OF_A_RELEASE, None)
+            shares = shares or found.shares
             break
         except _TooFew as few:
             # The shares of all rules, of rows that were drawn before any of them was given up.
             shares = shares or few.shares
             kept.pop(int(np.argmax(few.shares)))
     else:
+        # No rules, or none that is kept.
         generator = np.random.default_rng(seed)
-        frame = decode(sample_present(model, rows, generator), generator)
-    assert shares is not None
-    told = (Refused(rule.rule, share, rule in kept) for rule, share in zip(rules, shares, strict=True))
-    return Synthesis(frame, tuple(told))
+        table = sample_present(model, rows, generator)
+        found = _Accepted(decode(table, generator), table, [])
+    told = (Refused(rule.rule, share, rule in kept) for rule, share in zip(rules, shares or [], strict=True))
+    return Synthesis(found.frame, found.table, tuple(told))
 
 
 def rows_to_publish(model: Model, rows: int, seed: int) -> int:
@@ -164,9 +173,10 @@ def _accepted(
     codes: Mapping[int, int],
     patience: Patience,
     tell: Tell | None,
-) -> tuple[pd.DataFrame, list[float]]:
-    """Rows that have the codes and meet the rules; for each rule the share of the rows with the codes that broke it."""
-    parts: list[pd.DataFrame] = []
+) -> _Accepted:
+    """Rows that have the codes and meet the rules."""
+    frames: list[pd.DataFrame] = []
+    tables: list[CodedTable] = []
     found = drawn = fitting = 0
     broken = np.zeros(len(rules), dtype=np.int64)
     count = max(rows, LEAST_DRAW)
@@ -176,14 +186,15 @@ def _accepted(
         refused = _refused(table, frame, rules)
         drawn, fitting = drawn + count, fitting + table.rows
         broken += refused.sum(axis=1)
-        part = frame.take(np.flatnonzero(~refused.any(axis=0))[: rows - found])
-        parts.append(part)
-        found += len(part)
+        places = np.flatnonzero(~refused.any(axis=0))[: rows - found]
+        frames.append(frame.take(places))
+        tables.append(table.take(places))
+        found += len(places)
         if tell is not None:
             tell(found, drawn)
         if found == rows:
-            whole = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
-            return whole, (broken / max(fitting, 1)).tolist()
+            whole = pd.concat([part for part in frames if len(part)] or frames, ignore_index=True)
+            return _Accepted(whole, joined(tables), (broken / max(fitting, 1)).tolist())
         if drawn >= patience.drawn and drawn >= found * patience.times:
             raise _TooFew(found, drawn, (broken / max(fitting, 1)).tolist())
         enough = math.ceil((rows - found) * drawn / max(found, 1) * SPARE)

@@ -20,7 +20,6 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from common.report.page import report_page
-from common.report.rows import code_frame
 from common.schema import parse_schema
 from tests.harness import browser
 from tests.harness.releases import release_of
@@ -46,7 +45,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parties = {"north": 100, "south": 120, "west": 80}
     release, synthetic = release_of(folder, "dp-subn", people(300), schema, "0.7", parties=parties)
     page = folder / "report.html"
-    page.write_text(report_page(release, code_frame(synthetic, schema, "s")), encoding="utf-8")
+    page.write_text(report_page(release, synthetic.table), encoding="utf-8")
     return page
 
 
@@ -59,7 +58,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame = pd.DataFrame({name: [*NAMES, "plain"] * 40 for name in NAMES})
     release, synthetic = release_of(folder, "jtree", frame, schema, "10", parties={NAMES[2]: 100, NAMES[3]: 140})
     page = folder / "report.html"
-    page.write_text(report_page(release, code_frame(synthetic, schema, "s")), encoding="utf-8")
+    page.write_text(report_page(release, synthetic.table), encoding="utf-8")
     return page
 
 

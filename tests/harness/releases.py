@@ -14,7 +14,7 @@ from common.privacy.record import RunRecord
 from common.privacy.statement import privacy_statement
 from common.release.content import FORMAT_VERSION, Release
 from common.release.marginals import marginals_document
-from common.release.synthesis import synthesise
+from common.release.synthesis import Synthesis, synthesise_release
 from common.schema import Schema
 from party.synthesizer import OWNER, SYNTHESIZERS
 
@@ -29,7 +29,7 @@ def release_of(
     epsilon: str = "2",
     settings: Mapping[str, Any] | None = None,
     parties: Mapping[str, int] | None = None,
-) -> tuple[Release, pd.DataFrame]:
+) -> tuple[Release, Synthesis]:
     """A release and its synthetic rows; the ledger is in the folder.
 
     Args:
@@ -77,4 +77,4 @@ def release_of(
             "seconds": {"learning": 1, "synthesis": 0},
         },
     )
-    return release, synthesise(fitted.model, len(frame), SEED)
+    return release, synthesise_release(fitted.model, len(frame), SEED)

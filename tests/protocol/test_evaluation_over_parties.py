@@ -6,7 +6,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from common.errors import PrivityError
@@ -162,14 +161,10 @@ def test_a_curator_that_starts_again_asks_for_the_same_scores(tmp_path: Path) ->
 def test_the_scored_table_is_the_published_one_and_has_its_absent_rows() -> None:
     schema = make_schema((2, 2))
     table = CodedTable(schema, (np.array([0, 1, 1]), np.array([1, 1, 0])))
-    frame = pd.DataFrame(
-        {name: [schema.attributes[i].categories[c] for c in table.columns[i]] for i, name in enumerate(schema.names)}
-    )
-    back = to_score(frame, schema, 3, 3)
-    assert [c.tolist() for c in back.columns] == [c.tolist() for c in table.columns]
+    assert to_score(table, 3, 3) is table
     with_places = replace(schema, attributes=tuple(replace(a, absent=True) for a in schema.attributes))
     # Of eight places in all parties six are taken to be filled: a third of the filled ones is added.
-    scored = to_score(frame, with_places, 8, 6)
+    scored = to_score(CodedTable(with_places, table.columns), 8, 6)
     assert scored.rows == 4
     assert scored.absent()[:, -1].all()
     (one, two) = scores_of(scored, ())

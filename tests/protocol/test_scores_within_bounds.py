@@ -7,7 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from common.errors import PrivityError, ProblemsFound
@@ -18,7 +17,7 @@ from common.protocol.scores import Evaluation, MarginalScore, TreeScore, check_s
 from common.protocol.steps import Contribute, Done, Refusal
 from common.release.checking import check_release
 from common.release.content import RUN, SCORES
-from common.table import CodedTable, decode
+from common.table import CodedTable
 from common.wire import codec
 from common.wire.codec import MalformedMessageError, decode_step, encode_step
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema
@@ -72,13 +71,13 @@ def test_what_is_left_to_learn_from_is_an_epsilon_as_a_run_may_have(epsilon: Fra
 def test_absent_rows_are_scored_within_the_memory_that_there_is(monkeypatch) -> None:
     schema = make_schema((2, 2))
     schema = replace(schema, attributes=tuple(replace(a, absent=True) for a in schema.attributes))
-    frame = pd.DataFrame({name: ["0", "1"] * 500 for name in schema.names})
+    table = CodedTable(schema, tuple(np.tile([0, 1], 500) for _ in schema.names))
     monkeypatch.setattr(over_parties, "MOST_SCORED_ROWS", 100)
     # Of a thousand places one is taken to be filled: 999,000 absent rows would stand beside 1,000.
-    scored = to_score(frame, schema, 1000, 1)
+    scored = to_score(table, 1000, 1)
     assert scored.rows <= 1 + 100
     # Nine of ten are filled, and stay so.
-    scored = to_score(frame, schema, 1000, 900)
+    scored = to_score(table, 1000, 900)
     assert scored.rows == 100
     assert scored.absent().all(axis=0).sum() == 10
 
@@ -89,13 +88,6 @@ def test_a_tree_is_trained_on_rows_from_all_over_a_long_table(monkeypatch) -> No
     monkeypatch.setattr(over_parties, "TRAINED_ROWS", 100)
     tree = scores_of(table, table.schema.names[:1])[-1]
     assert tree.of({(0, 1): np.array([[500, 0], [0, 500]])}, 1000) == 1000
-
-
-def test_the_codes_that_are_scored_are_those_of_the_synthetic_rows() -> None:
-    table = leaning((5, 2, 7), 200)
-    frame = decode(table, np.random.default_rng(1))
-    back = to_score(frame, table.schema, 200, 200)
-    assert [column.tolist() for column in back.columns] == [column.tolist() for column in table.columns]
 
 
 def scoring(run: TestConsortium, name: str, score: MarginalScore | TreeScore) -> Done | Refusal:

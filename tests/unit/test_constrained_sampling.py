@@ -13,6 +13,7 @@ from common.errors import PrivityError
 from common.models.bayesian_network import BayesianNetwork, Node
 from common.models.junction_tree import Clique, JunctionTreeModel
 from common.models.mixture import Mixture, Part
+from common.reading import encode
 from common.release.notes import constraint_notes
 from common.release.synthesis import OF_A_RELEASE, Patience, synthesise, synthesise_release
 from common.schema import parse_schema
@@ -197,3 +198,10 @@ def test_columns_are_of_the_same_types_with_rules_and_without():
     plain, ruled = synthesise(network(schema_of()), 50, 1), synthesise(network(schema_of(RULE)), 50, 1)
     assert dict(plain.dtypes) == dict(ruled.dtypes)
     assert isinstance(ruled, pd.DataFrame)
+
+
+@pytest.mark.parametrize("rules", [(), (RULE,)], ids=["no rules", "a rule"])
+def test_the_codes_of_a_release_are_those_of_its_values(rules):
+    made = synthesise_release(network(schema_of(*rules)), 20_000, 3)
+    again = encode(made.frame.map(str), made.table.schema, "synthetic.csv")
+    assert [column.tolist() for column in made.table.columns] == [column.tolist() for column in again.columns]

@@ -13,7 +13,6 @@ from common.release.content import REPORT
 from common.release.folder import report_of, write_release
 from common.report.page import report_page
 from common.report.repeat import run_request
-from common.report.rows import code_frame
 from common.schema import parse_schema
 from party.synthesizer import SYNTHESIZERS
 from tests.harness.releases import release_of
@@ -63,7 +62,7 @@ class Page(HTMLParser):
 
 def page_of(folder, algorithm="one-way", frame=None, schema=SCHEMA, **rest) -> str:
     release, synthetic = release_of(folder, algorithm, people(300) if frame is None else frame, schema, **rest)
-    return report_page(release, code_frame(synthetic, schema, "s"))
+    return report_page(release, synthetic.table)
 
 
 @pytest.mark.parametrize("algorithm", SYNTHESIZERS)
@@ -88,7 +87,7 @@ def test_without_noisy_tables_the_synthetic_rows_are_shown_alone(tmp_path):
     release, synthetic = release_of(tmp_path, "independent", people(400), SCHEMA)
     # As over several parties, each of which keeps its tables.
     release.marginals["tables"] = []
-    page = Page(report_page(release, code_frame(synthetic, SCHEMA, "s")))
+    page = Page(report_page(release, synthetic.table))
     assert "No attribute was measured as such" in page.text
     assert "Measured, noisy" not in page.text
     assert page.text.count("The synthetic rows only") == 0
@@ -163,7 +162,7 @@ def test_hostile_names_and_categories_are_text(algorithm, tmp_path):
         tmp_path, algorithm, frame, schema, epsilon="100", parties={"<img src=x>": 100, "'\"&": 100}
     )
     release.run["constraints"] = [{"rule": "<u>age</u> >= 15", "rejected": 0.25}]
-    written = report_page(release, code_frame(synthetic, schema, "s"))
+    written = report_page(release, synthetic.table)
     page = Page(written)
     known = {
         *(
@@ -221,7 +220,7 @@ def test_attributes_that_stand_alone_and_tables_that_drown_are_warned_of(tmp_pat
 
 def test_tables_over_some_of_the_rows_are_warned_of(tmp_path):
     release, synthetic = release_of(tmp_path, "one-way", people(300), SCHEMA, parties={"a": 300, "b": 200})
-    page = Page(report_page(release, code_frame(synthetic, SCHEMA, "s")))
+    page = Page(report_page(release, synthetic.table))
     assert "Some tables cover some of the parties only" in page.text
     assert "5 tables over 300 of 500 rows" in page.text
 
