@@ -3,8 +3,36 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from common.errors import Catalogue, PrivityError
+
+
+@contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """A place beside ``path`` for a file or a folder, which has this name at the end of the block, or does not appear.
+
+    A file that was there is replaced.
+
+    Raises:
+        PrivityError: file-unreadable, if the place cannot be written.
+    """
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield scratch
+        sync(scratch)
+        os.replace(scratch, path)
+    except OSError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror or error) from error
+    finally:
+        if scratch.is_dir():
+            shutil.rmtree(scratch, ignore_errors=True)
+        else:
+            scratch.unlink(missing_ok=True)
 
 
 def write_whole(file: Path, text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ import pandas as pd
 from pandas.api.extensions import ExtensionArray
 
 from common.attribute import Attribute, value_text
-from common.errors import Catalogue, PrivityError
+from common.files import appearing
 from common.schema import Schema
 
 Column = npt.NDArray[np.unsignedinteger[Any]]
@@ -135,21 +134,12 @@ def decode(table: CodedTable, generator: np.random.Generator) -> pd.DataFrame:
 def write_csv(frame: pd.DataFrame, path: Path | str) -> None:
     """Write a CSV file (gzip if the name ends in .gz): whole or not at all, equal bytes for equal frames."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as raw:
-            if path.suffix == ".gz":
-                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
-                    _write_text(frame, packed)
-            else:
-                _write_text(frame, raw)
-            raw.flush()
-            os.fsync(raw.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror or error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with appearing(path) as scratch, open(scratch, "wb") as raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
+                _write_text(frame, packed)
+        else:
+            _write_text(frame, raw)
 
 
 def _write_text(frame: pd.DataFrame, file: Any) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from common.drafting import LEAK_WARNING, draft_schema
-from common.errors import Catalogue, PrivityError, ProblemsFound
+from common.errors import ProblemsFound
 from common.exit_codes import Exit
+from common.files import appearing
 from common.reading import RowProblemsFound
 from common.schema import Schema, load_schema
 from deploy.options import refuse_existing
@@ -88,11 +88,5 @@ def draft(
 
 def write_text(text: str, path: Path) -> None:
     """Write a text file whole or not at all; raise ``PrivityError`` if the place cannot be written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror or error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with appearing(path) as scratch:
+        scratch.write_text(text, encoding="utf-8")

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from common.errors import Catalogue, PrivityError
+from common.files import appearing
 from common.release.content import Release
 from common.schema import Schema
 from common.statistics import NoisyTable
@@ -106,7 +103,8 @@ def export_mbi(release: Release, out: Path) -> Exported:
         },
         "measurements": [_entry(measured, schema) for measured in found],
     }
-    _write(out, lambda scratch: scratch.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8"))
+    with appearing(out) as scratch:
+        scratch.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
     return Exported(len(found), _too_large(large))
 
 
@@ -131,7 +129,7 @@ def export_dpsynth(release: Release, out: Path) -> Exported:
             "this name for dpsynth."
         )
 
-    def fill(scratch: Path) -> None:
+    with appearing(out) as scratch:
         scratch.mkdir()
         domain = {
             attribute.name: {"type": "CategoricalAttribute", "possible_values": list(attribute.labels)}
@@ -155,7 +153,6 @@ def export_dpsynth(release: Release, out: Path) -> Exported:
         listed = {"format_version": FORMAT_VERSION, "run": release.run["run"], "rows": total}
         _write_json(scratch / "measurements.json", {**listed, "tables": tables})
 
-    _write(out, fill)
     return Exported(len(named), tuple(left_out))
 
 
@@ -206,18 +203,3 @@ def _frame(measured: Measurement, schema: Schema) -> pd.DataFrame:
 
 def _write_json(path: Path, document: Any) -> None:
     path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _write(out: Path, fill: Callable[[Path], object]) -> None:
-    """Have ``fill`` make a file or folder under another name; it appears whole or not at all."""
-    scratch = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    try:
-        fill(scratch)
-        scratch.rename(out)
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=out, reason=error.strerror or error) from error
-    finally:
-        if scratch.is_dir():
-            shutil.rmtree(scratch, ignore_errors=True)
-        else:
-            scratch.unlink(missing_ok=True)

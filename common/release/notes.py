@@ -7,6 +7,9 @@ from typing import Any
 from common.models import Model
 from common.models.copula import CopulaModel
 
+WHY_ALONE = "at this epsilon no table that joins them to others stands out from its noise"
+WHY_WEAKENED = "A copula cannot show all of the dependence that was measured"
+
 
 def notes(model: Model, *, joins: bool) -> list[str]:
     """One sentence a shortcoming; ``joins`` as in ``common.algorithms.Algorithm``."""
@@ -15,12 +18,14 @@ def notes(model: Model, *, joins: bool) -> list[str]:
 
 def weakened(model: Model) -> str:
     """A sentence that names the pairs a copula shows less dependent than they were measured; empty without any."""
-    pairs = model.weakened if isinstance(model, CopulaModel) else ()
-    if not pairs:
-        return ""
+    pairs = weakened_pairs(model)
+    return f"{WHY_WEAKENED} between: {'; '.join(pairs)}." if pairs else ""
+
+
+def weakened_pairs(model: Model) -> tuple[str, ...]:
+    """Each of these pairs by its attributes' names."""
     names = model.schema.names
-    named = "; ".join(f"{names[a]} and {names[b]}" for a, b in pairs)
-    return f"A copula cannot show all of the dependence that was measured between: {named}."
+    return tuple(f"{names[a]} and {names[b]}" for a, b in (model.weakened if isinstance(model, CopulaModel) else ()))
 
 
 def modelled_alone(model: Model) -> str:
@@ -30,8 +35,7 @@ def modelled_alone(model: Model) -> str:
         return ""
     every = len(names) == len(model.schema.attributes)
     who = "Every attribute is" if every else f"{len(names)} of {len(model.schema.attributes)} attributes are"
-    why = "at this epsilon no table that joins them to others stands out from its noise"
-    return f"{who} modelled alone, because {why}: {', '.join(names)}."
+    return f"{who} modelled alone, because {WHY_ALONE}: {', '.join(names)}."
 
 
 def constraint_notes(run: dict[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 
 from common.attribute import Attribute
 from common.errors import Catalogue, PrivityError
+from common.files import appearing
 from common.schema import Schema
 from common.table import write_csv
 
@@ -37,17 +37,8 @@ def write_rows(frame: pd.DataFrame, schema: Schema, path: Path) -> None:
     if not path.name.endswith(".parquet"):
         write_csv(frame, path)
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            pq.write_table(typed(frame, schema), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror or error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with appearing(path) as scratch:
+        pq.write_table(typed(frame, schema), scratch)
 
 
 def typed(frame: pd.DataFrame, schema: Schema) -> pa.Table:

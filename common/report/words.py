@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from common.algorithms import ALGORITHMS
 from common.release.content import Release
+from common.release.notes import WHY_ALONE, WHY_WEAKENED, weakened_pairs
 from common.report.figures import count, counted, percent
 from common.report.pairs import Pair
 from common.report.shares import Distribution
@@ -87,7 +88,7 @@ def _alone(release: Release) -> Warned | None:
     if algorithm is not None and not algorithm.joins:
         why = f"The algorithm {release.run['algorithm']} does not join attributes."
     else:
-        why = "At this epsilon no table that joins them to others stands out from its noise."
+        why = f"{WHY_ALONE[0].upper()}{WHY_ALONE[1:]}."
     who = (
         "Every attribute was"
         if len(names) == len(release.schema.names)
@@ -98,16 +99,10 @@ def _alone(release: Release) -> Warned | None:
 
 
 def _weakened(release: Release) -> Warned | None:
-    names = release.schema.names
-    pairs = getattr(release.model, "weakened", ())
+    pairs = weakened_pairs(release.model)
     if not pairs:
         return None
-    text = "A copula cannot show all of the dependence that was measured between them."
-    return Warned(
-        f"{counted(len(pairs), 'pair')} shown weaker than measured",
-        text,
-        tuple(f"{names[a]} and {names[b]}" for a, b in pairs),
-    )
+    return Warned(f"{counted(len(pairs), 'pair')} shown weaker than measured", f"{WHY_WEAKENED} between them.", pairs)
 
 
 def _drowned(release: Release, tables: Sequence[tuple[str, NoisyTable]], half_widths: Sequence[int]) -> Warned | None:
