@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from common.algorithms import account_of
 from common.crypto.paillier import SecretKey
 from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.models.load import load_model
-from common.privacy.cost import quotas
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.manifest import Manifest
@@ -48,7 +48,7 @@ class NetworkSession(RoundSession):
         answers: Answers,
         meter: Meter,
     ) -> None:
-        super().__init__(plan.spec.run)
+        super().__init__(plan.spec.run, account=account_of(plan.spec))
         self.plan = plan
         self.schema = schema
         self.rows = plan.rows
@@ -68,14 +68,15 @@ class NetworkSession(RoundSession):
     def _members(self) -> tuple[str, ...]:
         return self.plan.spec.members
 
-    def _reserve(self, cost: Cost) -> None:
-        """Put a cost on the record before any party is asked; each party sums its own charges again."""
-        self.record.add_cost(cost)
+    def _reserve(self, *costs: Cost) -> None:
+        """Put costs on the record before any party is asked; each party sums its own charges again."""
+        for cost in costs:
+            self.record.add_cost(cost)
+        spec = self.plan.spec
         for member in self._members:
-            spec = self.plan.spec
             if self.record.epsilon(member) > spec.epsilon or self.record.delta(member) > spec.delta:
                 reason = "the algorithm asks for more than the run's epsilon or delta"
-                raise PrivityError(Catalogue.STEP_REFUSED, step=cost.phase, reason=reason)
+                raise PrivityError(Catalogue.STEP_REFUSED, step=costs[0].phase, reason=reason)
 
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self.plan.digest, purpose, sides)
@@ -110,14 +111,12 @@ class NetworkSession(RoundSession):
     def selection(
         self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
     ) -> DrawSeries:
-        counts = quotas(draws, self.party_rows, balanced=balanced)
-        payers = tuple(m for m, count in zip(self._members, counts, strict=True) if count)
+        series = self._series(phase, draws, epsilon, balanced, score, self._choose)
         self._meter.enter(phase)
         self._meter.expect(draws)
-        self._reserve(Cost(phase, noisy_max_on(score), epsilon, payers))
+        self._reserve(*series.costs(self._members))
         self._meter.charged(self.record)
-        run, name = self.plan.spec.run, self._next_name(phase)
-        return DrawSeries(run, phase, name, draws, epsilon, self.party_rows, balanced, self._choose, score)
+        return series
 
     async def learn_apart(
         self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction

@@ -69,7 +69,7 @@ class Grid:
         return len(self.parties) * len(self.settings)
 
     def _delta(self, name: str) -> Fraction:
-        return self.delta if ALGORITHMS[name].check_delta is not None else Fraction(0)
+        return self.delta if ALGORITHMS[name].spends_delta else Fraction(0)
 
     def _middle_first(self) -> list[Fraction]:
         middle = self.epsilons[len(self.epsilons) // 2]

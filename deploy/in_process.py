@@ -18,9 +18,9 @@ from common.algorithms import ALGORITHMS
 from common.joint_counts import Request
 from common.journal import MEMORY, Journal
 from common.models import Model
-from common.privacy.cost import quotas
+from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance, Ledger
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noisy_max_on
+from common.privacy.record import OWN_MODEL, Cost, RunRecord
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
@@ -56,6 +56,7 @@ class InProcessSession(RoundSession):
     Args:
         tolerate: t; 1 if it is left out, 0 for one party alone.
         times: how often each row of the tables stands there: rows of one kind are counted once.
+        account: in rho, if the run has one.
     """
 
     def __init__(
@@ -65,8 +66,9 @@ class InProcessSession(RoundSession):
         tolerate: int | None = None,
         delta: Fraction = Fraction(0),
         times: int = 1,
+        account: RhoAccount | None = None,
     ) -> None:
-        super().__init__(RUN)
+        super().__init__(RUN, account=account)
         self.schema = tables[0].schema
         self._rows = [InMemory(table) if times == 1 else Repeated(table, times) for table in tables]
         self.party_rows = tuple(part.rows for part in self._rows)
@@ -113,11 +115,10 @@ class InProcessSession(RoundSession):
     def selection(
         self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
     ) -> DrawSeries:
-        counts = quotas(draws, self.party_rows, balanced=balanced)
-        payers = tuple(name for name, count in zip(self.names, counts, strict=True) if count)
-        self.record.add_cost(Cost(phase, noisy_max_on(score), epsilon, payers))
-        name = self._next_name(phase)
-        return DrawSeries(RUN, phase, name, draws, epsilon, self.party_rows, balanced, self._ask, score)
+        series = self._series(phase, draws, epsilon, balanced, score, self._ask)
+        for cost in series.costs(self.names):
+            self.record.add_cost(cost)
+        return series
 
     async def _ask(self, party: int, step: Select) -> int:
         return self.releases[party].select(step, self._allowance)

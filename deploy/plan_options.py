@@ -110,7 +110,7 @@ def settings_of(
     """Settings of each algorithm that is compared: those given are of the run's own, the others have their defaults."""
     own = {name: settings if name == algorithm else {} for name in names}
     for name, given in own.items():
-        spent = delta if ALGORITHMS[name].check_delta is not None else Fraction(0)
+        spent = delta if ALGORITHMS[name].spends_delta else Fraction(0)
         faults.collect(
             "--algorithms",
             lambda name=name, given=given, spent=spent: ALGORITHMS[name].check_request(given, schema, spent),  # type: ignore[misc]

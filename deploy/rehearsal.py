@@ -157,7 +157,8 @@ def rehearse_on_stand_in(shape: Shape, profiles: Mapping[str, Profile], task: Re
     tables = stand_in.among(spread.party_rows)
     found = []
     for kind in (InProcessSession, _NoiselessTables):
-        session = kind(tables, task.epsilon, spread.tolerate, task.delta, stand_in.times)
+        account = ALGORITHMS[task.algorithm].account(task.settings, task.epsilon, task.delta)
+        session = kind(tables, task.epsilon, spread.tolerate, task.delta, stand_in.times, account)
         model = asyncio.run(ALGORITHMS[task.algorithm].learn(session, task.epsilon, task.settings))
         released = model.sample(shape.rows, generator)
         found.append(pair_distances(stand_in.table, released, pairs))

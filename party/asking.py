@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from common.algorithms import account_of
 from common.errors import PrivityError
 from common.planning.session import PlannedSession, rehearse
 from common.privacy.budget import readable
@@ -47,7 +48,14 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
     for leaving in _leaving(spec, schema):
         cost = leaving.cost
-        yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to {_amount(cost.epsilon, cost.delta)})"
+        price = _amount(cost.epsilon, cost.delta) if cost.rho is None else f"rho {_about(cost.rho)}"
+        yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to {price})"
+    account = account_of(spec)
+    if account is not None:
+        yield (
+            f"The rho of all of it adds up to at most {_about(account.rho)} (zero-concentrated differential privacy),"
+            f" which is {_amount(account.epsilon, account.delta)}."
+        )
     yield (
         f"Together they cost at most {_amount(spec.epsilon, spec.delta)}; how it is divided may depend on the"
         " numbers of rows."
@@ -69,17 +77,22 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
     order: list[tuple[str, str]] = []
     for rows in LIKELY_ROWS:
         session = PlannedSession(
-            schema.over(spec.attributes), dict.fromkeys(spec.members, rows), spec.tolerate, spec.delta
+            schema.over(spec.attributes),
+            dict.fromkeys(spec.members, rows),
+            spec.tolerate,
+            spec.delta,
+            account_of(spec),
         )
         rehearse(session, spec.algorithm, spec.learning_epsilon, spec.settings, spec.evaluation)
         place = 0
-        for (phase, mechanism), cost in _summed(session.record.costs).items():
+        costs = [cost for cost in session.record.costs if spec.members[0] in cost.payers]
+        for (phase, mechanism), cost in _summed(costs).items():
             # What comes with some numbers of rows only has its place behind what goes before it.
             if (phase, mechanism) not in order:
                 order.insert(place, (phase, mechanism))
             place = order.index((phase, mechanism)) + 1
             before = found.get((phase, mechanism))
-            if before is None or before.cost.epsilon < cost.epsilon:
+            if before is None or _size(before.cost) < _size(cost):
                 found[phase, mechanism] = Leaving(cost, _parts(session, phase, len(spec.members)))
     return [found[key] for key in order]
 
@@ -89,9 +102,18 @@ def _summed(costs: list[Cost]) -> dict[tuple[str, str], Cost]:
     together: dict[tuple[str, str], Cost] = {}
     for c in costs:
         before = together.get((c.phase, c.mechanism))
-        epsilon, delta = (before.epsilon, before.delta) if before else (Fraction(0), Fraction(0))
-        together[c.phase, c.mechanism] = Cost(c.phase, c.mechanism, epsilon + c.epsilon, c.payers, delta + c.delta)
+        if before is None:
+            together[c.phase, c.mechanism] = c
+        elif c.rho is not None and before.rho is not None:
+            together[c.phase, c.mechanism] = replace(before, rho=before.rho + c.rho)
+        else:
+            more = replace(before, epsilon=before.epsilon + c.epsilon, delta=before.delta + c.delta)
+            together[c.phase, c.mechanism] = more
     return together
+
+
+def _size(cost: Cost) -> tuple[Fraction, Fraction]:
+    return cost.rho or Fraction(0), cost.epsilon
 
 
 def _parts(session: PlannedSession, phase: str, parties: int) -> bool:
@@ -101,6 +123,10 @@ def _parts(session: PlannedSession, phase: str, parties: int) -> bool:
 
 def _amount(epsilon: Fraction, delta: Fraction) -> str:
     return f"epsilon {readable(epsilon)}" + (f", delta {readable(delta)}" if delta else "")
+
+
+def _about(rho: Fraction) -> str:
+    return f"{float(rho):.4g}"
 
 
 def _rows(number: int) -> str:

@@ -51,6 +51,7 @@ from party.known_ledger import KnownLedger
 from party.last_heard import LastHeard
 from party.local import LocalSession, complete
 from party.policy import Approval, Policy
+from party.prices import price_fault
 from party.releases import ChargedReleases
 from party.rounds import Begun, Rounds
 from party.transcript import TOO_MANY, Transcripts
@@ -393,8 +394,8 @@ class PartyEngine:
             raise self._refusal(step, f"{plan.spec.algorithm} with these settings opens sums over all parties only")
         if step.round.scores:
             self._check_scores(step, begun)
-        elif step.round.cost > plan.spec.epsilon or step.round.delta > plan.spec.delta:
-            raise self._refusal(step, "it asks for more epsilon or delta than the run's")
+        elif (fault := price_fault(step.round, plan.spec)) is not None:
+            raise self._refusal(step, fault)
         self._rounds.check(step, begun)
         if step.round.scores:
             self._journal.record(f"{step.run}/scored", "scored", step.round.digest.encode())
@@ -418,6 +419,8 @@ class PartyEngine:
         begun = self._begun(step)
         if not self._algorithm(step, begun.plan.spec).draws:
             raise self._refusal(step, f"{begun.plan.spec.algorithm} draws nothing")
+        if (fault := price_fault(step, begun.plan.spec)) is not None:
+            raise self._refusal(step, fault)
         return Choice(begun.releases.select(step, begun.allowance))
 
     def _learn(self, step: Learn) -> Reply:

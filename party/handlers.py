@@ -7,7 +7,7 @@ the rows leaves this file, and no error in here depends on a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,11 @@ import numpy.typing as npt
 from common.candidates import CandidateGroup, Candidates
 from common.joint_counts import Request
 from common.privacy.scores import SCORES, VECTOR_ROWS
-from common.privacy.selection import SelectionNoise, noisy_max
 from common.protocol.scores import Score
 from common.statistics import AttributeParentPair, Marginal
 from party.rows import Rows
+
+Choosing = Callable[[Sequence[int] | npt.NDArray[np.int64]], int]
 
 CELLS_AT_ONCE = 1 << 16
 """Of tables that are scored together: few calls, and they stay in the processor's cache."""
@@ -135,9 +136,9 @@ class PairScores:
         self._rows.forget()
 
 
-def select_pair(candidates: Sequence[AttributeParentPair], kind: str, scores: PairScores, noise: SelectionNoise) -> int:
-    """Index of the candidate whose exact integer score plus noise is the largest."""
-    return noisy_max(scores.of(candidates, kind), noise)
+def select_pair(candidates: Sequence[AttributeParentPair], kind: str, scores: PairScores, choose: Choosing) -> int:
+    """Index of the candidate that is chosen by the exact integer scores, with randomness drawn beforehand."""
+    return choose(scores.of(candidates, kind))
 
 
 def has_score(candidates: Sequence[AttributeParentPair], domain: Sequence[int], rows: int, kind: str) -> bool:

@@ -14,8 +14,9 @@ import numpy as np
 
 from common.algorithms import ALGORITHMS
 from common.models import Model
+from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance
-from common.privacy.record import Cost, RunRecord, noisy_max_on
+from common.privacy.record import RunRecord
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
@@ -46,6 +47,7 @@ class LocalSession(RoundSession):
         allowance: what the ledger may be charged.
         delta: what the algorithm may spend, for one row.
         prefix: of the names of the steps, when they are part of a larger run.
+        account: in rho, if the run has one.
     """
 
     noise_variables = Fraction(1)
@@ -58,8 +60,9 @@ class LocalSession(RoundSession):
         allowance: Allowance,
         delta: Fraction = Fraction(0),
         prefix: str = "",
+        account: RhoAccount | None = None,
     ) -> None:
-        super().__init__(run, prefix)
+        super().__init__(run, prefix, account)
         self.schema = schema
         self.delta = delta
         self.rows = releases.rows
@@ -79,9 +82,10 @@ class LocalSession(RoundSession):
     def selection(
         self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
     ) -> DrawSeries:
-        self.record.add_cost(Cost(phase, noisy_max_on(score), epsilon, (self._releases.party,)))
-        name = self._next_name(phase)
-        return DrawSeries(self.run, phase, name, draws, epsilon, self.party_rows, balanced, self._ask, score)
+        series = self._series(phase, draws, epsilon, balanced, score, self._ask)
+        for cost in series.costs((self._releases.party,)):
+            self.record.add_cost(cost)
+        return series
 
     async def learn_apart(
         self, _phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction

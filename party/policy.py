@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from common.algorithms import ALGORITHMS
+from common.algorithms import ALGORITHMS, account_of
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError, Problem
 from common.formats import shorten
@@ -112,10 +112,8 @@ class Policy:
 
     def cost_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> Amount:
         """(epsilon, delta) that the run may cost one of these people, all of whose rows may be in it."""
-        algorithm = ALGORITHMS.get(spec.algorithm)
-        gaussian = algorithm is not None and algorithm.spends_gaussian(spec.settings, spec.delta)
         rows = self.rows_per_person + rows_elsewhere
-        return most_of_a_person(spec.epsilon, spec.delta, rows, gaussian=gaussian)
+        return most_of_a_person(spec.epsilon, spec.delta, rows, account_of(spec))
 
     def _attribute_rules(self, asked: tuple[str, ...] | None) -> list[tuple[bool, str]]:
         if self.attributes is None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -19,9 +21,10 @@ from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.privacy.cost import selection_scale
 from common.privacy.entropy import Entropy, SystemEntropy
+from common.privacy.exponential import draw_trials, exponential_choice
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.privacy.noise_law import check_scale
-from common.privacy.selection import draw_selection_noise
+from common.privacy.selection import draw_selection_noise, noisy_max
 from common.protocol.limits import cells_of, check_candidates
 from common.protocol.round import Round
 from common.protocol.steps import Select, step_digest
@@ -121,9 +124,10 @@ class ChargedReleases:
                 change = handlers.noisy_counts(round_.tables, self._rows, change)
             return change.astype("<i8").tobytes()
 
-        cost = round_.cost if round_.covers(position) else Fraction(0)
-        delta = round_.delta if round_.covers(position) else Fraction(0)
-        charge = allowance.for_a_person(Charge(round_.run, f"round/{round_.round}", cost, delta), round_.rho)
+        charge = Charge(round_.run, f"round/{round_.round}", Fraction(0))
+        if round_.covers(position):
+            charge = replace(charge, epsilon=round_.cost, delta=round_.delta, rho=round_.rho)
+        charge = allowance.for_a_person(charge)
         stored = self._answer_once(label, _vector_content(round_, quota, position), charge, allowance, answer)
         if round_.replacement is not None and round_.replacement.last:
             # Rounds of one series have one name but for its end.
@@ -188,10 +192,18 @@ class ChargedReleases:
         label = f"{step.run}/choice/{step.draw}"
 
         def answer() -> bytes:
-            noise = draw_selection_noise(len(step.candidates), sensitivity, step.epsilon, self._entropy(label))
-            return str(handlers.select_pair(step.candidates, step.score, self._scores, noise)).encode()
+            candidates, entropy = len(step.candidates), self._entropy(label)
+            if step.rho is None:
+                noise = draw_selection_noise(candidates, sensitivity, step.epsilon, entropy)
+                choose: handlers.Choosing = partial(noisy_max, noise=noise)
+            else:
+                first = draw_trials(candidates, sensitivity, step.epsilon, entropy)
+                choose = partial(
+                    exponential_choice, sensitivity=sensitivity, epsilon=step.epsilon, first=first, entropy=entropy
+                )
+            return str(handlers.select_pair(step.candidates, step.score, self._scores, choose)).encode()
 
-        charge = allowance.for_a_person(Charge(step.run, step.key, step.cost))
+        charge = allowance.for_a_person(Charge(step.run, step.key, step.cost, step.delta, step.rho))
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
     def _selection_sensitivity(self, step: Select) -> int:

@@ -23,6 +23,7 @@ from common.formats import read_json, require
 from common.journal import MEMORY, Journal
 from common.models import Model, load
 from common.privacy.budget import parse_delta, parse_epsilon
+from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.person import Amount, most_of_a_person
 from common.privacy.record import RunRecord
@@ -120,7 +121,7 @@ class Synthesizer:
             self.run = f"local-{secrets.token_hex(8)}"
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
-            session = LocalSession(self.run, declared, releases, allowance, self.delta)
+            session = LocalSession(self.run, declared, releases, allowance, self.delta, account=self._account)
             learned = complete(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
             self.spent, self.spent_delta = ledger.spent(), ledger.spent_delta()
             self.charged = ledger.spent(self.run), ledger.spent_delta(self.run)
@@ -130,8 +131,11 @@ class Synthesizer:
         return self
 
     def _most_of_a_person(self) -> Amount:
-        gaussian = ALGORITHMS[self.algorithm].spends_gaussian(self.settings, self.delta)
-        return most_of_a_person(self.epsilon, self.delta, self.rows_per_person, gaussian=gaussian)
+        return most_of_a_person(self.epsilon, self.delta, self.rows_per_person, self._account)
+
+    @property
+    def _account(self) -> RhoAccount | None:
+        return ALGORITHMS[self.algorithm].account(self.settings, self.epsilon, self.delta)
 
     @property
     def model(self) -> Model:

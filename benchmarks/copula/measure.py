@@ -51,7 +51,8 @@ def distance(sources: Sources, what: str, epsilon: Fraction, seed: int) -> Value
     """Mean and largest total variation distance of the 1- and 2-way marginals of a sample of as many rows."""
     table = load(sources.compared.data, sources.compared.schema_file)
     algorithm, _, delta = what.partition(", delta")
-    session = InProcessSession([table], epsilon, delta=DELTA if delta else Fraction(0))
+    spent = DELTA if delta else Fraction(0)
+    session = InProcessSession([table], epsilon, delta=spent, account=ALGORITHMS[algorithm].account({}, epsilon, spent))
     model = asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, {}))
     return marginal_distances(table, model.sample(table.rows, np.random.default_rng(seed)), ways=(1, 2))
 

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from benchmarks.copula.queries import Dummies, Numbers, Queries, dummies_of, errors_of
 from benchmarks.single_party.exact import PartlyExactSession
-from common.algorithms import copula
+from common.algorithms import ALGORITHMS, copula
 from common.models.copula import CopulaModel, blocks_of
 from common.privacy.composition import advanced_epsilon
 from common.table import CodedTable
@@ -52,8 +52,10 @@ def errors(table: CodedTable, what: str, epsilon: Fraction, seed: int) -> dict[s
 
 
 def private_model(table: CodedTable, name: str, epsilon: Fraction) -> CopulaModel:
-    session = InProcessSession([table], epsilon, delta=DELTA)
-    return asyncio.run(copula.learn(session, epsilon, {"composition": PRIVATE[name]}))
+    settings = {"composition": PRIVATE[name]}
+    account = ALGORITHMS["copula"].account(settings, epsilon, DELTA)
+    session = InProcessSession([table], epsilon, delta=DELTA, account=account)
+    return asyncio.run(copula.learn(session, epsilon, settings))
 
 
 def exact_model(table: CodedTable, name: str) -> CopulaModel:

@@ -11,7 +11,8 @@ from common.algorithms import copula, dp_ccbn, dp_subn, independent, jtree, one_
 from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.privacy.composition import COMPOSITIONS
-from common.privacy.noise_law import GAUSSIAN
+from common.privacy.concentrated import RhoAccount
+from common.protocol.plan import RunSpec
 from common.protocol.session import Session
 from common.schema import Schema
 
@@ -24,11 +25,11 @@ class Algorithm:
         check: reads the plain settings, given the schema; raises ProblemsFound with every
             fault, before any party is asked.
         learn: learns a model for an epsilon in all.
-        apart: whether the parties learn models of their own, one by one.
-        check_delta: reads the settings with a run's delta, and refuses what does not go together; without it the
-            algorithm is pure.
-        composition: reads the settings with a run's delta: how the delta is spent, a name in
-            ``common.privacy.composition.COMPOSITIONS``; without it there is none to spend.
+        apart: whether the parties learn models of their own, one by one; they are pure.
+        check_delta: reads the settings with a run's delta, and refuses what does not go together.
+        composition: reads the settings with a run's delta: whether it is spent under one of
+            ``common.privacy.composition.COMPOSITIONS``, in a round of its own; otherwise a run with a delta has an
+            account in rho.
         memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
         draws: whether it draws candidates on the rows of one party at a time.
         parts: whether with these settings it opens sums over some of the parties, too.
@@ -48,10 +49,20 @@ class Algorithm:
     def opens_parts(self, settings: Mapping[str, Any]) -> bool:
         return self.parts is not None and self.parts(settings)
 
-    def spends_gaussian(self, settings: Mapping[str, Any], delta: Fraction) -> bool:
-        """Whether a delta is spent on discrete Gaussian noise; settings may be unread, and name what there is not."""
-        named = None if self.composition is None else COMPOSITIONS.get(self.composition(settings, delta))
-        return named is not None and named.law == GAUSSIAN
+    @property
+    def spends_delta(self) -> bool:
+        return not self.apart
+
+    def account(self, settings: Mapping[str, Any], epsilon: Fraction, delta: Fraction) -> RhoAccount | None:
+        """The account in rho of a run of this algorithm, if it has one; settings may be unread.
+
+        Args:
+            epsilon: of the algorithm, without an evaluation's.
+        """
+        named = None if self.composition is None else self.composition(settings, delta)
+        if not delta or self.apart or named in COMPOSITIONS:
+            return None
+        return RhoAccount(epsilon, delta)
 
     def check_request(self, settings: Mapping[str, Any], schema: Schema, delta: Fraction) -> None:
         """Refuse what cannot run, before any party is asked.
@@ -62,8 +73,8 @@ class Algorithm:
         self.check(settings, schema)
         if self.check_delta is not None:
             self.check_delta(settings, delta)
-        elif delta:
-            reason = "the algorithm is pure: it has no use for a delta"
+        elif delta and not self.spends_delta:
+            reason = "each party learns a model of its own under pure differential privacy: it has no use for a delta"
             raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint="Leave delta away.")
 
 
@@ -84,3 +95,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     "privhd": Algorithm(privhd.check, privhd.learn, draws=True),
 }
 """Every algorithm that a run may name."""
+
+
+def account_of(spec: RunSpec) -> RhoAccount | None:
+    """The account in rho of a run, if it has one; of an algorithm that there is not, none."""
+    algorithm = ALGORITHMS.get(spec.algorithm)
+    return None if algorithm is None else algorithm.account(spec.settings, spec.learning_epsilon, spec.delta)

@@ -6,8 +6,8 @@ the Gaussian Copula" (2019). Deviations:
 - One full table for each pair of attributes, with the noise of one: the paper's Lemma 2 counts the four cells of each
   pair of categories as if the other cells did not move, and falls short of its epsilon by 2 (|A| + |B| - 2).
 - The 1-way tables have a part of the budget of their own, and all tables are made consistent first.
-- Besides pure epsilon there are (epsilon, delta) with discrete Gaussian noise, and with Laplace noise under two
-  compositions, of which the paper has one (``common.privacy.composition``).
+- Besides pure epsilon there are (epsilon, delta) with discrete Gaussian noise under the run's account in rho, and with
+  Laplace noise under two compositions, of which the paper has one (``common.privacy.composition``).
 - A pair of categories that the noise cannot tell from an independent one counts as independent (``certainty``).
   Without that the matrix of correlations is mostly noise, and what is nearest to it among correlation matrices is
   far away.
@@ -17,7 +17,7 @@ the Gaussian Copula" (2019). Deviations:
 
 It needs sums only: over K parties all tables are opened in one round.
 
-Privacy: all tables compose, as the round's accounting says. All else looks at noisy tables only.
+Privacy: all tables compose, as the round's terms or accounting say. All else looks at noisy tables only.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from common.schema import Schema
 from common.statistics import Marginal
 
 TABLES = "one-way and pair tables"
-BASIC = "basic"
+BASIC, CONCENTRATED = "basic", "zcdp"
 LARGEST_TERM = 64
 """Of the ratio of two weights."""
 
@@ -97,7 +97,7 @@ class Settings:
         read = cls(
             one_way=reader.share("one_way", default.one_way, Fraction(9, 10)),
             certainty=reader.weight("certainty", default.certainty),
-            composition=reader.choice("composition", None, [BASIC, *COMPOSITIONS]),
+            composition=reader.choice("composition", None, [BASIC, CONCENTRATED, *COMPOSITIONS]),
         )
         reader.finish()
         return read
@@ -116,7 +116,7 @@ def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
 
 def composition(settings: Mapping[str, Any], delta: Fraction) -> str:
     """The composition that plain settings name, or the one for this delta if they name none."""
-    return str(settings.get("composition") or ("zcdp" if delta else BASIC))
+    return str(settings.get("composition") or (CONCENTRATED if delta else BASIC))
 
 
 def check_delta(settings: Mapping[str, Any], delta: Fraction) -> None:
@@ -126,7 +126,7 @@ def check_delta(settings: Mapping[str, Any], delta: Fraction) -> None:
         reason = "basic composition spends no delta" if delta else f"the composition {chosen} needs a delta above 0"
         hint = "Give a delta with the compositions zcdp, pld and advanced, and none with basic."
         raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
-    if chosen != BASIC:
+    if chosen in COMPOSITIONS:
         COMPOSITIONS[chosen].holds(Fraction(10**6), ((1, 1),), Fraction(1), delta)
 
 
@@ -141,9 +141,9 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         single = []
     weights = _weights(len(single), len(pairs), chosen.one_way, pure=not session.delta)
     accounting = None
-    if session.delta:
-        quota = int(len(session.party_rows) / session.noise_variables)
-        accounting = calibrate(composition(settings, session.delta), weights, epsilon, session.delta, quota)
+    named = composition(settings, session.delta)
+    if named in COMPOSITIONS:
+        accounting = calibrate(named, weights, epsilon, session.delta)
     opened = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
     consistent = ConsistentPairs(opened, schema.domain, session.rows)
     return fit(schema, consistent, session.rows, float(chosen.certainty))

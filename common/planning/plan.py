@@ -35,7 +35,9 @@ class PhasePlan:
     """One phase of a run.
 
     Attributes:
-        epsilon, delta: that it costs the party that pays most, for one row.
+        epsilon, delta: that it costs the party that pays most, for one row: of a run with an account in rho what it
+            adds to what the phases before it cost.
+        rho: that it costs of that account; 0 without one.
         mechanisms: in words.
         draws: of the exponential mechanism, all parties together.
         tables, cells: that are opened; ciphertexts: that one party sends; bytes: that one party sends.
@@ -48,6 +50,7 @@ class PhasePlan:
     phase: str
     epsilon: Fraction
     delta: Fraction
+    rho: Fraction
     mechanisms: tuple[str, ...]
     draws: int
     tables: int
@@ -63,6 +66,7 @@ class PhasePlan:
             **vars(self),
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
+            "rho": str(self.rho),
             "mechanisms": list(self.mechanisms),
             "seconds": round(self.seconds, 2),
             "error": None if self.error is None else round(self.error, 5),
@@ -135,14 +139,16 @@ class Planner:
     def _phase(self, phase: str) -> PhasePlan:
         costs = [cost for cost in self._session.record.costs if cost.phase == phase]
         payers = {payer for cost in costs for payer in cost.payers}
+        spent = [self._session.record.spent(payer)[phase] for payer in payers]
         rounds = [(round_, cells) for round_, cells in self._session.rounds if round_.phase == phase]
         plaintexts = [self._plaintexts(round_, cells) for round_, cells in rounds]
         sent = sum(self._payload_bytes(cells, count) for (_, cells), count in zip(rounds, plaintexts, strict=True))
         errors = [_error(t) for name, t in self._session.record.measured if name == phase]
         return PhasePlan(
             phase=phase,
-            epsilon=max(sum((c.epsilon for c in costs if p in c.payers), Fraction(0)) for p in payers),
-            delta=max(sum((c.delta for c in costs if p in c.payers), Fraction(0)) for p in payers),
+            epsilon=max(s.epsilon for s in spent),
+            delta=max(s.delta for s in spent),
+            rho=max(s.rho for s in spent),
             mechanisms=tuple(dict.fromkeys(cost.mechanism for cost in costs)),
             draws=self._session.draws.get(phase, 0),
             tables=sum(len(round_.tables) for round_, _ in rounds),

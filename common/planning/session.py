@@ -16,8 +16,8 @@ import numpy as np
 from common.algorithms import ALGORITHMS
 from common.evaluation.over_parties import PHASE, scores_of
 from common.models import Model
-from common.privacy.cost import quotas
-from common.privacy.record import OWN_MODEL, Cost, RunRecord, noisy_max_on
+from common.privacy.concentrated import RhoAccount
+from common.privacy.record import OWN_MODEL, Cost, RunRecord
 from common.protocol.draws import DrawSeries
 from common.protocol.limits import cells_of
 from common.protocol.lots import public_lot
@@ -39,10 +39,18 @@ class PlannedSession(RoundSession):
     Args:
         parties: row counts that the parties are taken to hold, by name.
         tolerate: t; 0 for one party alone.
+        account: in rho, if the run has one.
     """
 
-    def __init__(self, schema: Schema, parties: Mapping[str, int], tolerate: int, delta: Fraction) -> None:
-        super().__init__(PLANNED)
+    def __init__(
+        self,
+        schema: Schema,
+        parties: Mapping[str, int],
+        tolerate: int,
+        delta: Fraction,
+        account: RhoAccount | None = None,
+    ) -> None:
+        super().__init__(PLANNED, account=account)
         self.schema = schema
         self.rows = sum(parties.values())
         self.party_rows = tuple(parties.values())
@@ -68,12 +76,11 @@ class PlannedSession(RoundSession):
     def selection(
         self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
     ) -> DrawSeries:
-        counts = quotas(draws, self.party_rows, balanced=balanced)
-        payers = tuple(name for name, count in zip(self._parties, counts, strict=True) if count)
-        self.record.add_cost(Cost(phase, noisy_max_on(score), epsilon, payers))
+        series = self._series(phase, draws, epsilon, balanced, score, self._choose)
+        for cost in series.costs(tuple(self._parties)):
+            self.record.add_cost(cost)
         self.draws[phase] = self.draws.get(phase, 0) + draws
-        name = self._next_name(phase)
-        return DrawSeries(PLANNED, phase, name, draws, epsilon, self.party_rows, balanced, self._choose, score)
+        return series
 
     async def _choose(self, _party: int, step: Select) -> int:
         return self.lot(step.draw, len(step.candidates))

@@ -1,17 +1,17 @@
-"""What many noisy tables cost together as (epsilon, delta), and the least noise for which that holds.
+"""What a round of noisy tables under Laplace noise costs as (epsilon, delta), and the least noise for which that holds.
 
 Tables have weights: one of weight w has noise 1/w times as wide. A replaced row moves two cells of each table by one.
 
 ==============  =================  ========================================================================
 composition     law of the noise   theorem
 ==============  =================  ========================================================================
-``zcdp``        discrete Gaussian  rhos add up, and are converted once (``common.privacy.conversion``)
 ``pld``         discrete Laplace   the distribution of the privacy loss itself: two values a cell, so binomial
 ``advanced``    discrete Laplace   advanced composition (Dwork and Roth 2014, Theorem 3.20; for unequal parts
                                    Dwork, Rothblum and Vadhan 2010): what the copula paper uses
 ==============  =================  ========================================================================
 
-Basic composition, in which pure epsilons add up, needs no delta: it is a round without ``Accounting``.
+Basic composition, in which pure epsilons add up, needs no delta: it is a round without ``Accounting``. With discrete
+Gaussian noise a run has one account in rho for all of its rounds (``common.privacy.concentrated``).
 """
 
 from __future__ import annotations
@@ -28,18 +28,11 @@ from numpy.typing import NDArray
 
 from common.errors import Catalogue, PrivityError
 from common.formats import shorten
-from common.privacy.budget import SMALLEST_EPSILON, Zcdp, exp_above
-from common.privacy.conversion import log_above, sqrt_above, zcdp_to_approximate
+from common.privacy.budget import SMALLEST_EPSILON, exp_above
+from common.privacy.concentrated import CELLS
+from common.privacy.conversion import log_above, sqrt_above
 from common.privacy.noise import LARGEST_SCALE
-from common.privacy.noise_law import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw
-from common.privacy.relation import Relation
-from common.privacy.sensitivity import CELLS_MOVED
-
-RELATION = Relation.REPLACE_ONE
-CELLS = CELLS_MOVED[RELATION]
-
-SHARED_SLACK = Fraction(1, 10**40)
-"""Of epsilon and of delta in proportion: more than what shares of Gaussian noise miss by, see ``LEAST_SHARE``."""
+from common.privacy.noise_law import LAPLACE, NoiseLaw
 
 LEAST_DELTA = Fraction(1, 10**30)
 """Of ``pld``, whose binomial tails are floats."""
@@ -72,7 +65,7 @@ class Accounting:
     Attributes:
         composition: a name in ``COMPOSITIONS``.
         delta: above 0, below 1.
-        unit: exact; scale of a table of weight 1: b of discrete Laplace noise, or sigma squared.
+        unit: exact; scale b of the discrete Laplace noise on a table of weight 1.
     """
 
     composition: str
@@ -83,24 +76,13 @@ class Accounting:
         return {"composition": self.composition, "delta": str(self.delta), "unit": str(self.unit)}
 
     @property
-    def noise(self) -> str:
-        """Name of the law."""
-        return COMPOSITIONS[self.composition].law
-
-    @property
     def words(self) -> str:
         """For a statement: by which theorem."""
         return COMPOSITIONS[self.composition].words
 
     def law(self, weight: int) -> NoiseLaw:
         """The noise on a table of this weight."""
-        if self.noise == GAUSSIAN:
-            return NoiseLaw(GAUSSIAN, self.unit / weight**2)
         return NoiseLaw(LAPLACE, self.unit / weight)
-
-    def rho(self, weights: Weights) -> Fraction | None:
-        """What tables of these weights cost in zero-concentrated terms; None if their noise is not Gaussian."""
-        return zcdp_rho(self.unit, _groups(weights)) if self.noise == GAUSSIAN else None
 
     def check(self, weights: Weights, epsilon: Fraction) -> None:
         """Refuse noise that does not give the guarantee it claims: what every party computes for itself.
@@ -126,27 +108,23 @@ class Accounting:
 
 @dataclass(frozen=True)
 class Composition:
-    """One way to add up: the law it is for, its words in a statement, and whether it certifies a guarantee.
+    """One way to add up: its words in a statement, and whether it certifies a guarantee.
 
     Attributes:
         holds: (unit, groups, epsilon, delta) -> whether tables of these weights cost no more.
     """
 
-    law: str
     words: str
     holds: Callable[[Fraction, Groups, Fraction, Fraction], bool]
 
 
-def calibrate(composition: str, weights: Weights, epsilon: Fraction, delta: Fraction, quota: int = 1) -> Accounting:
+def calibrate(composition: str, weights: Weights, epsilon: Fraction, delta: Fraction) -> Accounting:
     """The least noise, to a part in 65,536, with which tables of these weights cost at most (epsilon, delta).
-
-    Args:
-        quota: of how many shares a whole noise consists; Gaussian shares are never smaller than ``LEAST_SHARE``.
 
     Raises:
         PrivityError: bad-option if delta is out of the composition's range, or epsilon too small.
     """
-    return _calibrated(composition, _groups(weights), epsilon, delta, quota)
+    return _calibrated(composition, _groups(weights), epsilon, delta)
 
 
 def _groups(weights: Weights) -> Groups:
@@ -160,7 +138,7 @@ def _holds(composition: str, unit: Fraction, groups: Groups, epsilon: Fraction, 
 
 
 @lru_cache(maxsize=16)
-def _calibrated(composition: str, groups: Groups, epsilon: Fraction, delta: Fraction, quota: int) -> Accounting:
+def _calibrated(composition: str, groups: Groups, epsilon: Fraction, delta: Fraction) -> Accounting:
     holds = COMPOSITIONS[composition].holds
     if composition == "pld":
         delta, asked = delta * (1 - CALIBRATED_SLACK) / (1 - FLOAT_SLACK), delta
@@ -183,15 +161,7 @@ def _calibrated(composition: str, groups: Groups, epsilon: Fraction, delta: Frac
             enough = middle
         else:
             lacking = middle
-    unit = enough * step
-    if COMPOSITIONS[composition].law == GAUSSIAN and quota > 1:
-        unit = max(unit, Fraction(LEAST_SHARE * quota * groups[-1][0] ** 2))
-    return Accounting(composition, asked, unit)
-
-
-def zcdp_rho(unit: Fraction, groups: Groups) -> Fraction:
-    """rho of tables with discrete Gaussian noise of sigma squared unit/w^2: CELLS w^2/(2 unit) each."""
-    return CELLS * sum(w * w * count for w, count in groups) / (2 * unit)
+    return Accounting(composition, asked, enough * step)
 
 
 def advanced_epsilon(parts: Counter[Fraction], delta: Fraction) -> Fraction:
@@ -204,11 +174,6 @@ def advanced_epsilon(parts: Counter[Fraction], delta: Fraction) -> Fraction:
     return sqrt_above(2 * log_above(1 / delta) * squares) + rest
 
 
-def _zcdp_holds(unit: Fraction, groups: Groups, epsilon: Fraction, delta: Fraction) -> bool:
-    budget = Zcdp(zcdp_rho(unit, groups), RELATION)
-    return zcdp_to_approximate(budget, delta * (1 - SHARED_SLACK)).epsilon + SHARED_SLACK <= epsilon
-
-
 def _advanced_holds(unit: Fraction, groups: Groups, epsilon: Fraction, delta: Fraction) -> bool:
     parts = Counter({CELLS * w / unit: count for w, count in groups})
     return max(parts) <= 1 and advanced_epsilon(parts, delta) <= epsilon
@@ -216,7 +181,7 @@ def _advanced_holds(unit: Fraction, groups: Groups, epsilon: Fraction, delta: Fr
 
 def _pld_holds(unit: Fraction, groups: Groups, epsilon: Fraction, delta: Fraction) -> bool:
     if delta < LEAST_DELTA:
-        hint = "Use a larger delta, or the composition zcdp."
+        hint = "Use a larger delta, or the composition zcdp, which serves any."
         reason = f"the composition pld needs at least {float(LEAST_DELTA):g}"
         raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
     if len(groups) > 2:
@@ -267,8 +232,7 @@ def _beyond(cells: int, gain: float, likely: float, epsilon: NDArray[np.float64]
 
 
 COMPOSITIONS: dict[str, Composition] = {
-    "zcdp": Composition(GAUSSIAN, "zero-concentrated differential privacy, converted to (epsilon, delta)", _zcdp_holds),
-    "pld": Composition(LAPLACE, "the distribution of the privacy loss (tight composition)", _pld_holds),
-    "advanced": Composition(LAPLACE, "advanced composition", _advanced_holds),
+    "pld": Composition("the distribution of the privacy loss (tight composition)", _pld_holds),
+    "advanced": Composition("advanced composition", _advanced_holds),
 }
-"""Every composition that spends delta, by name."""
+"""Every composition of a round of its own that spends delta, by name."""

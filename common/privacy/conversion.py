@@ -70,7 +70,7 @@ def zcdp_to_approximate(budget: Zcdp, delta: Fraction) -> ApproxDP:
     rho, delta = budget.rho, simple.delta
     if not Fraction(1, 10**30) < rho < 10**9:
         return simple
-    more = _best_order(float(rho), math.log(delta.denominator) - math.log(delta.numerator))
+    more = Fraction(_best_order(float(rho), math.log(delta.denominator) - math.log(delta.numerator))[0])
     alpha = 1 + more
     upper = log_above(1 / delta) + more * log_above(1 - 1 / alpha) - log_below(alpha)
     epsilon = max(Fraction(0), alpha * rho + upper / more)
@@ -148,8 +148,8 @@ def _grid_above(epsilon: Fraction) -> Fraction:
     return Fraction(math.ceil(epsilon * _GRID), _GRID)
 
 
-def _best_order(rho: float, log_one_over_delta: float) -> Fraction:
-    """alpha - 1 near the best order: ternary search around the one that the simple bound takes."""
+def _best_order(rho: float, log_one_over_delta: float) -> tuple[float, float]:
+    """(alpha - 1, epsilon) near the best order: ternary search around the one that the simple bound takes."""
 
     def bound(log_more: float) -> float:
         more = math.exp(log_more)
@@ -164,6 +164,16 @@ def _best_order(rho: float, log_one_over_delta: float) -> Fraction:
             high = right
         else:
             low = left
+    return math.exp(low), bound(low)
+
+
+def likely_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """About the rho that costs (epsilon, delta): by floats, so where to begin to look, and no bound."""
+    logarithm = math.log(delta.denominator) - math.log(delta.numerator)
+    low, high = 2 * math.log(epsilon) - math.log(4 * logarithm) - 4, math.log(epsilon + logarithm)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _best_order(math.exp(middle), logarithm)[1] <= epsilon else (low, middle)
     return Fraction(math.exp(low))
 
 

@@ -8,6 +8,10 @@ nothing, and no other amount is accepted there.
 A charge is settled with the digest of its one answer before that answer leaves. A repetition of a charge
 is free; a second answer to it is refused, whatever became of the file that held the first.
 
+A run may have one account in rho (``common.privacy.concentrated``). Its charges state a rho and the run's
+delta; what is written beside each, as (epsilon, delta), is what it adds to the whole: after any of them the
+run has paid the epsilon of the sum of its rho, and its delta once.
+
 Charges are chained by SHA-256, so that a line changed or taken out in the middle is found at the next
 opening. Nothing here depends on the clock: times are written down for people to read, never compared.
 """
@@ -27,20 +31,31 @@ from pathlib import Path
 from common.canonical import canonical_bytes
 from common.errors import Catalogue, PrivityError
 from common.journal import MEMORY, connect, room_wanted
-from common.privacy.person import cost_of_a_person
+from common.privacy.concentrated import converted
+from common.privacy.person import cost_of_a_person, rho_of_a_person
 
-FORMAT_VERSION = "1"
+FORMAT_VERSION = "2"
+WITHOUT_RHO = "1"
+"""The version before, whose lines had no rho: such a ledger is continued."""
+
 _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One line of the ledger: which step of which run cost how much, as (epsilon, delta)."""
+    """One line of the ledger: which step of which run cost how much.
+
+    Attributes:
+        epsilon, delta: what it costs on its own. To be charged in rho: no epsilon, and the delta of the run. Of a
+            line that was charged in rho: what it added to what the run had paid before.
+        rho: in the run's account; None for a charge on its own.
+    """
 
     run: str
     step: str
     epsilon: Fraction
     delta: Fraction = _ZERO
+    rho: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -68,28 +83,46 @@ class Allowance:
     per_run_delta: Fraction = _ZERO
     rows_per_person: int = 1
 
-    def for_a_person(self, charge: Charge, rho: Fraction | None = None) -> Charge:
-        """What a charge for one replaced row costs a person, all of whose rows may be replaced.
-
-        Args:
-            rho: what the step's discrete Gaussian noise costs for one row; None if it has noise of another law.
-        """
-        epsilon, delta = cost_of_a_person(charge.epsilon, charge.delta, rho, self.rows_per_person)
+    def for_a_person(self, charge: Charge) -> Charge:
+        """What a charge for one replaced row costs a person, all of whose rows may be replaced."""
+        if charge.rho is not None:
+            return replace(charge, rho=rho_of_a_person(charge.rho, self.rows_per_person))
+        epsilon, delta = cost_of_a_person(charge.epsilon, charge.delta, self.rows_per_person)
         return replace(charge, epsilon=epsilon, delta=delta)
 
 
 @dataclass(frozen=True)
 class _Sum:
-    """Of charges."""
+    """Of charges.
 
-    epsilon: Fraction
-    delta: Fraction
+    Attributes:
+        epsilon, delta: of all of them.
+        rho: of those in a run's account; its_epsilon, its_delta: what these were charged.
+    """
+
+    epsilon: Fraction = _ZERO
+    delta: Fraction = _ZERO
+    rho: Fraction = _ZERO
+    its_epsilon: Fraction = _ZERO
+    its_delta: Fraction = _ZERO
+
+    @classmethod
+    def of(cls, line: Charge) -> _Sum:
+        if line.rho is None:
+            return cls(line.epsilon, line.delta)
+        return cls(line.epsilon, line.delta, line.rho, line.epsilon, line.delta)
 
     def __add__(self, other: _Sum) -> _Sum:
-        return _Sum(self.epsilon + other.epsilon, self.delta + other.delta)
+        return _Sum(
+            self.epsilon + other.epsilon,
+            self.delta + other.delta,
+            self.rho + other.rho,
+            self.its_epsilon + other.its_epsilon,
+            self.its_delta + other.its_delta,
+        )
 
 
-_NOTHING = _Sum(_ZERO, _ZERO)
+_NOTHING = _Sum()
 
 
 class Ledger:
@@ -123,7 +156,7 @@ class Ledger:
                 self._db.execute(
                     "CREATE TABLE charges (position INTEGER PRIMARY KEY, run TEXT NOT NULL, step TEXT NOT NULL,"
                     " epsilon TEXT NOT NULL, delta TEXT NOT NULL, at TEXT NOT NULL, chain TEXT NOT NULL,"
-                    " answer TEXT, UNIQUE (run, step))"
+                    " answer TEXT, rho TEXT, UNIQUE (run, step))"
                 )
                 self._db.executemany(
                     "INSERT INTO about VALUES (?, ?)",
@@ -132,6 +165,11 @@ class Ledger:
             elif not {"about", "charges"} <= tables:
                 raise self._unusable("it is no ledger")
             about = dict(self._db.execute("SELECT key, value FROM about"))
+            if about.get("format_version") == WITHOUT_RHO and about.get("population") == self.population:
+                # An older program must not go on with a ledger whose lines it would add up wrongly.
+                self._db.execute("ALTER TABLE charges ADD COLUMN rho TEXT")
+                self._db.execute("UPDATE about SET value = ? WHERE key = 'format_version'", (FORMAT_VERSION,))
+                about["format_version"] = FORMAT_VERSION
         if about.get("format_version") != FORMAT_VERSION:
             raise self._unusable("it is of another version")
         if about.get("population") != self.population:
@@ -140,10 +178,10 @@ class Ledger:
 
     def _check_chain(self) -> None:
         link = ""
-        for run, step, epsilon, delta, at, chain in self._db.execute(
-            "SELECT run, step, epsilon, delta, at, chain FROM charges ORDER BY position"
+        for run, step, epsilon, delta, at, rho, chain in self._db.execute(
+            "SELECT run, step, epsilon, delta, at, rho, chain FROM charges ORDER BY position"
         ):
-            link = _chain(link, run, step, epsilon, delta, at)
+            link = _chain(link, run, step, epsilon, delta, at, *_rho_text(rho))
             if chain != link:
                 raise self._unusable("a line was changed or taken out")
 
@@ -180,25 +218,36 @@ class Ledger:
             ValueError: the amount is negative; a refund is impossible. (An amount of 0 is a line too: it
                 marks an answer that holds no rows and must still be given once.)
         """
-        if charge.epsilon < 0 or charge.delta < 0:
+        if charge.epsilon < 0 or charge.delta < 0 or (charge.rho is not None and charge.rho < 0):
             raise ValueError("a charge is not negative")
+        if charge.rho is not None and (charge.epsilon or not charge.delta):
+            raise ValueError("a charge in rho states no epsilon, and the delta of its run")
         with self._lock, self._told(), self._transaction():
-            earlier = self._db.execute(
-                "SELECT epsilon, delta FROM charges WHERE run = ? AND step = ?", (charge.run, charge.step)
+            row = self._db.execute(
+                "SELECT run, step, epsilon, delta, rho FROM charges WHERE run = ? AND step = ?",
+                (charge.run, charge.step),
             ).fetchone()
+            earlier = None if row is None else _line(*row)
+            self._read_on()
+            in_run = self._by(charge.run)
+            if charge.rho is not None and in_run.its_delta not in (_ZERO, charge.delta):
+                raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
             if earlier is None:
-                self._check(charge, allowance, party)
-                self._append(charge)
-            elif (Fraction(earlier[0]), Fraction(earlier[1])) != (charge.epsilon, charge.delta):
+                line = charge if charge.rho is None else _telescoped(charge, in_run)
+                self._check(line, allowance, party)
+                self._append(line)
+            elif (earlier if charge.rho is None else replace(earlier, epsilon=_ZERO, delta=charge.delta)) != charge:
                 raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
 
     def _append(self, charge: Charge) -> None:
         last = self._db.execute("SELECT chain FROM charges ORDER BY position DESC LIMIT 1").fetchone()
         at = datetime.now(UTC).isoformat(timespec="seconds")
         line = (charge.run, charge.step, str(charge.epsilon), str(charge.delta), at)
+        rho = None if charge.rho is None else str(charge.rho)
+        chain = _chain(last[0] if last else "", *line, *_rho_text(rho))
         self._db.execute(
-            "INSERT INTO charges (run, step, epsilon, delta, at, chain) VALUES (?, ?, ?, ?, ?, ?)",
-            (*line, _chain(last[0] if last else "", *line)),
+            "INSERT INTO charges (run, step, epsilon, delta, at, rho, chain) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*line, rho, chain),
         )
 
     def _check(self, asked: Charge, allowance: Allowance, party: str) -> None:
@@ -228,23 +277,24 @@ class Ledger:
 
     def _read_on(self) -> None:
         """Add up the lines that were written since, by whichever process: lines are only ever added."""
-        for position, run, epsilon, delta in self._db.execute(
-            "SELECT position, run, epsilon, delta FROM charges WHERE position > ? ORDER BY position", (self._read,)
+        for position, *fields in self._db.execute(
+            "SELECT position, run, step, epsilon, delta, rho FROM charges WHERE position > ? ORDER BY position",
+            (self._read,),
         ):
-            charged = _Sum(Fraction(epsilon), Fraction(delta))
+            line = _line(*fields)
+            charged = _Sum.of(line)
             self._total += charged
-            if run == self._of_run[0]:
-                self._of_run = (run, self._of_run[1] + charged)
+            if line.run == self._of_run[0]:
+                self._of_run = (line.run, self._of_run[1] + charged)
             self._read = position
 
     def _by(self, run: str) -> _Sum:
         """What one run was charged, of the lines that were read."""
         if self._of_run[0] != run:
             lines = self._db.execute(
-                "SELECT epsilon, delta FROM charges WHERE run = ? AND position <= ?", (run, self._read)
+                "SELECT run, step, epsilon, delta, rho FROM charges WHERE run = ? AND position <= ?", (run, self._read)
             )
-            charges = (_Sum(Fraction(epsilon), Fraction(delta)) for epsilon, delta in lines)
-            self._of_run = (run, sum(charges, _NOTHING))
+            self._of_run = (run, sum((_Sum.of(_line(*fields)) for fields in lines), _NOTHING))
         return self._of_run[1]
 
     def settle(self, charge: Charge, answer: str) -> None:
@@ -267,9 +317,9 @@ class Ledger:
 
     def _entries(self) -> list[Entry]:
         return [
-            Entry(Charge(run, step, Fraction(epsilon), Fraction(delta)), at, answer is not None)
-            for run, step, epsilon, delta, at, answer in self._db.execute(
-                "SELECT run, step, epsilon, delta, at, answer FROM charges ORDER BY position"
+            Entry(_line(*fields), at, answer is not None)
+            for *fields, at, answer in self._db.execute(
+                "SELECT run, step, epsilon, delta, rho, at, answer FROM charges ORDER BY position"
             )
         ]
 
@@ -310,6 +360,22 @@ class Ledger:
     def close(self) -> None:
         with self._lock:
             self._db.close()
+
+
+def _line(run: str, step: str, epsilon: str, delta: str, rho: str | None) -> Charge:
+    return Charge(run, step, Fraction(epsilon), Fraction(delta), None if rho is None else Fraction(rho))
+
+
+def _telescoped(charge: Charge, in_run: _Sum) -> Charge:
+    """A charge in rho with what it adds to what the run has paid in rho."""
+    assert charge.rho is not None
+    epsilon = converted(in_run.rho + charge.rho, charge.delta)
+    return replace(charge, epsilon=max(_ZERO, epsilon - in_run.its_epsilon), delta=charge.delta - in_run.its_delta)
+
+
+def _rho_text(rho: str | None) -> list[str]:
+    """What a line's link covers besides: nothing where there is no rho, as it ever was."""
+    return [] if rho is None else [rho]
 
 
 def _chain(link: str, *line: str) -> str:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from common.privacy.budget import PureEpsilon, Zcdp, as_fraction
+from common.privacy.concentrated import draw_rho
 from common.privacy.entropy import Entropy, IntArray
+from common.privacy.exponential import Trials, draw_trials, exponential_choice
 from common.privacy.gaussian import check_sigma_squared, discrete_gaussian
 from common.privacy.noise import discrete_laplace, noise_share
 from common.privacy.relation import PrivacyMismatchError, Relation, check_same_relation
@@ -146,6 +148,45 @@ class NoisyMax:
         return draw_selection_noise(candidates, int(self.sensitivity.value), self.epsilon, entropy)
 
     choose = staticmethod(noisy_max)
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism:
+    """The candidate i with probability proportional to exp(epsilon score_i/(2D)), drawn exactly.
+
+    Theorem: where neighbours move each integer score by at most D, the logarithm of the ratio of an outcome's
+    probabilities lies within an interval of length epsilon, the same for all outcomes; so the choice is
+    epsilon^2/8-zCDP. Proof and sampler: `common.privacy.exponential`.
+    Assumptions: scores are exact integers; candidates and their number do not depend on rows.
+    Source: McSherry and Talwar 2007; Durfee and Rogers 2019 (bounded range); Cesar and Rogers 2021, Lemma 3.2.
+    Privacy map: L-infinity sensitivity up to D -> rho epsilon^2/8. More than D is refused.
+    """
+
+    sensitivity: Sensitivity
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _positive(self.epsilon, "epsilon"))
+        if self.sensitivity.in_norm(Norm.LINF).value.denominator != 1:
+            raise ValueError("integer scores move by integers")
+
+    def cost(self, sensitivity: Sensitivity) -> Zcdp:
+        """epsilon^2/8, if these scores move no more than the mechanism was made for.
+
+        Raises:
+            PrivacyMismatchError: another norm or another relation.
+            ValueError: the scores move more.
+        """
+        check_same_relation(self.sensitivity.relation, sensitivity.relation)
+        if sensitivity.in_norm(Norm.LINF).value > self.sensitivity.value:
+            raise ValueError("these scores move more than the mechanism was made for")
+        return Zcdp(draw_rho(self.epsilon), sensitivity.relation)
+
+    def draw(self, candidates: int, entropy: Entropy) -> Trials:
+        """The first block of one choice's randomness; `common.privacy.exponential.exponential_choice` chooses."""
+        return draw_trials(candidates, int(self.sensitivity.value), self.epsilon, entropy)
+
+    choose = staticmethod(exponential_choice)
 
 
 @dataclass(frozen=True)

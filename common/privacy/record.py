@@ -7,18 +7,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from common.privacy.composition import Accounting
-from common.privacy.noise_law import LAPLACE
-from common.privacy.person import Amount, cost_of_a_person
+from common.privacy.concentrated import GaussianTerms, converted
+from common.privacy.noise_law import GAUSSIAN, LAPLACE
+from common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
 from common.statistics import NoisyTable
 
 OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
 
+CONCENTRATED = "zero-concentrated differential privacy, the rho of the whole run converted once"
 
-def noise_on_tables(accounting: Accounting | None, *, shared: bool) -> str:
+
+def noise_on_tables(spent: Accounting | GaussianTerms | None, *, shared: bool) -> str:
     """The mechanism of noisy tables, and by what it costs some delta if it does."""
-    law = LAPLACE if accounting is None else accounting.noise
+    law = GAUSSIAN if isinstance(spent, GaussianTerms) else LAPLACE
     kind, opened = ("multi-party ", ", opened as one sum") if shared else ("", "")
-    by = "" if accounting is None else f"; {accounting.words}"
+    words = CONCENTRATED if isinstance(spent, GaussianTerms) else "" if spent is None else spent.words
+    by = f"; {words}" if words else ""
     return f"{kind}{law} noise on contingency tables{opened}{by}"
 
 
@@ -33,11 +37,18 @@ def noisy_max_on(score: str) -> str:
     return f"report noisy max (integer form of the exponential mechanism) on the score {score}"
 
 
+def exponential_on(score: str) -> str:
+    """The mechanism of draws on a score in a run with an account in rho."""
+    return f"exponential mechanism (bounded range) on the score {score}; {CONCENTRATED}"
+
+
 @dataclass(frozen=True)
 class Cost:
-    """One charge: which phase and mechanism cost every one of ``payers`` how much, as (epsilon, delta).
+    """One charge: which phase and mechanism cost every one of ``payers`` how much.
 
-    ``rho`` is what its discrete Gaussian noise costs, from which follows what it costs a person with several rows.
+    Attributes:
+        epsilon, delta: on their own; of a charge in rho no epsilon, and the delta at which the run's rho is converted.
+        rho: of a charge in a run's account in rho; None of any other.
     """
 
     phase: str
@@ -46,6 +57,20 @@ class Cost:
     payers: tuple[str, ...]
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What somebody has been charged: its part of the total, if a phase's costs came after those before it.
+
+    Attributes:
+        epsilon, delta: in all, those of the rho included: what it added to the whole that is converted once.
+        rho: in the run's account.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
 
 
 @dataclass
@@ -66,23 +91,55 @@ class RunRecord:
     def add_cost(self, cost: Cost) -> None:
         self.costs.append(cost)
 
+    def _of(self, party: str) -> list[Cost]:
+        return [cost for cost in self.costs if party in cost.payers]
+
+    def spent(self, party: str) -> dict[str, Spent]:
+        """By phase, in their order, what this party was charged."""
+        costs, found = self._of(party), {}
+        before, rho, delta = Fraction(0), Fraction(0), Fraction(0)
+        for phase in dict.fromkeys(cost.phase for cost in costs):
+            own = [cost for cost in costs if cost.phase == phase and cost.rho is None]
+            shared = [cost for cost in costs if cost.phase == phase and cost.rho]
+            new = _rho(shared)
+            rho += new
+            after = converted(rho, shared[0].delta) if shared else before
+            epsilon = sum((cost.epsilon for cost in own), after - before)
+            # The delta is that of all the rho together.
+            first = shared[0].delta if shared and not delta else Fraction(0)
+            found[phase] = Spent(epsilon, sum((cost.delta for cost in own), first), new)
+            before, delta = after, delta + first
+        return found
+
     def phases(self, party: str) -> dict[str, Fraction]:
         """Epsilon by phase, as charged to this party."""
-        spent: dict[str, Fraction] = {}
-        for cost in self.costs:
-            if party in cost.payers:
-                spent[cost.phase] = spent.get(cost.phase, Fraction(0)) + cost.epsilon
-        return spent
+        return {phase: spent.epsilon for phase, spent in self.spent(party).items()}
 
     def epsilon(self, party: str) -> Fraction:
-        """What this party has been charged in all: epsilons add up."""
-        return sum(self.phases(party).values(), Fraction(0))
+        """What this party has been charged in all: epsilons add up, and that of all its rho."""
+        return self.of_a_person(party, 1)[0]
 
     def delta(self, party: str) -> Fraction:
         """The same for delta."""
-        return sum((cost.delta for cost in self.costs if party in cost.payers), Fraction(0))
+        return self.of_a_person(party, 1)[1]
+
+    @property
+    def in_rho(self) -> bool:
+        """Whether anything was charged in rho."""
+        return any(cost.rho for cost in self.costs)
+
+    def rho(self, party: str) -> Fraction:
+        """What it has been charged in the run's account in rho."""
+        return _rho(self._of(party))
 
     def of_a_person(self, party: str, rows: int) -> Amount:
         """(epsilon, delta) that a person of this party with so many rows was charged in all."""
-        found = [cost_of_a_person(c.epsilon, c.delta, c.rho, rows) for c in self.costs if party in c.payers]
-        return sum((e for e, _ in found), Fraction(0)), sum((d for _, d in found), Fraction(0))
+        costs = self._of(party)
+        found = [cost_of_a_person(cost.epsilon, cost.delta, rows) for cost in costs if cost.rho is None]
+        rho = rho_of_a_person(_rho(costs), rows)
+        delta = next((cost.delta for cost in costs if cost.rho), Fraction(0))
+        return sum((e for e, _ in found), converted(rho, delta)), sum((d for _, d in found), delta)
+
+
+def _rho(costs: Sequence[Cost]) -> Fraction:
+    return sum((cost.rho for cost in costs if cost.rho is not None), Fraction(0))

@@ -66,6 +66,7 @@ def privacy_statement(
                 "rows": rows,
                 "epsilon": str(totals[name]),
                 "delta": str(record.delta(name)),
+                **({"rho": str(record.rho(name))} if record.in_rho else {}),
                 "rows_per_person": several[name],
                 "epsilon_per_person": str(_of_a_person(name, persons, parties_per_person)),
                 "delta_per_person": str(persons[name][1]),
@@ -121,12 +122,16 @@ def _against(observer: str, kind: str, protection: str | None, *, computational:
 
 def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
     costs = [cost for cost in record.costs if cost.phase == phase]
+    payers = sorted({payer for cost in costs for payer in cost.payers})
+    spent = [record.spent(payer)[phase] for payer in payers]
+    rho = max((s.rho for s in spent), default=Fraction(0))
     return {
         "phase": phase,
         "mechanisms": list(dict.fromkeys(cost.mechanism for cost in costs)),
-        "epsilon": str(sum((cost.epsilon for cost in costs), Fraction(0))),
-        "delta": str(sum((cost.delta for cost in costs), Fraction(0))),
-        "paid_by": sorted({payer for cost in costs for payer in cost.payers}),
+        "epsilon": str(max((s.epsilon for s in spent), default=Fraction(0))),
+        "delta": str(max((s.delta for s in spent), default=Fraction(0))),
+        **({"rho": str(rho)} if record.in_rho else {}),
+        "paid_by": payers,
     }
 
 
@@ -172,6 +177,12 @@ def _in_words(
         *_of_people(statement, delta, absent_rows=absent_rows),
         "The number of rows of each party is public and not protected.",
     ]
+    if any("rho" in party for party in statement["parties"]):
+        words.append(
+            "The run has one account of zero-concentrated differential privacy: the rho of all its noisy tables and"
+            " choices adds up, and the sum is converted to (epsilon, delta) once. Beside each phase stands its rho, and"
+            " as epsilon what the phase added to the total, after the phases before it."
+        )
     rows = sum(party["rows"] for party in statement["parties"])
     if delta * rows >= 1:
         words.append(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from fractions import Fraction
 
+from common.privacy.concentrated import RhoAccount, draw_rho
 from common.privacy.cost import draw_epsilon, quotas
-from common.protocol.steps import Select
+from common.privacy.record import Cost, exponential_on, noisy_max_on
+from common.protocol.steps import FREE, Select
 from common.statistics import AttributeParentPair
 
 
@@ -14,9 +16,11 @@ class DrawSeries:
     """``session.selection(...)``: party after party, each its quota, each draw paid from its share.
 
     Args:
+        epsilon: what the series costs every party that makes some of its draws, or the amount if there is an account.
         ask: sends a step to the party of this index and gives back the index of the choice.
         score: kind of score, a name in ``common.privacy.scores``.
         name: prefix of the draws' keys, unique within the run.
+        account: in rho, if the run has one.
     """
 
     def __init__(
@@ -30,13 +34,29 @@ class DrawSeries:
         balanced: bool,
         ask: Callable[[int, Select], Awaitable[int]],
         score: str = "R",
+        account: RhoAccount | None = None,
     ) -> None:
         self._run, self._phase, self._name = run, phase, name
-        counts = quotas(draws, party_rows, balanced=balanced)
-        self._turns = [(k, draw_epsilon(epsilon, count)) for k, count in enumerate(counts) for _ in range(count)]
+        self._counts = quotas(draws, party_rows, balanced=balanced)
+        priced = draw_epsilon if account is None else account.draw_epsilon
+        self._ranges = [priced(epsilon, count) if count else FREE for count in self._counts]
+        self._turns = [(k, self._ranges[k]) for k, count in enumerate(self._counts) for _ in range(count)]
+        self._epsilon, self._delta = epsilon, FREE if account is None else account.delta
         self._next = 0
         self._ask = ask
         self._score = score
+
+    def costs(self, members: Sequence[str]) -> list[Cost]:
+        """What the series costs the members, of which some may make no draw."""
+        payers = [member for member, count in zip(members, self._counts, strict=True) if count]
+        if not self._delta:
+            return [Cost(self._phase, noisy_max_on(self._score), self._epsilon, tuple(payers))]
+        by_rho: dict[Fraction, list[str]] = {}
+        for member, count, range_ in zip(members, self._counts, self._ranges, strict=True):
+            if count:
+                by_rho.setdefault(count * draw_rho(range_), []).append(member)
+        mechanism = exponential_on(self._score)
+        return [Cost(self._phase, mechanism, FREE, tuple(who), self._delta, rho) for rho, who in by_rho.items()]
 
     async def draw(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
         """The next draw of the series, at the party whose turn it is."""
@@ -45,6 +65,7 @@ class DrawSeries:
         if not candidates:
             raise ValueError("a draw needs candidates")
         party, epsilon = self._turns[self._next]
-        step = Select(self._run, self._phase, f"{self._name}/{self._next}", candidates, epsilon, self._score)
+        draw = f"{self._name}/{self._next}"
+        step = Select(self._run, self._phase, draw, candidates, epsilon, self._score, self._delta)
         self._next += 1
         return candidates[await self._ask(party, step)]

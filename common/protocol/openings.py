@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fractions import Fraction
 
 from common.privacy.budget import exact_number, split_epsilon
+from common.privacy.concentrated import GaussianTerms, RhoAccount
 from common.protocol.round import Replacement, Round
 from common.statistics import Marginal, NoisyTables
 
@@ -64,6 +65,8 @@ class OpeningSeries:
         name: prefix of the rounds' names, unique within the run.
         weights: one a party, exact, together 1.
         open_round: opens one round, and charges it.
+        account: in rho, if the run has one, of which ``epsilon`` is an amount.
+        quota: of how many shares a whole noise consists.
     """
 
     def __init__(
@@ -75,9 +78,13 @@ class OpeningSeries:
         epsilon: Fraction,
         weights: Sequence[Fraction],
         open_round: Callable[[Round], Awaitable[NoisyTables]],
+        account: RhoAccount | None = None,
+        quota: int = 1,
     ) -> None:
         after = [k for k, weight in enumerate(weights, start=1) if weight]
         parts = split_epsilon(epsilon, [weight for weight in weights if weight])
+        alike = (1,) * len(tables)
+        terms = [None if account is None else account.terms(part, alike, quota) for part in parts]
         self.rounds: list[Round] = []
         for place, (coverage, part) in enumerate(zip(after, parts, strict=True)):
             replacement = None
@@ -87,10 +94,12 @@ class OpeningSeries:
                     coverage=coverage,
                     previous=self.rounds[-1].round if place else None,
                     previous_coverage=after[place - 1] if place else 0,
-                    widest=min(parts),
+                    widest=_widest(parts, terms),
                     last=place == len(after) - 1,
                 )
-            self.rounds.append(Round(run, phase, f"{name}/{coverage}", tuple(tables), part, replacement))
+            price = Fraction(0) if account is not None else part
+            round_ = Round(run, phase, f"{name}/{coverage}", tuple(tables), price, replacement, terms=terms[place])
+            self.rounds.append(round_)
         self._next = 0
         self._open_round = open_round
 
@@ -103,3 +112,9 @@ class OpeningSeries:
             raise RuntimeError(f"only {len(self.rounds)} openings were declared")
         self._next += 1
         return await self._open_round(self.rounds[self._next - 1])
+
+
+def _widest(parts: Sequence[Fraction], terms: Sequence[GaussianTerms | None]) -> Fraction:
+    """The price of the widest noise among the openings, or its sigma squared."""
+    units = [one.unit for one in terms if one is not None]
+    return max(units) if units else min(parts)

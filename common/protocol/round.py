@@ -15,8 +15,9 @@ from common.canonical import digest
 from common.derived import DerivedAttributes
 from common.errors import Catalogue, PrivityError
 from common.privacy.composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
+from common.privacy.concentrated import GaussianTerms
 from common.privacy.cost import noise_scale, score_scale
-from common.privacy.noise_law import LAPLACE, NoiseLaw
+from common.privacy.noise_law import GAUSSIAN, LAPLACE, NoiseLaw
 from common.protocol.limits import check_tables, count_cells
 from common.protocol.scores import Score, check_scores
 from common.statistics import Marginal
@@ -30,8 +31,8 @@ class Replacement:
         coverage: the rows of the first ``coverage`` members of the plan are in the opened sum.
         previous: the opening before it, None for the first one; every member takes its old share out.
         previous_coverage: whose rows were in that one, 0 for the first.
-        widest: the smallest epsilon of any opening of the series. The layout is made for its noise and
-            stays, because slots of different layouts cannot be added to each other.
+        widest: the smallest epsilon of any opening of the series; with Gaussian noise the largest sigma squared. The
+            layout is made for that noise and stays, because slots of different layouts cannot be added to each other.
         last: no opening follows: old shares are erased.
     """
 
@@ -62,10 +63,11 @@ class Round:
     The digest leaves the attempt out: attempts are re-encryptions of the same stored vectors.
 
     Attributes:
-        epsilon: what the opened sum costs every party whose rows are in it.
+        epsilon: what the opened sum costs every party whose rows are in it; 0 if it costs rho.
         weights: one a table, or none for all alike; the noise of a table of weight w is 1/w times as wide.
-        accounting: what makes it cost some delta too; without it the price is pure.
+        accounting: what makes it cost some delta too, on its own; without it the price is pure.
         scores: what is asked for in the place of tables.
+        terms: what it costs of the run's account in rho, and its noise; None in a run without one.
     """
 
     run: str
@@ -77,6 +79,7 @@ class Round:
     weights: tuple[int, ...] = ()
     accounting: Accounting | None = None
     scores: tuple[Score, ...] = ()
+    terms: GaussianTerms | None = None
 
     def check_asked(self, attributes: DerivedAttributes, rows: int) -> None:
         """Refuse what cannot be counted of ``rows`` rows, before anything is charged.
@@ -103,13 +106,14 @@ class Round:
 
     @property
     def delta(self) -> Fraction:
-        """The same for delta."""
-        return Fraction(0) if self.accounting is None else self.accounting.delta
+        """The same for delta, or the delta at which its rho is converted."""
+        spent = self.terms or self.accounting
+        return Fraction(0) if spent is None else spent.delta
 
     @property
     def rho(self) -> Fraction | None:
-        """What its discrete Gaussian noise costs, exactly; None if it has none."""
-        return None if self.accounting is None else self.accounting.rho(self.all_weights)
+        """What it costs of the run's account in rho; None if it costs an epsilon."""
+        return None if self.terms is None else self.terms.rho
 
     @property
     def all_weights(self) -> tuple[int, ...]:
@@ -120,8 +124,9 @@ class Round:
         """The noise on every cell of a table of this weight in the opened sum, or on a score."""
         if self.scores:
             return NoiseLaw(LAPLACE, score_scale(len(self.scores), self.epsilon))
-        if self.accounting is not None:
-            return self.accounting.law(weight)
+        spent = self.terms or self.accounting
+        if spent is not None:
+            return spent.law(weight)
         # Parts of epsilon go with the weights: 2w/b of table by table, epsilon in all.
         return NoiseLaw(LAPLACE, noise_scale(self._weight, self.epsilon) / weight)
 
@@ -137,18 +142,23 @@ class Round:
         """
         reason = None
         different, asked = set(self.all_weights), len(self.scores or self.tables)
-        if self.scores and (self.weights or self.accounting is not None or self.replacement is not None):
+        spent = self.terms or self.accounting
+        if self.scores and (self.weights or spent is not None or self.replacement is not None):
             reason = "scores are opened once, all alike, under pure differential privacy"
+        elif (self.terms is None) != (self.epsilon > 0) or (self.terms is not None and self.accounting is not None):
+            reason = "its price is not one of epsilon or rho"
         elif len(self.all_weights) != asked or min(different) < 1 or max(different) > LARGEST_WEIGHT:
             reason = f"its weights are not one of 1 to {LARGEST_WEIGHT} for each table"
         elif len(different) > MOST_WEIGHTS:
             reason = f"it has more than {MOST_WEIGHTS} different weights"
         elif self.replacement is not None and (self.weights or self.accounting is not None):
-            reason = "a running sum has noise of one width, and pure differential privacy"
+            reason = "a running sum has noise of one width, and no composition of its own"
         if reason is not None:
             raise PrivityError(Catalogue.ROUND_REFUSED, round=self.round, reason=reason)
         if self.accounting is not None:
             self.accounting.check(self.all_weights, self.epsilon)
+        if self.terms is not None:
+            self.terms.check(self.all_weights)
         for weight in different:
             self.law(weight).check(quota)
         NoiseLaw(LAPLACE, self.widest_scale).check(quota)
@@ -165,6 +175,7 @@ class Round:
             "accounting": None if self.accounting is None else self.accounting.content(),
             # Named only where there are some: a round of tables keeps its digest.
             **({"scores": [score.content() for score in self.scores]} if self.scores else {}),
+            **({"terms": self.terms.content()} if self.terms is not None else {}),
         }
 
     @cached_property
@@ -174,6 +185,8 @@ class Round:
     @property
     def widest_scale(self) -> Fraction:
         """b of the farthest reaching noise that shares this round's layout."""
+        if self.replacement is not None and self.terms is not None:
+            return NoiseLaw(GAUSSIAN, self.replacement.widest).reach
         if self.replacement is not None:
             return noise_scale(len(self.tables), self.replacement.widest)
         return self.law(min(self.all_weights)).reach

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from common.privacy.composition import Accounting
+from common.privacy.concentrated import RhoAccount
+from common.privacy.cost import draw_epsilon, noise_scale, quotas
+from common.privacy.noise_law import LAPLACE, NoiseLaw
 from common.privacy.record import Cost, RunRecord, noise_on_scores, noise_on_tables
+from common.protocol.draws import DrawSeries
 from common.protocol.openings import OpeningSeries
 from common.protocol.round import Round
 from common.protocol.scores import Score
 from common.protocol.secure_sum import noisy_tables
+from common.protocol.steps import Select
 from common.schema import Schema
 from common.statistics import Marginal, NoisyScores, NoisyTables
 
@@ -24,11 +29,13 @@ class RoundSession(ABC):
     Args:
         run: name of the run.
         prefix: of the names of the steps, when they are part of a larger run.
+        account: in rho, if the run has one: the amounts that are asked for are parts of it.
     """
 
-    def __init__(self, run: str, prefix: str = "") -> None:
+    def __init__(self, run: str, prefix: str = "", account: RhoAccount | None = None) -> None:
         self.run = run
         self._prefix = prefix
+        self._account = account
         self._steps = 0
 
     schema: Schema
@@ -46,7 +53,7 @@ class RoundSession(ABC):
         if round_.scores:
             mechanism = noise_on_scores(shared=shared)
         else:
-            mechanism = noise_on_tables(round_.accounting, shared=shared)
+            mechanism = noise_on_tables(round_.terms or round_.accounting, shared=shared)
         return Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho)
 
     def _rows_in(self, round_: Round) -> int:
@@ -55,11 +62,40 @@ class RoundSession(ABC):
 
     async def _open_tables(self, round_: Round) -> NoisyTables:
         vector = await self._open(round_)
-        parties = len(self.party_rows)
-        quota = int(parties / self.noise_variables)
-        opened = noisy_tables(vector, round_, self.schema, parties, quota, self._rows_in(round_))
+        opened = noisy_tables(
+            vector, round_, self.schema, len(self.party_rows), self._noise_quota, self._rows_in(round_)
+        )
         self.record.add_tables(round_.phase, opened)
         return opened
+
+    @property
+    def _noise_quota(self) -> int:
+        """q = K - t."""
+        return int(len(self.party_rows) / self.noise_variables)
+
+    def noise_variance(self, tables: int, epsilon: Fraction) -> float:
+        if self._account is None:
+            law = NoiseLaw(LAPLACE, noise_scale(tables, epsilon))
+        else:
+            law = self._account.terms(epsilon, (1,) * tables, self._noise_quota).law(1)
+        return len(self.party_rows) * law.share_variance(self._noise_quota)
+
+    def selection_epsilon(self, draws: int, epsilon: Fraction, *, balanced: bool = False) -> float:
+        most = max(quotas(draws, self.party_rows, balanced=balanced))
+        priced = draw_epsilon if self._account is None else self._account.draw_epsilon
+        return float(priced(epsilon, most))
+
+    def _series(
+        self,
+        phase: str,
+        draws: int,
+        epsilon: Fraction,
+        balanced: bool,
+        score: str,
+        ask: Callable[[int, Select], Awaitable[int]],
+    ) -> DrawSeries:
+        name = self._next_name(phase)
+        return DrawSeries(self.run, phase, name, draws, epsilon, self.party_rows, balanced, ask, score, self._account)
 
     def _next_name(self, phase: str) -> str:
         self._steps += 1
@@ -73,10 +109,13 @@ class RoundSession(ABC):
         weights: Sequence[int] = (),
         accounting: Accounting | None = None,
     ) -> NoisyTables:
-        name = self._next_name(phase)
-        return await self._open_tables(
-            Round(self.run, phase, name, tuple(tables), epsilon, None, tuple(weights), accounting)
-        )
+        name, asked, weighted = self._next_name(phase), tuple(tables), tuple(weights)
+        if self._account is None:
+            round_ = Round(self.run, phase, name, asked, epsilon, None, weighted, accounting)
+        else:
+            terms = self._account.terms(epsilon, weighted or (1,) * len(asked), self._noise_quota)
+            round_ = Round(self.run, phase, name, asked, Fraction(0), None, weighted, accounting, terms=terms)
+        return await self._open_tables(round_)
 
     async def score(self, phase: str, scores: Sequence[Score], epsilon: Fraction) -> NoisyScores:
         name = self._next_name(phase)
@@ -86,4 +125,7 @@ class RoundSession(ABC):
     def openings(
         self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
     ) -> OpeningSeries:
-        return OpeningSeries(self.run, phase, self._next_name(phase), tables, epsilon, weights, self._open_tables)
+        name = self._next_name(phase)
+        return OpeningSeries(
+            self.run, phase, name, tables, epsilon, weights, self._open_tables, self._account, self._noise_quota
+        )

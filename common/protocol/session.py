@@ -51,13 +51,30 @@ class Session(Protocol):
         """K/(K-t): how many discrete Laplace variables the noise of an opened cell amounts to."""
         ...
 
+    def noise_variance(self, tables: int, epsilon: Fraction) -> float:
+        """Variance of the noise on an opened cell if so many tables of weight 1 were measured for this amount."""
+        ...
+
+    def selection_epsilon(self, draws: int, epsilon: Fraction, *, balanced: bool = False) -> float:
+        """Epsilon of a draw if a series of so many cost this amount, at the party that makes most of them.
+
+        In a run with an account in rho that is the range of a draw's privacy loss. Either way, candidates differ in
+        probability by exp(epsilon s/(2D)) where their scores differ by s, or by somewhat more.
+        """
+        ...
+
     def lot(self, purpose: str, sides: int) -> int:
         """A public number from 0 to ``sides - 1`` that nobody chose and that is the same at every replay."""
         ...
 
     @property
     def delta(self) -> Fraction:
-        """What the run may cost besides epsilon; 0 is pure differential privacy."""
+        """What the run may cost besides epsilon; 0 is pure differential privacy.
+
+        A run with a delta has an account in rho (``common.privacy.concentrated``), unless its algorithm names a
+        composition of a round of its own. An ``epsilon`` that is asked for below is then an amount of it: the same part
+        of the run's rho as of its epsilon.
+        """
         ...
 
     async def measure(
@@ -71,7 +88,7 @@ class Session(Protocol):
         """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all.
 
         ``weights`` are one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
-        With ``accounting`` (``common.privacy.composition``) it costs its delta too.
+        With ``accounting`` (``common.privacy.composition``) it costs its delta too; there is no account in rho then.
         """
         ...
 

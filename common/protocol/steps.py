@@ -15,6 +15,7 @@ from typing import Any
 from common.candidates import Candidates
 from common.canonical import digest
 from common.crypto.sealing import SealedBlob
+from common.privacy.concentrated import draw_rho
 from common.protocol.attempt import Attempt
 from common.protocol.plan import RunPlan, RunSpec
 from common.protocol.round import Round
@@ -149,7 +150,12 @@ class Opened:
 
 @dataclass(frozen=True)
 class Select:
-    """Draw one candidate with the exponential mechanism on the party's own rows."""
+    """Draw one candidate on the party's own rows.
+
+    Attributes:
+        epsilon: what it costs, as report noisy max; with a delta it is the range of the exponential mechanism.
+        delta: at which the run's rho is converted; 0 in a run without an account in rho.
+    """
 
     run: str
     phase: str
@@ -157,6 +163,7 @@ class Select:
     candidates: Sequence[AttributeParentPair]
     epsilon: Fraction
     score: str = "R"
+    delta: Fraction = FREE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", Candidates.of(self.candidates))
@@ -167,7 +174,12 @@ class Select:
 
     @property
     def cost(self) -> Fraction:
-        return self.epsilon
+        return FREE if self.delta else self.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """What it costs of the run's account in rho; None if it costs an epsilon."""
+        return draw_rho(self.epsilon) if self.delta else None
 
     def content(self) -> dict[str, Any]:
         return {
@@ -179,6 +191,8 @@ class Select:
             "candidates": Candidates.of(self.candidates).text,
             "epsilon": str(self.epsilon),
             "score": self.score,
+            # Named only where there is one: a draw of a pure run keeps its digest.
+            **({"delta": str(self.delta)} if self.delta else {}),
         }
 
 

@@ -11,6 +11,7 @@ from common.canonical import canonical_bytes, parse, positive_fraction
 from common.crypto.sealing import SealedBlob
 from common.errors import Catalogue, PrivityError
 from common.privacy.composition import Accounting
+from common.privacy.concentrated import GaussianTerms
 from common.protocol import round as rounds
 from common.protocol import steps
 from common.protocol.attempt import Attempt
@@ -100,6 +101,7 @@ def encode_step(step: steps.Step) -> bytes:
                     candidates=encode_candidates(step.candidates),
                     epsilon=str(step.epsilon),
                     score=step.score,
+                    delta=str(step.delta) if step.delta else "",
                 )
             )
         case steps.Learn():
@@ -144,7 +146,8 @@ def decode_step(data: bytes) -> steps.Step:
             case "select":
                 s = message.select
                 pairs = decode_candidates(s.candidates)
-                step = steps.Select(message.run, s.phase, s.draw, pairs, positive_fraction(s.epsilon), s.score)
+                epsilon, delta = positive_fraction(s.epsilon), positive_fraction(s.delta) if s.delta else steps.FREE
+                step = steps.Select(message.run, s.phase, s.draw, pairs, epsilon, s.score, delta)
             case "learn":
                 o = message.learn
                 settings = _document(o.settings, LARGEST_SPEC)
@@ -317,9 +320,11 @@ def _to_attempt(message: pb.Attempt) -> Attempt:
 
 def _round(round_: rounds.Round) -> pb.Round:
     tables = [pb.Attributes(index=t) for t in round_.tables]
-    message = pb.Round(
-        phase=round_.phase, round=round_.round, tables=tables, epsilon=str(round_.epsilon), weights=round_.weights
-    )
+    message = pb.Round(phase=round_.phase, round=round_.round, tables=tables, weights=round_.weights)
+    if round_.terms is None:
+        message.epsilon = str(round_.epsilon)
+    else:
+        message.terms.CopyFrom(pb.GaussianTerms(**round_.terms.content()))
     if round_.scores:
         message.scores = canonical_bytes([score.content() for score in round_.scores])
     if round_.accounting is not None:
@@ -349,10 +354,19 @@ def _to_round(run: str, message: pb.Round) -> rounds.Round:
     if message.HasField("accounting"):
         a = message.accounting
         accounting = Accounting(a.composition, positive_fraction(a.delta), positive_fraction(a.unit))
-    epsilon, weights = positive_fraction(message.epsilon), tuple(message.weights)
+    terms, epsilon, weights = None, steps.FREE, tuple(message.weights)
+    if message.HasField("terms"):
+        g = message.terms
+        terms = GaussianTerms(positive_fraction(g.rho), positive_fraction(g.delta), positive_fraction(g.unit))
+        if message.epsilon:
+            raise ValueError("two prices")
+    else:
+        epsilon = positive_fraction(message.epsilon)
     scores = scores_from(_parsed(message.scores, LARGEST_STEP)) if message.scores else ()
     _check_tables([table for score in scores for table in score.asked()])
-    return rounds.Round(run, message.phase, message.round, tables, epsilon, replacement, weights, accounting, scores)
+    return rounds.Round(
+        run, message.phase, message.round, tables, epsilon, replacement, weights, accounting, scores, terms
+    )
 
 
 def _blob(sender: str, blob: SealedBlob) -> pb.Blob:

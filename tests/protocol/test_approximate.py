@@ -14,18 +14,23 @@ import pytest
 from common.errors import PrivityError
 from common.formats import require
 from common.privacy.composition import Accounting, calibrate
+from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance
 from common.privacy.noise_law import GAUSSIAN
 from common.privacy.record import Cost, RunRecord
 from common.privacy.statement import privacy_statement
 from common.protocol.round import Replacement, Round
 from common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
+from common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
 
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
 TABLES = ((0,), (1,), (0, 1))
 POLICY = open_policy(total_delta=Fraction(1, 1000))
+
+
+FAIR = RhoAccount(ONE, DELTA).terms(ONE, (1,) * 3, 1)
 
 
 def consortium_of(parties: int, **changes):
@@ -88,7 +93,7 @@ def test_people_with_several_rows_are_charged_and_told_what_all_of_them_cost(tmp
 
 
 def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agreed_as() -> None:
-    """It was to be Gaussian noise; Laplace noise of the same claim costs a person with three rows more delta."""
+    """Terms of another kind than the run's would be charged beside its account."""
     policies = {f"party-{k}": open_policy(total_delta=Fraction(1, 1000), rows_per_person=3) for k in (1, 2)}
     consortium = make_consortium(2, policies=policies, domain=(2, 3, 4), rows=20)
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
@@ -96,7 +101,7 @@ def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agree
     round_ = Round(plan.spec.run, "tables", "1", TABLES, ONE, accounting=accounting)
     reply = consortium.tell("party-1", Contribute(round_))
     assert isinstance(reply, Refusal)
-    assert reply.code == "budget-exhausted"
+    assert "the run has an account in rho" in reply.message
     assert consortium.parties["party-1"].ledger.entries() == []
 
 
@@ -114,14 +119,14 @@ def test_the_opened_noise_has_the_stated_variance() -> None:
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
     tables = [(a, b, c) for a in range(14) for b in range(a + 1, 14) for c in range(b + 1, 14)]
     weights = [1] * (len(tables) // 2) + [2] * (len(tables) - len(tables) // 2)
-    accounting = calibrate("zcdp", weights, ONE, DELTA, quota=2)
-    opened = asyncio.run(consortium.session(plan).measure("test", tables, ONE, weights, accounting))
+    terms = RhoAccount(ONE, DELTA).terms(ONE, weights, 2)
+    opened = asyncio.run(consortium.session(plan).measure("test", tables, ONE, weights))
     for weight in (1, 2):
         some = [table for table, w in zip(opened, weights, strict=True) if w == weight]
-        assert {t.law.scale for t in some} == {accounting.unit / weight**2}
+        assert {t.law.scale for t in some} == {terms.unit / weight**2}
         noise = np.concatenate([t.counts.ravel() for t in some])  # 12 rows are nothing beside it
-        assert np.var(noise) == pytest.approx(1.5 * float(accounting.unit) / weight**2, rel=0.2)
-        assert some[0].variance == pytest.approx(1.5 * float(accounting.unit) / weight**2)
+        assert np.var(noise) == pytest.approx(1.5 * float(terms.unit) / weight**2, rel=0.2)
+        assert some[0].variance == pytest.approx(1.5 * float(terms.unit) / weight**2)
 
 
 def test_a_policy_without_delta_refuses_the_run_before_anything_is_spent(tmp_path) -> None:
@@ -131,19 +136,19 @@ def test_a_policy_without_delta_refuses_the_run_before_anything_is_spent(tmp_pat
     assert not any(party.ledger.entries() for party in consortium.parties.values())
 
 
-def test_pure_algorithms_refuse_a_delta(tmp_path) -> None:
-    with pytest.raises(PrivityError, match="the algorithm is pure") as caught:
-        consortium_of(2).drive(tmp_path / "release", algorithm="dp-subn", delta=DELTA)
+def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
+    with pytest.raises(PrivityError, match="under pure differential privacy") as caught:
+        consortium_of(2).drive(tmp_path / "release", algorithm="independent", delta=DELTA)
     assert caught.value.code == "bad-option"
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"accounting": Accounting("zcdp", DELTA, Fraction(100))}, "too small for epsilon 1"),
         ({"accounting": Accounting("advanced", DELTA, Fraction(3))}, "too small for epsilon 1"),
+        ({"terms": FAIR}, "the run has no account in it"),
         ({"accounting": Accounting("nothing", DELTA, Fraction(10**6))}, "no composition"),
-        ({"accounting": Accounting("zcdp", Fraction(1, 100), Fraction(10**6))}, "more epsilon or delta than the run's"),
+        ({"accounting": Accounting("pld", Fraction(1, 100), Fraction(10**6))}, "more epsilon or delta than the run's"),
         ({"epsilon": Fraction(2)}, "more epsilon or delta than the run's"),
         ({"weights": (1, 1)}, "one of 1 to 1024 for each table"),
         ({"weights": (1, 1, 0)}, "one of 1 to 1024 for each table"),
@@ -159,16 +164,46 @@ def test_pure_algorithms_refuse_a_delta(tmp_path) -> None:
 def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charged(change: dict, said: str) -> None:
     """What a curator that wants less noise would send."""
     consortium = consortium_of(2, domain=(2, 3, 2))
-    plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
+    settings = {"composition": "pld"}
+    plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings))
     fair = {"epsilon": ONE, "weights": (), "accounting": None, "replacement": None}
     round_ = Round(plan.spec.run, "test", "1", TABLES, **{**fair, **change})
     reply = consortium.tell("party-2", Contribute(round_))
     assert isinstance(reply, Refusal)
     assert said in reply.message
     assert consortium.parties["party-2"].ledger.spent() == 0
-    honest = Round(plan.spec.run, "test", "2", TABLES, ONE, None, (2, 2, 1), calibrate("zcdp", (2, 2, 1), ONE, DELTA))
+    honest = Round(plan.spec.run, "test", "2", TABLES, ONE, None, (2, 2, 1), calibrate("pld", (2, 2, 1), ONE, DELTA))
     assert consortium.tell("party-2", Contribute(honest)) == Done()
     assert consortium.parties["party-2"].ledger.spent_delta() == DELTA
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"terms": replace(FAIR, unit=FAIR.unit / 2)}, "the noise is too small for rho"),
+        ({"terms": replace(FAIR, rho=FAIR.rho / 2)}, "the noise is too small for rho"),
+        ({"weights": (1, 1, 2)}, "the noise is too small for rho"),
+        ({"terms": replace(FAIR, rho=2 * FAIR.rho)}, "more rho than the run's"),
+        ({"terms": replace(FAIR, delta=DELTA / 2)}, "another delta than the run's"),
+        ({"terms": replace(FAIR, unit=Fraction(10**17))}, "too large"),
+        ({"terms": None}, "the run has an account in rho"),
+        ({"terms": None, "epsilon": ONE}, "the run has an account in rho"),
+        ({"epsilon": ONE}, "not one of epsilon or rho"),
+        ({"accounting": Accounting("pld", DELTA, Fraction(10**6))}, "not one of epsilon or rho"),
+    ],
+)
+def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(change: dict, said: str) -> None:
+    consortium = consortium_of(2, domain=(2, 3, 2))
+    plan = consortium.begin(consortium.spec(algorithm="dp-subn", epsilon=ONE, delta=DELTA))
+    round_ = Round(plan.spec.run, "test", "1", TABLES, Fraction(0), terms=FAIR)
+    engine = consortium.parties["party-2"].engine
+    reply = decode_reply(engine.handle(Contribute(replace(round_, **change))))[2]
+    assert isinstance(reply, Refusal)
+    assert said in reply.message
+    assert consortium.parties["party-2"].ledger.entries() == []
+    assert consortium.tell("party-2", Contribute(round_)) == Done()
+    (entry,) = consortium.parties["party-2"].ledger.entries()
+    assert (entry.charge.epsilon, entry.charge.delta, entry.charge.rho) == (ONE, DELTA, FAIR.rho)
 
 
 def test_nine_widths_of_noise_are_too_many() -> None:
@@ -191,7 +226,7 @@ def test_tables_of_different_weights_may_stand_in_any_order() -> None:
 
 def test_a_party_refuses_at_enrolment_what_it_could_not_serve() -> None:
     consortium = consortium_of(2)
-    for changes in ({"algorithm": "dp-subn"}, {"algorithm": "copula", "settings": {"composition": "basic"}}):
+    for changes in ({"algorithm": "independent"}, {"algorithm": "copula", "settings": {"composition": "basic"}}):
         reply = consortium.tell("party-1", Enrol(consortium.spec(delta=DELTA, **changes)))
         assert isinstance(reply, Refusal)
         assert reply.code == "bad-option"

@@ -10,6 +10,7 @@ import pytest
 
 from common.algorithms import ALGORITHMS
 from common.privacy.budget import readable
+from common.privacy.concentrated import rho_within
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.protocol.plan import RunSpec
 from common.protocol.scores import Evaluation
@@ -77,7 +78,10 @@ def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:
     delta = Fraction(1, 2**20)
     spec = replace(SPEC, algorithm="copula", delta=delta, attributes=("A0", "A2"), secure_sum=MASKS, tolerate=2)
     words = "\n".join(told(replace(spec, settings={"composition": "zcdp"}), total_delta=Fraction(1, 1000)))
-    assert f"delta {delta} (about 9.537e-07))" in words
+    rho = f"{float(rho_within(Fraction(1), delta)):.4g}"
+    assert f"up to rho {rho})" in words
+    assert f"adds up to at most {rho} (" in words
+    assert f"which is epsilon 1, delta {delta} (about 9.537e-07)." in words
     assert "It is about 2 attributes: A0, A2." in words
     assert '{"composition": "zcdp"}' in words
     assert "hidden by pairwise masks" in words

@@ -1,6 +1,7 @@
 """What a person with several rows is charged: golden numbers, limits that hold, and an audit of the charge."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 from common.errors import PrivityError
 from common.journal import MEMORY, Journal
 from common.privacy.budget import ApproxDP, Zcdp
-from common.privacy.composition import COMPOSITIONS, RELATION, SHARED_SLACK, Accounting, calibrate, zcdp_rho
+from common.privacy.composition import COMPOSITIONS, calibrate
+from common.privacy.concentrated import RELATION, SHARED_SLACK, RhoAccount, converted, rho_within
 from common.privacy.conversion import zcdp_to_approximate
 from common.privacy.ledger import Allowance, Charge, Ledger
-from common.privacy.person import cost_of_a_person, most_of_a_person
+from common.privacy.person import cost_of_a_person, most_of_a_person, rho_of_a_person
 from common.privacy.record import Cost, RunRecord
 from common.privacy.statement import privacy_statement
 from common.protocol.round import Round
@@ -30,24 +32,20 @@ DELTA = Fraction(1, 2**30)
 
 
 def test_golden_numbers():
-    assert cost_of_a_person(ONE / 3, Fraction(0), None, 3) == (1, 0)
+    assert cost_of_a_person(ONE / 3, Fraction(0), 3) == (1, 0)
     # rho nine times as large, at the same delta: by hand 9 rho + 2 sqrt(9 rho ln(1/delta)) = 3.4 is the simple bound.
     rho = Fraction(149, 10_000)
     exact = zcdp_to_approximate(Zcdp(9 * rho, RELATION), DELTA * (1 - SHARED_SLACK)).epsilon
-    epsilon, delta = cost_of_a_person(ONE, DELTA, rho, 3)
-    assert delta == DELTA
+    epsilon = converted(rho_of_a_person(rho, 3), DELTA)
     assert exact < epsilon <= exact + Fraction(2, 10**6)
     assert float(epsilon) == pytest.approx(3.1811, abs=1e-3)
     # 3, and 3 e^2 = 22.167 times the delta.
-    epsilon, delta = cost_of_a_person(ONE, DELTA, None, 3)
+    epsilon, delta = cost_of_a_person(ONE, DELTA, 3)
     assert epsilon == 3
     assert ApproxDP(ONE, DELTA, RELATION).scaled(3).delta <= delta
     assert float(delta / DELTA) == pytest.approx(22.167, abs=0.02)
-    for found in (None, rho):
-        assert cost_of_a_person(ONE, DELTA, found, 1) == (ONE, DELTA)
-    assert cost_of_a_person(Fraction(50), DELTA, None, 1000) == (50_000, 1)
-    # Noise that costs less than is claimed for it is not charged less than for one row.
-    assert cost_of_a_person(Fraction(9), DELTA, rho, 3) == (9, DELTA)
+    assert cost_of_a_person(ONE, DELTA, 1) == (ONE, DELTA)
+    assert cost_of_a_person(Fraction(50), DELTA, 1000) == (50_000, 1)
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
@@ -55,46 +53,50 @@ def test_golden_numbers():
 def test_what_a_run_may_cost_a_person_is_enough_for_its_one_round(composition, rows):
     weights = [5, 1, 1, 1]
     accounting = calibrate(composition, weights, ONE, DELTA)
-    charged = cost_of_a_person(ONE, DELTA, accounting.rho(weights), rows)
-    most = most_of_a_person(ONE, DELTA, rows, gaussian=composition == "zcdp")
-    assert charged[0] <= most[0] <= charged[0] * Fraction(1001, 1000)
-    assert charged[1] == most[1]
-    assert most[0] >= rows
+    assert accounting.delta == DELTA
+    assert cost_of_a_person(ONE, DELTA, rows) == most_of_a_person(ONE, DELTA, rows)
+    assert most_of_a_person(ONE, DELTA, rows)[0] == rows
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20), st.booleans()), min_size=1, max_size=3),
-    st.integers(2, 30),
-    st.sampled_from([Fraction(1, 5), ONE, Fraction(4)]),
+    st.lists(st.integers(1, 20), min_size=1, max_size=6),
+    st.integers(1, 30),
+    st.sampled_from([Fraction(1, 5), Fraction(1, 3), ONE, Fraction(4)]),
+    st.sampled_from([DELTA, Fraction(1, 1000), Fraction(1, 10**20)]),
+    st.sampled_from([Fraction(0), Fraction(1, 7)]),
 )
-def test_a_run_of_several_steps_stays_below_what_it_may_cost_a_person(parts, rows, epsilon):
-    """Each step with its part of epsilon and delta, pure or with the least Gaussian noise."""
-    shares, deltas = sum(a for a, _, _ in parts), sum(b for _, b, _ in parts)
-    spent = [Fraction(0), Fraction(0)]
-    for share, part, pure in parts:
-        own, delta = epsilon * share / shares, Fraction(0) if pure else DELTA * part / deltas
-        rho = None if pure else calibrate("zcdp", [1], own, delta).rho([1])
-        step = cost_of_a_person(own, delta, rho, rows)
-        spent = [spent[0] + step[0], spent[1] + step[1]]
-    most = most_of_a_person(epsilon, DELTA, rows, gaussian=True)
-    assert spent[0] <= most[0] + Fraction(len(parts), 10**6)
-    assert spent[1] <= most[1]
-    assert most[1] == DELTA
+def test_there_is_room_for_all_of_a_runs_rho_and_its_evaluation(shares, rows, learning, delta, evaluation):
+    """In whatever steps it is spent, for whatever number of rows of a person; and hardly for more."""
+    account = RhoAccount(learning, delta)
+    most = most_of_a_person(learning + evaluation, delta, rows, account)
+    ledger = Ledger(MEMORY, "people")
+    allowance = Allowance(most[0], most[0], most[1], most[1], rows_per_person=rows)
+    if evaluation:
+        ledger.charge(allowance.for_a_person(Charge("r", "scores", evaluation)), allowance, "p")
+    for step, share in enumerate(shares):
+        rho = account.part(learning * share / sum(shares))
+        ledger.charge(allowance.for_a_person(Charge("r", f"{step}", Fraction(0), delta, rho)), allowance, "p")
+    assert ledger.spent_delta() == delta
+    assert most[0] * Fraction(999, 1000) <= ledger.spent() <= most[0]
+    more = allowance.for_a_person(Charge("r", "more", Fraction(0), delta, account.rho / 100))
+    with pytest.raises(PrivityError, match="left of"):
+        ledger.charge(more, allowance, "p")
 
 
 def test_the_same_of_laplace_noise():
     parts = [Fraction(1, 3), Fraction(2, 3)]
-    steps = [cost_of_a_person(part, DELTA * part, None, 4) for part in parts]
-    most = most_of_a_person(ONE, DELTA, 4, gaussian=False)
+    steps = [cost_of_a_person(part, DELTA * part, 4) for part in parts]
+    most = most_of_a_person(ONE, DELTA, 4)
     assert sum(e for e, _ in steps) == most[0] == 4
     assert sum(d for _, d in steps) <= most[1]
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(10**400, 0.5), (Fraction(1, 10**400), DELTA), (10**9, DELTA)])
 def test_amounts_that_no_run_may_have_are_no_reason_to_fail(epsilon, delta):
-    for gaussian in (False, True):
-        assert most_of_a_person(Fraction(epsilon), Fraction(delta), 1000, gaussian=gaussian)[0] >= epsilon
+    assert most_of_a_person(Fraction(epsilon), Fraction(delta), 1000)[0] >= epsilon
+    with pytest.raises(PrivityError, match="too small or too large"):
+        most_of_a_person(Fraction(epsilon), Fraction(delta), 1000, RhoAccount(Fraction(epsilon), Fraction(delta)))
 
 
 SCHEMA = parse_schema(
@@ -139,11 +141,15 @@ def exact_delta(law, shift, cells, epsilon):
     return float((whole[above] * (1 - np.exp(epsilon - loss[above]))).sum())
 
 
-@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("composition", [*COMPOSITIONS, "zcdp"])
 def test_the_exact_loss_of_a_person_is_within_the_charge_and_above_that_of_a_row(composition):
     """The worst neighbours that three places allow, under the noise of a round as it is opened."""
-    accounting = calibrate(composition, [1] * 4, ONE, Fraction(1, 1000))
-    round_ = Round("run", "p", "1", TABLES, ONE, accounting=accounting)
+    row = Fraction(1, 1000)
+    if composition == "zcdp":
+        terms = RhoAccount(ONE, row).terms(ONE, (1,) * 4, 1)
+        round_ = Round("run", "p", "1", TABLES, Fraction(0), terms=terms)
+    else:
+        round_ = Round("run", "p", "1", TABLES, ONE, accounting=calibrate(composition, [1] * 4, ONE, row))
     ledger = Ledger(MEMORY, "people")
     charged_for(round_, worlds()[0], ledger)
     epsilon, delta = float(ledger.spent()), float(ledger.spent_delta())
@@ -169,47 +175,50 @@ def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_
     """Production rounds of many tables, each an answer of its own, with the noise that it would have alone."""
     tables, runs, row = 2000, 12, Fraction(1, 2)
     delta = Fraction(0) if composition is None else Fraction(1, 1000)
-    accounting = None if composition is None else calibrate(composition, [1], row, delta)
+    one = None if composition is None else RhoAccount(row, delta).terms(row, (1,), 1)
     fields = [{"name": f"x{a}", "type": "boolean"} for a in range(tables)]
     schema = parse_schema({"absentRows": True, "fields": fields}, "s")
     filled = CodedTable(schema, (np.zeros(5 + PLACES, dtype=int),) * tables)
     empty = CodedTable(schema, (np.zeros(5, dtype=int),) * tables).with_absent(PLACES)
-    many, wide = tuple((a,) for a in range(tables)), None
-    if accounting is not None:
-        wide = Accounting(accounting.composition, Fraction(1, 2), accounting.unit)
+    many = tuple((a,) for a in range(tables))
+    wide = None if one is None else replace(one, rho=one.rho * tables)
     views = []
     for world, table in enumerate((filled, empty)):
         seen = []
         for run in range(runs):
-            claim = tables * row if wide is None else Fraction(10**6)
-            round_ = Round(f"run-{world}-{run}", "p", "1", many, claim, accounting=wide)
-            assert round_.law(1) == Round("", "", "", ((0,),), row, accounting=accounting).law(1)
+            claim = tables * row if wide is None else Fraction(0)
+            round_ = Round(f"run-{world}-{run}", "p", "1", many, claim, terms=wide)
+            assert round_.law(1) == Round("", "", "", ((0,),), row, terms=one).law(1)
             counts = charged_for(round_, table, Ledger(MEMORY, "people")).reshape(tables, 3)
             seen.append(counts[:, 0] - counts[:, 2])
         views.append(np.concatenate(seen)[:, None].astype(float))
-    rho = None if accounting is None else accounting.rho([1])
-    epsilon, of_person = cost_of_a_person(row, delta, rho, PLACES)
+    epsilon, of_person = most_of_a_person(row, delta, PLACES, None if one is None else RhoAccount(row, delta))
     found = lower_bound(views[0], views[1], delta=float(of_person)).epsilon
     assert row * Fraction(6, 5) < found <= epsilon, "a row's epsilon would not cover it"
 
 
 def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
-    rho = zcdp_rho(Fraction(500), ((1, 4),))
+    rho = rho_within(ONE, DELTA) / 2
     record = RunRecord()
-    record.add_cost(Cost("tables", "m", ONE, ("owner",), DELTA, rho))
+    for phase in ("tables", "more"):
+        record.add_cost(Cost(phase, "m", Fraction(0), ("owner",), DELTA, rho))
     record.add_cost(Cost("draws", "n", Fraction(1, 2), ("owner",)))
     statement = privacy_statement(
         run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record, simulation=False,
         rows_per_person={"owner": 3}, absent_rows=True,
     )  # fmt: skip
     allowance = Allowance(None, None, None, ONE, rows_per_person=3)
-    charges = [
-        allowance.for_a_person(Charge("r", "1", ONE, DELTA), rho),
-        allowance.for_a_person(Charge("r", "2", Fraction(1, 2))),
-    ]
+    ledger = Ledger(MEMORY, "people")
+    for step, price in enumerate([(Fraction(0), DELTA, rho), (Fraction(0), DELTA, rho), (ONE / 2, Fraction(0), None)]):
+        asked = Charge("r", str(step), *price)
+        ledger.charge(allowance.for_a_person(asked), allowance, "p")
     (party,) = statement["parties"]
-    assert Fraction(party["epsilon_per_person"]) == sum(c.epsilon for c in charges)
-    assert Fraction(party["delta_per_person"]) == sum(c.delta for c in charges) == DELTA
+    assert Fraction(party["epsilon_per_person"]) == ledger.spent()
+    assert Fraction(party["delta_per_person"]) == ledger.spent_delta() == DELTA
+    assert Fraction(party["epsilon"]) == Fraction(3, 2)
+    assert [Fraction(phase["rho"]) for phase in statement["phases"]] == [rho, rho, 0]
+    assert sum(Fraction(phase["epsilon"]) for phase in statement["phases"]) == Fraction(3, 2)
+    assert Fraction(party["rho"]) == 2 * rho
     words = " ".join(statement["in_words"])
     assert "in probability besides: the loss of a person, by party, is epsilon_per_person and delta_per_person" in words
     assert "how many rows a person has is protected too" in words
@@ -231,7 +240,8 @@ def test_a_synthesizer_charges_a_person(tmp_path, make, delta, composition):
     synthesizer = make("1", population="people", delta=delta, rows_per_person=3, ledger=tmp_path / "l", **options)
     synthesizer.fit(table, SCHEMA)
     epsilon, spent_delta = synthesizer.charged
-    most = most_of_a_person(ONE, Fraction(delta), 3, gaussian=composition == "zcdp")
+    account = RhoAccount(ONE, Fraction(delta)) if composition == "zcdp" else None
+    most = most_of_a_person(ONE, Fraction(delta), 3, account)
     assert 3 <= epsilon <= most[0]
     assert (epsilon, spent_delta) == synthesizer.record.of_a_person("owner", 3)
     assert spent_delta == most[1]
@@ -249,6 +259,6 @@ def test_a_synthesizer_charges_a_person(tmp_path, make, delta, composition):
 
 
 def test_e_is_never_smaller_for_more_rows():
-    found = [cost_of_a_person(ONE, DELTA, Fraction(149, 10_000), rows)[0] for rows in (1, 2, 3, 5, 9, 17)]
+    found = [most_of_a_person(ONE, DELTA, rows, RhoAccount(ONE, DELTA))[0] for rows in (1, 2, 3, 5, 9, 17)]
     assert found == sorted(found)
     assert math.isclose(float(found[0]), 1)

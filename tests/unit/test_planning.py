@@ -21,32 +21,39 @@ from tests.harness.consortium import KEY_BITS, make_consortium, make_schema, ope
 DOMAIN = (2, 3, 4, 3)
 ROWS = 60
 ONE = Fraction(1)
-APPROXIMATE = {"copula": Fraction(1, 2**20)}
+DELTA = Fraction(1, 2**20)
+APPROXIMATE = {"copula": DELTA}
 KNOWN_TABLES = ("copula", "one-way")
 
 
-def planned(algorithm: str, parties: int, kind: SumKind = PAILLIER, **settings):
+def planned(algorithm: str, parties: int, kind: SumKind = PAILLIER, delta: Fraction | None = None, **settings):
     schema = make_schema(DOMAIN)
-    delta = APPROXIMATE.get(algorithm, Fraction(0))
-    session = PlannedSession(schema, {f"party-{k}": ROWS for k in range(1, parties + 1)}, 1, delta)
+    delta = APPROXIMATE.get(algorithm, Fraction(0)) if delta is None else delta
+    account = ALGORITHMS[algorithm].account(settings, ONE, delta)
+    session = PlannedSession(schema, {f"party-{k}": ROWS for k in range(1, parties + 1)}, 1, delta, account)
     rehearse(session, algorithm, ONE, settings)
     return session, Planner(session, 1, kind, KEY_BITS if kind.method is Method.PAILLIER else None).phases()
 
 
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
-@pytest.mark.parametrize("parties", [2, 3])
-def test_the_plan_is_what_the_run_does(tmp_path: Path, algorithm: str, parties: int) -> None:
-    delta = APPROXIMATE.get(algorithm, Fraction(0))
+@pytest.mark.parametrize(
+    ("algorithm", "parties", "delta"),
+    [
+        *((name, parties, APPROXIMATE.get(name, Fraction(0))) for name in sorted(ALGORITHMS) for parties in (2, 3)),
+        *((name, 3, DELTA) for name in sorted(ALGORITHMS) if ALGORITHMS[name].spends_delta),
+    ],
+)
+def test_the_plan_is_what_the_run_does(tmp_path: Path, algorithm: str, parties: int, delta: Fraction) -> None:
     policy = open_policy(total_delta=Fraction(1, 1000))
     names = [f"party-{k}" for k in range(1, parties + 1)]
     consortium = make_consortium(parties, domain=DOMAIN, rows=ROWS, policies=dict.fromkeys(names, policy))
     consortium.drive(tmp_path / "release", algorithm=algorithm, epsilon=ONE, delta=delta)
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     run = json.loads((tmp_path / "release" / "run.json").read_text())
-    session, phases = planned(algorithm, parties)
+    session, phases = planned(algorithm, parties, delta=delta)
     assert [phase.phase for phase in phases] == [phase["phase"] for phase in statement["phases"]]
     for phase, real in zip(phases, statement["phases"], strict=True):
         assert (str(phase.epsilon), str(phase.delta)) == (real["epsilon"], real["delta"])
+        assert str(phase.rho) == real.get("rho", "0")
         assert list(phase.mechanisms) == real["mechanisms"]
     for name, party in zip(names, statement["parties"], strict=True):
         assert str(session.record.epsilon(name)) == party["epsilon"]

@@ -73,7 +73,7 @@ class Begin(_message.Message):
     def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
 
 class Round(_message.Message):
-    __slots__ = ("phase", "round", "tables", "epsilon", "replacement", "weights", "accounting", "scores")
+    __slots__ = ("phase", "round", "tables", "epsilon", "replacement", "weights", "accounting", "scores", "terms")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     TABLES_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +82,7 @@ class Round(_message.Message):
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     ACCOUNTING_FIELD_NUMBER: _ClassVar[int]
     SCORES_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
     phase: str
     round: str
     tables: _containers.RepeatedCompositeFieldContainer[Attributes]
@@ -90,7 +91,18 @@ class Round(_message.Message):
     weights: _containers.RepeatedScalarFieldContainer[int]
     accounting: Accounting
     scores: bytes
-    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ..., weights: _Optional[_Iterable[int]] = ..., accounting: _Optional[_Union[Accounting, _Mapping]] = ..., scores: _Optional[bytes] = ...) -> None: ...
+    terms: GaussianTerms
+    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ..., weights: _Optional[_Iterable[int]] = ..., accounting: _Optional[_Union[Accounting, _Mapping]] = ..., scores: _Optional[bytes] = ..., terms: _Optional[_Union[GaussianTerms, _Mapping]] = ...) -> None: ...
+
+class GaussianTerms(_message.Message):
+    __slots__ = ("rho", "delta", "unit")
+    RHO_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    rho: str
+    delta: str
+    unit: str
+    def __init__(self, rho: _Optional[str] = ..., delta: _Optional[str] = ..., unit: _Optional[str] = ...) -> None: ...
 
 class Accounting(_message.Message):
     __slots__ = ("composition", "delta", "unit")
@@ -193,18 +205,20 @@ class CandidateGroup(_message.Message):
     def __init__(self, attributes: _Optional[_Iterable[int]] = ..., pool: _Optional[_Iterable[int]] = ..., size: _Optional[int] = ..., parent_sets: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ...) -> None: ...
 
 class Select(_message.Message):
-    __slots__ = ("phase", "draw", "candidates", "epsilon", "score")
+    __slots__ = ("phase", "draw", "candidates", "epsilon", "score", "delta")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     DRAW_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
     phase: str
     draw: str
     candidates: _containers.RepeatedCompositeFieldContainer[CandidateGroup]
     epsilon: str
     score: str
-    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateGroup, _Mapping]]] = ..., epsilon: _Optional[str] = ..., score: _Optional[str] = ...) -> None: ...
+    delta: str
+    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateGroup, _Mapping]]] = ..., epsilon: _Optional[str] = ..., score: _Optional[str] = ..., delta: _Optional[str] = ...) -> None: ...
 
 class Learn(_message.Message):
     __slots__ = ("phase", "name", "algorithm", "settings", "epsilon")
