@@ -35,10 +35,10 @@ from common.algorithms.dependency_graph import (
     part_for_edges,
     plan_edges,
 )
-from common.algorithms.junction_tree import junction_tree, maximal_cliques, triangulate
 from common.algorithms.optimal_merging import optimal_clusters
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
 from common.algorithms.settings import SettingsReader
+from common.inference.junction_tree import junction_tree, maximal_cliques, triangulate
 from common.models.junction_tree import JunctionTreeModel
 from common.privacy.budget import split_epsilon
 from common.protocol.session import Session

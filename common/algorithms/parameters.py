@@ -8,8 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.algorithms.consistency import make_consistent
-from common.algorithms.estimation import (
+from common.algorithms.search_frontier import Parents
+from common.algorithms.usefulness import typical_usefulness
+from common.inference.consistency import make_consistent
+from common.inference.estimation import (
     Estimate,
     average,
     collect,
@@ -18,9 +20,7 @@ from common.algorithms.estimation import (
     one_way_marginals,
     shrink_pair,
 )
-from common.algorithms.junction_tree import JunctionTree
-from common.algorithms.search_frontier import Parents
-from common.algorithms.usefulness import typical_usefulness
+from common.inference.junction_tree import JunctionTree
 from common.models.bayesian_network import BayesianNetwork, Node
 from common.models.junction_tree import Clique, JunctionTreeModel
 from common.protocol.limits import count_cells

@@ -40,7 +40,10 @@ from common.algorithms.dependency_graph import (
     part_for_edges,
     plan_edges,
 )
-from common.algorithms.junction_tree import (
+from common.algorithms.parameters import PAIR_SHARE, learn_cliques
+from common.algorithms.settings import SettingsReader
+from common.algorithms.usefulness import holds_typical_table, useful_cells
+from common.inference.junction_tree import (
     eliminate,
     is_useful,
     junction_tree,
@@ -48,9 +51,6 @@ from common.algorithms.junction_tree import (
     maximal_cliques,
     table_cells,
 )
-from common.algorithms.parameters import PAIR_SHARE, learn_cliques
-from common.algorithms.settings import SettingsReader
-from common.algorithms.usefulness import holds_typical_table, useful_cells
 from common.models.junction_tree import JunctionTreeModel
 from common.privacy.budget import split_epsilon
 from common.protocol.session import Session
