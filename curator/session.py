@@ -25,7 +25,7 @@ from common.protocol.plan import RunPlan
 from common.protocol.round import Round
 from common.protocol.round_context import RoundContext
 from common.protocol.round_session import RoundSession
-from common.protocol.steps import Choice, Done, Learn, Learned, Opened, Select
+from common.protocol.steps import Choice, Done, Draw, Learn, Learned, Opened
 from common.schema import Schema
 from curator.answers import Answers
 from curator.meter import Meter
@@ -133,9 +133,9 @@ class NetworkSession(RoundSession):
         reply = await self._answers.ask(party, step, step.phase, Learned)
         return load_model(reply.model, self.schema, f"the model of {party}")
 
-    async def _choose(self, party: int, step: Select) -> int:
+    async def _choose(self, party: int, step: Draw) -> int:
         reply = await self._answers.ask(self._members[party], step, step.phase, Choice)
-        if not 0 <= reply.index < len(step.candidates):
+        if not 0 <= reply.index < step.choices:
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the choice is none of the candidates")
         self._meter.exchanged()
         return reply.index

@@ -10,6 +10,7 @@ from common.privacy.composition import Accounting
 from common.privacy.concentrated import GaussianTerms, converted
 from common.privacy.noise_law import GAUSSIAN, LAPLACE
 from common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
+from common.privacy.scores import DISTANCE
 from common.statistics import NoisyTable
 
 OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
@@ -34,12 +35,16 @@ def noise_on_scores(*, shared: bool) -> str:
 
 def noisy_max_on(score: str) -> str:
     """The mechanism of draws on a score."""
-    return f"report noisy max (integer form of the exponential mechanism) on the score {score}"
+    return f"report noisy max (integer form of the exponential mechanism) on {_named(score)}"
 
 
 def exponential_on(score: str) -> str:
     """The mechanism of draws on a score in a run with an account in rho."""
-    return f"exponential mechanism (bounded range) on the score {score}; {CONCENTRATED}"
+    return f"exponential mechanism (bounded range) on {_named(score)}; {CONCENTRATED}"
+
+
+def _named(score: str) -> str:
+    return "the distance of tables from a model" if score == DISTANCE else f"the score {score}"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from common.protocol.openings import OpeningSeries
 from common.protocol.round import Round
 from common.protocol.scores import Score
 from common.protocol.secure_sum import noisy_tables
-from common.protocol.steps import Select
+from common.protocol.steps import Draw
 from common.schema import Schema
 from common.statistics import Marginal, NoisyScores, NoisyTables
 
@@ -92,7 +92,7 @@ class RoundSession(ABC):
         epsilon: Fraction,
         balanced: bool,
         score: str,
-        ask: Callable[[int, Select], Awaitable[int]],
+        ask: Callable[[int, Draw], Awaitable[int]],
     ) -> DrawSeries:
         name = self._next_name(phase)
         return DrawSeries(self.run, phase, name, draws, epsilon, self.party_rows, balanced, ask, score, self._account)

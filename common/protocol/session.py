@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from common.models import Model
 from common.privacy.composition import Accounting
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.openings import OpeningSeries
 from common.protocol.scores import Score
 from common.schema import Schema
@@ -27,6 +28,18 @@ class Selection(Protocol):
 
         The candidates may depend on earlier outputs only. Drawing more often than declared is an error.
         """
+        ...
+
+    async def draw_farthest(self, expected: ExpectedTables) -> int:
+        """The same among tables, by their distance from what a model expects: the index of the one that is drawn.
+
+        In a series that was declared with the score ``DISTANCE``. What is expected may depend on earlier outputs only.
+        """
+        ...
+
+    @property
+    def rows_next(self) -> int:
+        """Public row count of the party whose turn is next: of so many rows the next draw's scores are made."""
         ...
 
 
@@ -112,7 +125,7 @@ class Session(Protocol):
         """Declare ``draws`` draws once; they cost every party that makes some ``epsilon`` in all.
 
         Each draw happens at one party: quotas in proportion to the public row counts, or balanced.
-        ``score`` is a name in ``common.privacy.scores``.
+        ``score`` is a name in ``common.privacy.scores``: of attribute-parent pairs, or ``DISTANCE``, of tables.
         """
         ...
 

@@ -4,6 +4,7 @@ import time
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from common.privacy.composition import Accounting
 from common.protocol import round as rounds
 from common.protocol import steps
 from common.protocol.attempt import Attempt
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.limits import DRAW_CANDIDATES
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.statistics import AttributeParentPair
@@ -52,6 +54,13 @@ ROUND = st.builds(
 )
 ATTEMPT = st.builds(Attempt, TEXT, TEXT, UINT32, st.lists(TEXT, max_size=3).map(tuple))
 PAIRS = st.lists(st.builds(AttributeParentPair, UINT32, MARGINAL), max_size=4).map(tuple)
+EXPECTED = st.builds(
+    ExpectedTables,
+    st.lists(MARGINAL, max_size=4).map(tuple),
+    st.lists(UINT32, max_size=9).map(lambda counts: np.array(counts, dtype=np.int64)),
+    UINT32,
+    st.lists(UINT32, max_size=4).map(tuple),
+)
 DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEXT, max_size=2)), max_size=3)
 STEP = st.one_of(
     st.just(steps.Enrol(SPEC)),
@@ -69,6 +78,7 @@ STEP = st.one_of(
     ),
     st.builds(steps.Opened, RUN, TEXT, TEXT),
     st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON, st.sampled_from(["R", "I", "F"])),
+    st.builds(steps.SelectTable, RUN, TEXT, TEXT, EXPECTED, EPSILON, st.just(Fraction(0)) | EPSILON),
     st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, EPSILON),
     st.builds(steps.Close, RUN, TEXT),
 )
@@ -211,6 +221,7 @@ EPSILONS = [
 def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
     messages = [
         pb.Step(run="run-1", select=pb.Select(epsilon=text)),
+        pb.Step(run="run-1", select_table=pb.SelectTable(epsilon=text)),
         pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(epsilon=text))),
         pb.Step(run="run-1", learn=pb.Learn(epsilon=text, settings=b"{}")),
         pb.Step(run="run-1", enrol=pb.Enrol(spec=canonical_bytes({**SPEC.to_dict(), "epsilon": text}))),
