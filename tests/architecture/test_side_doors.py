@@ -38,6 +38,7 @@ CLASSES = {
     "Begin.plan": "public",
     "Round.*": "public",
     "Accounting.*": "public",
+    "GaussianTerms.*": "public",
     "Attributes.index": "public",
     "Contribute.*": "public",
     "Attempt.*": "public",
