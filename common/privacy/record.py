@@ -116,6 +116,14 @@ class RunRecord:
             before, delta = after, delta + first
         return found
 
+    def most(self, phase: str) -> Spent:
+        """What the phase cost the party that it cost most; of those whom it cost as much, that which paid most in all:
+        the same phase adds less to what a party has paid the more that is.
+        """
+        payers = dict.fromkeys(payer for cost in self.costs if cost.phase == phase for payer in cost.payers)
+        found = [(self.spent(payer)[phase], self.rho(payer)) for payer in payers]
+        return max(found, key=lambda one: (one[0].rho, one[1], one[0].epsilon), default=(Spent(), 0))[0]
+
     def phases(self, party: str) -> dict[str, Fraction]:
         """Epsilon by phase, as charged to this party."""
         return {phase: spent.epsilon for phase, spent in self.spent(party).items()}
