@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from common.inference.bounds import Inference
 from common.privacy.composition import Accounting
 from common.privacy.concentrated import GaussianTerms, converted
 from common.privacy.noise_law import GAUSSIAN, LAPLACE
@@ -80,10 +81,15 @@ class Spent:
 
 @dataclass
 class RunRecord:
-    """Grows with every await of the session; the same after a replay."""
+    """Grows with every await of the session; the same after a replay.
+
+    Attributes:
+        inference: how the tables were made one distribution; an algorithm that has a choice says so.
+    """
 
     opened: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
+    inference: Inference | None = None
 
     def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:
         self.opened.append((phase, tables))
