@@ -35,7 +35,7 @@ def test_every_row_follows_the_law_of_its_weights(drawn):
 
 def test_counts_of_a_group_are_within_one_of_their_weights(drawn):
     for cell in range(WEIGHTS.shape[1]):
-        rows = GIVEN == cell
+        rows = cell == GIVEN
         for codes in drawn[:, rows]:
             apart = np.abs(np.bincount(codes, minlength=len(WEIGHTS)) - rows.sum() * law(cell))
             # A cell that lies across two strata may miss a row in the one and gain a row in the other.
