@@ -65,7 +65,8 @@ def test_every_algorithm_that_offers_it_ends_in_the_fit_that_was_asked_for(make_
         assert session.releases[0].ledger.spent() == TWO
     assert isinstance(model, JunctionTreeModel)
     size = session.record.inference.size
-    assert size == size_of_fit([t.attributes for _, t in session.record.measured], [3, 2, 4, 2], STEPS)
+    foretold = size_of_fit([t.attributes for _, t in session.record.measured], [3, 2, 4, 2], STEPS)
+    assert (size.cells, size.bytes) == (foretold.cells, foretold.bytes)
     assert size.cells == sum(clique.weights.size for clique in model.cliques)
 
 
@@ -129,13 +130,8 @@ def test_a_release_and_its_report_say_which_fit_was_used_and_why_not_another(tmp
         formats.require(json.loads(json.dumps(release.marginals)), "marginals", "marginals.json")
     one, two, three = (r.marginals["inference"] for r in (used, light, fallen))
     assert (one["method"], one["asked"], one["reason"]) == (PGM, PGM, "")
-    assert (two["method"], two["asked"], two["cells"], two["bytes"], two["seconds"]) == (
-        TABLES,
-        TABLES,
-        None,
-        None,
-        None,
-    )
+    assert (two["method"], two["asked"]) == (TABLES, TABLES)
+    assert [two[key] for key in ("cells", "bytes", "seconds")] == [None] * 3
     assert (three["method"], three["asked"]) == (TABLES, PGM)
     assert "more than 1" in three["reason"]
     assert [fallback(i) for i in (one, two)] == [[], []]
@@ -148,7 +144,7 @@ def test_a_release_and_its_report_say_which_fit_was_used_and_why_not_another(tmp
     assert json.loads((tmp_path / "out" / "marginals.json").read_text())["inference"] == three
 
 
-@pytest.mark.parametrize("algorithm", ["copula", "one-way", "independent"])
+@pytest.mark.parametrize("algorithm", ["copula", "one-way"])
 def test_an_algorithm_with_a_way_of_its_own_says_nothing_of_a_fit(tmp_path, algorithm):
     release, table = released(tmp_path / "r", algorithm, {})
     assert release.marginals["inference"] is None

@@ -10,6 +10,7 @@ import pytest
 
 from common.inference.estimation import collect
 from common.inference.graphical_model import Propagation, tree_over
+from common.inference.groups import condense
 from common.inference.maximum_likelihood import _Problem, _terms, fit_model
 from common.privacy.noise_law import LAPLACE, NoiseLaw
 from common.schema import parse_schema
@@ -156,6 +157,31 @@ def test_the_same_tables_give_the_same_bits():
     """A run taken up again must ask what it asked before."""
     one, other = (fit_model(all_measured(LOOP), SCHEMA, ROWS) for _ in range(2))
     assert all((one.potentials[key] == other.potentials[key]).all() for key in one.potentials)
+
+
+@pytest.mark.parametrize("wide", [(0, 1), (2, HALVES), (0, 1, 3)])
+def test_the_margins_of_a_wide_table_are_those_of_the_one_way_tables_before_the_fit(wide):
+    counts = joint()
+    tables = [*(measured((a,), counts) for a in range(4)), measured(wide, counts, 900.0)]
+    *single, term = _terms(collect(tables), SCHEMA, ROWS)
+    for axis, (a, groups) in enumerate(zip(term.attributes, term.groups, strict=True)):
+        others = tuple(other for other in range(term.counts.ndim) if other != axis)
+        np.testing.assert_allclose(term.counts.sum(axis=others), condense(single[a].counts, 0, groups))
+    # What is moved is no association: residuals stay as they were.
+    opened = collect(tables)[term.key].counts.transpose(np.argsort([SCHEMA.derived.base[a] for a in term.key]))
+    apart = term.counts - opened
+    first, last = (np.take(apart, place, axis=0) for place in (0, -1))
+    np.testing.assert_allclose(first - last, (first - last).flat[0] * np.ones_like(first))
+
+
+def test_precise_tables_that_disagree_a_little_are_fitted_within_the_usual_steps():
+    """Their ridges are next to nothing: what margins differ by would take huge potentials to tell."""
+    counts = joint()
+    tables = [measured((a,), counts, 25.0) for a in range(4)]
+    tables += [measured(pair, counts, 1.0) for pair in combinations(range(4), 2)]
+    model = fit_model(tables, SCHEMA, ROWS).model
+    for pair in combinations(range(4), 2):
+        assert np.abs(ROWS * model.pairs[pair] - onto(counts, pair)).sum() / 2 < 25
 
 
 def test_a_drowned_table_says_nothing():
