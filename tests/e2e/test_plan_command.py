@@ -81,3 +81,20 @@ def test_without_an_epsilon_or_accuracy_there_is_nothing_to_plan(schema: Path) -
     done = privity("plan", "--schema", schema)
     assert done.returncode == Exit.INPUT
     assert "ask for --accuracy" in done.stderr
+
+
+def test_which_fit_there_will_be_and_a_choice_that_an_algorithm_does_not_have(schema: Path) -> None:
+    small = ("plan", "--schema", schema, "--epsilon", "1", "--rows", "2000")
+    done = privity(*small, "--algorithm", "privbayes", "--inference", "pgm")
+    assert "fit: a graphical model of all tables (pgm): about" in " ".join(done.stdout.split())
+    done = privity(*small, "--algorithm", "mst", "--settings", '{"inference": "pgm"}', "--json")
+    document = json.loads(done.stdout)
+    assert document["inference"]["method"] == "pgm"
+    assert document["inference"]["bytes"] > 0
+    for more, said in (
+        (("--algorithm", "copula", "--inference", "pgm"), "copula offers no choice of a fit"),
+        (("--settings", '{"inference": "pgm"}', "--inference", "tables"), "it is 'tables', and 'pgm' in the settings"),
+    ):
+        done = privity(*small, *more)
+        assert done.returncode == Exit.INPUT
+        assert said in " ".join(done.stderr.split())

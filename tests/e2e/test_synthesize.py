@@ -140,3 +140,27 @@ def test_a_delta_is_in_the_statement_and_the_ledger(tmp_path: Path):
     assert (public["guarantee"], public["epsilon"], public["delta"]) == ("approximate", "1", delta)
     assert "discrete Gaussian" in statement["mechanisms"][0]
     assert json.loads((tmp_path / "release" / "run.json").read_text())["delta"] == delta
+
+
+def test_a_fit_that_cannot_be_is_replaced_and_the_command_says_so(tmp_path: Path):
+    table, schema = write_people(tmp_path, 300)
+    bits = ("--algorithm", "privbayes", "--epsilon", "1", "--settings", '{"encoding": "binary"}', "--inference", "pgm")
+    done = synthesize(tmp_path, table, schema, *bits)
+    said = [line for line in done.stdout.splitlines() if "a graphical model was asked for, but" in line]
+    assert len(said) == 1
+    fitted = json.loads((tmp_path / "release" / "marginals.json").read_text())["inference"]
+    assert (fitted["method"], fitted["asked"]) == ("tables", "pgm")
+    assert fitted["reason"] in said[0]
+    assert said[0] in (tmp_path / "release" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("algorithm", ["aim", "mst"])
+def test_tables_that_a_model_explains_worst(tmp_path: Path, algorithm: str):
+    table, schema = write_people(tmp_path, 2000)
+    more = ("--inference", "pgm") if algorithm == "mst" else ()
+    done = synthesize(
+        tmp_path, table, schema, "--algorithm", algorithm, "--epsilon", "2", "--delta", "0.0000001", *more
+    )
+    assert "was asked for" not in done.stdout
+    assert json.loads((tmp_path / "release" / "marginals.json").read_text())["inference"]["method"] == "pgm"
+    assert len(pd.read_csv(tmp_path / "release" / "synthetic.csv")) == 2000
