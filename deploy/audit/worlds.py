@@ -66,10 +66,12 @@ def opposed_pairs(world: int, rows: int, others: int, *, binary: bool) -> CodedT
 def one_farther(world: int, rows: int, others: int) -> CodedTable:
     """The worst case of a draw among tables: attribute 0 is farther from all zeros in world 1, and all others nearer.
 
-    Each of the binary attributes is zero in ``rows`` - 1 rows. In the last one attribute 0 is ``world``, all others are
-    its opposite: each table's distance from one of zeros moves by one row.
+    Attribute 0 is ``world`` in the last row, all others are its opposite there; in the first row all others are one, in
+    the rows between there are zeros. So distances are 0 and 2 in world 0, and 1 in world 1: a choice's loss is largest
+    between a gap and none.
     """
     codes = np.zeros((rows, 1 + others), dtype=np.int64)
+    codes[0, 1:] = 1
     codes[-1] = [world] + [1 - world] * others
     return table_of(make_schema((2,) * (1 + others)), codes.tolist())
 
