@@ -6,7 +6,8 @@ After a crash the algorithm runs again from the top, and what was awaited before
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +26,7 @@ from common.protocol.plan import RunPlan
 from common.protocol.round import Round
 from common.protocol.round_context import RoundContext
 from common.protocol.round_session import RoundSession
+from common.protocol.session import Result
 from common.protocol.steps import Choice, Done, Draw, Learn, Learned, Opened
 from common.schema import Schema
 from curator.answers import Answers
@@ -80,6 +82,10 @@ class NetworkSession(RoundSession):
 
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self.plan.digest, purpose, sides)
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        # The loop goes on meanwhile: it is the parties' line to the curator.
+        return await asyncio.to_thread(work)
 
     async def _open(self, round_: Round) -> np.ndarray:
         round_.check_asked(self.schema.derived, max(self.party_rows))

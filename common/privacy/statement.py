@@ -122,16 +122,14 @@ def _against(observer: str, kind: str, protection: str | None, *, computational:
 
 def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
     costs = [cost for cost in record.costs if cost.phase == phase]
-    payers = sorted({payer for cost in costs for payer in cost.payers})
-    spent = [record.spent(payer)[phase] for payer in payers]
-    rho = max((s.rho for s in spent), default=Fraction(0))
+    spent = record.most(phase)
     return {
         "phase": phase,
         "mechanisms": list(dict.fromkeys(cost.mechanism for cost in costs)),
-        "epsilon": str(max((s.epsilon for s in spent), default=Fraction(0))),
-        "delta": str(max((s.delta for s in spent), default=Fraction(0))),
-        **({"rho": str(rho)} if record.in_rho else {}),
-        "paid_by": payers,
+        "epsilon": str(spent.epsilon),
+        "delta": str(spent.delta),
+        **({"rho": str(spent.rho)} if record.in_rho else {}),
+        "paid_by": sorted({payer for cost in costs for payer in cost.payers}),
     }
 
 

@@ -18,6 +18,7 @@ from common.protocol.openings import OpeningSeries
 from common.protocol.round import Round
 from common.protocol.scores import Score
 from common.protocol.secure_sum import noisy_tables
+from common.protocol.session import Result
 from common.protocol.steps import Draw
 from common.schema import Schema
 from common.statistics import Marginal, NoisyScores, NoisyTables
@@ -59,6 +60,9 @@ class RoundSession(ABC):
     def _rows_in(self, round_: Round) -> int:
         """Public number of rows that the opened sum is over."""
         return sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        return work()
 
     async def _open_tables(self, round_: Round) -> NoisyTables:
         vector = await self._open(round_)

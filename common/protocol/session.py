@@ -6,18 +6,21 @@ awaits. It sees statistics; it never sees rows, parties' vectors, sockets or key
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from common.models import Model
 from common.privacy.composition import Accounting
+from common.privacy.record import RunRecord
 from common.protocol.expected_tables import ExpectedTables
 from common.protocol.openings import OpeningSeries
 from common.protocol.scores import Score
 from common.schema import Schema
 from common.statistics import AttributeParentPair, Marginal, NoisyScores, NoisyTables
+
+Result = TypeVar("Result")
 
 
 class Selection(Protocol):
@@ -73,6 +76,18 @@ class Session(Protocol):
 
         In a run with an account in rho that is the range of a draw's privacy loss. Either way, candidates differ in
         probability by exp(epsilon s/(2D)) where their scores differ by s, or by somewhat more.
+        """
+        ...
+
+    @property
+    def record(self) -> RunRecord:
+        """What the run has opened and charged, and how its tables were fitted."""
+        ...
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        """What this gives, done where it holds nobody up: for work that takes more than a moment.
+
+        It sees statistics only, and must give the same at every replay.
         """
         ...
 

@@ -1,0 +1,201 @@
+"""Which table a model explains worst: what MST and AIM draw, and what makes the candidates comparable.
+
+A candidate's score is the total variation distance of a party's own table from what the model expects, less what the
+distance would be if the model were right: the error of the table's own noise, were it measured, and the chance with
+which rows of one party differ from all rows. All of it but the party's table is public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from common.inference.estimation import collect
+from common.inference.groups import condense, groups_of
+from common.privacy.scores import DISTANCE
+from common.protocol.expected_tables import ExpectedTables
+from common.protocol.limits import DRAW_CELLS, TABLE_CELLS
+from common.protocol.session import Selection, Session
+from common.statistics import Marginal, NoisyTable
+
+Numbers = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+MODEL_ROWS = 1 << 20
+"""Of the whole numbers in which a model's probabilities are sent."""
+
+PARTIES, JOINT = "parties", "joint"
+SELECTIONS = (PARTIES, JOINT)
+
+COARSE = 4
+"""Groups of a generalised attribute in an overview."""
+
+TABLES_AT_ONE, TABLES_POWER, MOST_TABLES = 1.6, 0.7, 4
+"""Tables worth measuring: so many if the noise of one, with the whole budget, were all of its rows; how their number
+grows as it falls; and at most so many for each attribute."""
+
+ONE_WAY_AT_ONE, ONE_WAY_POWER = 0.9, 0.27
+LEAST_ONE_WAY, LARGEST_ONE_WAY = 0.1, 0.7
+
+MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
+"""Mean absolute value of a normal variable, in standard deviations."""
+
+WEIGHTS = (4, 6, 8, 11, 16, 23, 32, 45)
+"""Of 1-way tables by their size: as many different ones as a round may have."""
+
+
+def single_weights(domain: Sequence[int], *, pure: bool) -> list[int]:
+    """Weights of the 1-way tables for the least mean error.
+
+    A table of c cells and weight w has an error in proportion to c/w, and costs w of epsilon, or w^2 of rho: so w goes
+    with the square root of c, or with its cube root.
+    """
+    power = 1 / 2 if pure else 1 / 3
+    ratios = np.log([(size / min(domain)) ** power for size in domain])
+    levels = np.log(np.array(WEIGHTS) / WEIGHTS[0])
+    return [WEIGHTS[int(np.abs(levels - ratio).argmin())] for ratio in ratios]
+
+
+async def measure_single(session: Session, phase: str, epsilon: Fraction) -> list[NoisyTable]:
+    """All 1-way tables for ``epsilon`` in all."""
+    domain = session.schema.domain
+    weights = single_weights(domain, pure=not session.delta)
+    return list(await session.measure(phase, [(a,) for a in range(len(domain))], epsilon, weights))
+
+
+def _noise_of_table(session: Session, epsilon: Fraction) -> float:
+    """Total variation distance by which the noise of all of epsilon moves a pair table of mean size."""
+    domain = session.schema.domain
+    pairs = math.comb(len(domain), 2)
+    cells = (sum(domain) ** 2 - sum(size**2 for size in domain)) / 2 / pairs
+    return MEAN_OF_NORMAL / 2 * math.sqrt(session.noise_variance(1, epsilon)) * cells / session.rows
+
+
+def tables_for(session: Session, epsilon: Fraction) -> int:
+    """How many pair tables are worth measuring: few clear ones where the noise is wide."""
+    return max(
+        1,
+        min(
+            MOST_TABLES * len(session.schema.domain),
+            round(TABLES_AT_ONE * _noise_of_table(session, epsilon) ** -TABLES_POWER),
+        ),
+    )
+
+
+def one_way_part(session: Session, epsilon: Fraction) -> Fraction:
+    """Part of the budget for the 1-way tables, in hundredths: more where the noise is wide."""
+    part = ONE_WAY_AT_ONE * _noise_of_table(session, epsilon) ** ONE_WAY_POWER
+    return Fraction(round(100 * min(LARGEST_ONE_WAY, max(LEAST_ONE_WAY, part))), 100)
+
+
+class Chooser:
+    """Chooses tables one after another, by draws at the parties or by a noisy overview of all pairs.
+
+    Attributes:
+        candidates: pairs that may be chosen.
+    """
+
+    def __init__(
+        self, session: Session, series: Selection | None, overview: Sequence[NoisyTable], candidates: Sequence[Pair]
+    ) -> None:
+        self._session, self._series, self._overview = session, series, overview
+        self.candidates = candidates
+
+    @classmethod
+    async def start(cls, session: Session, phase: str, draws: int, epsilon: Fraction, selection: str) -> Chooser:
+        """One that will choose at most so many tables for ``epsilon`` in all.
+
+        Args:
+            selection: a name in ``SELECTIONS``.
+        """
+        candidates = candidate_pairs(session)
+        if selection == JOINT:
+            overview = await session.measure(phase, coarse_pairs(session, candidates, COARSE), epsilon)
+            return cls(session, None, list(overview), candidates)
+        return cls(session, session.selection(phase, draws, epsilon, score=DISTANCE), [], candidates)
+
+    async def choose(self, pairs: Mapping[Pair, Numbers], variance: float, known: Sequence[NoisyTable]) -> Pair:
+        """One of the pairs, by how far its table is from these probabilities.
+
+        Args:
+            variance: of the noise on a cell of the table, were it measured.
+            known: tables that were opened already; an overview is read together with them.
+        """
+        if self._series is None:
+            return farthest([*self._overview, *known], pairs, self._session, variance)
+        return await draw_farthest(self._series, pairs, variance, self._session.rows)
+
+    def within(self, pairs: Iterable[Pair]) -> list[NoisyTable]:
+        """The tables of the overview that are over these pairs: they tell about them, too."""
+        wanted, base = set(pairs), self._session.schema.derived.base
+        return [table for table in self._overview if tuple(sorted(base[a] for a in table.attributes)) in wanted]
+
+
+async def draw_farthest(series: Selection, pairs: Mapping[Pair, Numbers], variance: float, rows: int) -> Pair:
+    """A draw at the party whose turn it is.
+
+    Args:
+        rows: of all parties.
+    """
+    own = series.rows_next
+    names = list(pairs)
+    counts = [np.rint(pairs[pair] * MODEL_ROWS).astype(np.int64).ravel() for pair in names]
+    handicaps = tuple(round(MODEL_ROWS * _by_chance(pairs[pair], variance, rows, own)) for pair in names)
+    expected = ExpectedTables(tuple(names), np.concatenate(counts), MODEL_ROWS, handicaps)
+    return names[await series.draw_farthest(expected)]
+
+
+def _by_chance(table: Numbers, variance: float, rows: int, own: int) -> float:
+    """Total variation distance of a measured table by its noise, and of ``own`` of all ``rows`` by chance."""
+    noise = table.size * math.sqrt(variance) / rows
+    drawn = float(np.sqrt(table * (1 - table)).sum()) * math.sqrt(max(0.0, 1 / own - 1 / rows))
+    return MEAN_OF_NORMAL * (noise + drawn) / 2
+
+
+def farthest(tables: Sequence[NoisyTable], pairs: Mapping[Pair, Numbers], session: Session, variance: float) -> Pair:
+    """The pair whose noisy tables, opened over all parties, are farthest from these probabilities."""
+    derived, rows = session.schema.derived, session.rows
+    scores: dict[Pair, float] = {}
+    for key, estimate in collect(tables).items():
+        bases = [derived.base[a] for a in key]
+        pair = (min(bases), max(bases))
+        if len(key) != 2 or pair not in pairs:
+            continue
+        expected = pairs[pair] if bases[0] < bases[1] else pairs[pair].T
+        for axis, (a, base) in enumerate(zip(key, bases, strict=True)):
+            expected = condense(expected, axis, groups_of(derived, a, session.schema.domain[base]))
+        apart = float(np.abs(estimate.counts / rows - expected).sum())
+        chance = estimate.counts.size * math.sqrt(estimate.variance) / rows
+        own = pairs[pair].size * math.sqrt(variance) / rows
+        score = (apart - MEAN_OF_NORMAL * (chance + own)) / 2
+        scores[pair] = max(score, scores.get(pair, score))
+    return max(sorted(scores), key=lambda pair: scores[pair])
+
+
+def coarse_pairs(session: Session, pairs: Sequence[Pair], size: int) -> list[Marginal]:
+    """Each pair's table at generalisations of at most ``size`` groups, or the coarsest that the schema has."""
+    derived = session.schema.derived
+
+    def coarse(a: int) -> int:
+        levels = derived.levels(a)
+        return next((level for level in levels if derived.domain[level] <= size), levels[-1])
+
+    return [(coarse(a), coarse(b)) for a, b in pairs]
+
+
+def candidate_pairs(session: Session) -> list[Pair]:
+    """All pairs of attributes that fit a table, and a draw: of more than that, some that nobody chose."""
+    domain = session.schema.domain
+    attributes = range(len(domain))
+    pairs = [(a, b) for a in attributes for b in attributes if a < b and domain[a] * domain[b] <= TABLE_CELLS]
+    cells = sum(domain[a] * domain[b] for a, b in pairs)
+    if cells <= DRAW_CELLS:
+        return pairs
+    # The smallest tables: what is wide and drowned is not missed.
+    by_size = sorted(pairs, key=lambda p: domain[p[0]] * domain[p[1]])
+    sizes = np.cumsum([domain[a] * domain[b] for a, b in by_size])
+    return sorted(by_size[: int(np.searchsorted(sizes, DRAW_CELLS))])
