@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from common.algorithms.split_by_noise import MEAN_OF_NORMAL
 from common.inference.estimation import collect
 from common.inference.groups import condense, groups_of
 from common.privacy.scores import DISTANCE
@@ -33,63 +34,6 @@ SELECTIONS = (PARTIES, JOINT)
 
 COARSE = 4
 """Groups of a generalised attribute in an overview."""
-
-TABLES_AT_ONE, TABLES_POWER, MOST_TABLES = 1.6, 0.7, 4
-"""Tables worth measuring: so many if the noise of one, with the whole budget, were all of its rows; how their number
-grows as it falls; and at most so many for each attribute."""
-
-ONE_WAY_AT_ONE, ONE_WAY_POWER = 0.9, 0.27
-LEAST_ONE_WAY, LARGEST_ONE_WAY = 0.1, 0.7
-
-MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
-"""Mean absolute value of a normal variable, in standard deviations."""
-
-WEIGHTS = (4, 6, 8, 11, 16, 23, 32, 45)
-"""Of 1-way tables by their size: as many different ones as a round may have."""
-
-
-def single_weights(domain: Sequence[int], *, pure: bool) -> list[int]:
-    """Weights of the 1-way tables for the least mean error.
-
-    A table of c cells and weight w has an error in proportion to c/w, and costs w of epsilon, or w^2 of rho: so w goes
-    with the square root of c, or with its cube root.
-    """
-    power = 1 / 2 if pure else 1 / 3
-    ratios = np.log([(size / min(domain)) ** power for size in domain])
-    levels = np.log(np.array(WEIGHTS) / WEIGHTS[0])
-    return [WEIGHTS[int(np.abs(levels - ratio).argmin())] for ratio in ratios]
-
-
-async def measure_single(session: Session, phase: str, epsilon: Fraction) -> list[NoisyTable]:
-    """All 1-way tables for ``epsilon`` in all."""
-    domain = session.schema.domain
-    weights = single_weights(domain, pure=not session.delta)
-    return list(await session.measure(phase, [(a,) for a in range(len(domain))], epsilon, weights))
-
-
-def _noise_of_table(session: Session, epsilon: Fraction) -> float:
-    """Total variation distance by which the noise of all of epsilon moves a pair table of mean size."""
-    domain = session.schema.domain
-    pairs = math.comb(len(domain), 2)
-    cells = (sum(domain) ** 2 - sum(size**2 for size in domain)) / 2 / pairs
-    return MEAN_OF_NORMAL / 2 * math.sqrt(session.noise_variance(1, epsilon)) * cells / session.rows
-
-
-def tables_for(session: Session, epsilon: Fraction) -> int:
-    """How many pair tables are worth measuring: few clear ones where the noise is wide."""
-    return max(
-        1,
-        min(
-            MOST_TABLES * len(session.schema.domain),
-            round(TABLES_AT_ONE * _noise_of_table(session, epsilon) ** -TABLES_POWER),
-        ),
-    )
-
-
-def one_way_part(session: Session, epsilon: Fraction) -> Fraction:
-    """Part of the budget for the 1-way tables, in hundredths: more where the noise is wide."""
-    part = ONE_WAY_AT_ONE * _noise_of_table(session, epsilon) ** ONE_WAY_POWER
-    return Fraction(round(100 * min(LARGEST_ONE_WAY, max(LEAST_ONE_WAY, part))), 100)
 
 
 class Chooser:
