@@ -18,7 +18,7 @@ from common.algorithms.split_by_noise import MEAN_OF_NORMAL
 from common.inference.estimation import collect
 from common.inference.groups import condense, groups_of
 from common.privacy.scores import DISTANCE
-from common.protocol.expected_tables import ExpectedTables
+from common.protocol.expected_tables import LARGEST_HANDICAP, ExpectedTables
 from common.protocol.limits import DRAW_CELLS, TABLE_CELLS
 from common.protocol.session import Selection, Session
 from common.statistics import Marginal, NoisyTable
@@ -88,7 +88,9 @@ async def draw_farthest(series: Selection, pairs: Mapping[Pair, Numbers], varian
     own = series.rows_next
     names = list(pairs)
     counts = [np.rint(pairs[pair] * MODEL_ROWS).astype(np.int64).ravel() for pair in names]
-    handicaps = tuple(round(MODEL_ROWS * _by_chance(pairs[pair], variance, rows, own)) for pair in names)
+    chances = (round(MODEL_ROWS * _by_chance(pairs[pair], variance, rows, own)) for pair in names)
+    # A table of which so little would be seen is no candidate however much larger its handicap is.
+    handicaps = tuple(min(chance, LARGEST_HANDICAP) for chance in chances)
     expected = ExpectedTables(tuple(names), np.concatenate(counts), MODEL_ROWS, handicaps)
     return names[await series.draw_farthest(expected)]
 
