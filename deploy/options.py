@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from common.algorithms import ALGORITHMS
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
+from common.inference.bounds import INFERENCES
 from common.protocol.sum_kind import USUAL_KEY_BITS, Method, SumKind, sum_kind
 from party.sources.settings import RowSettings
 
@@ -26,6 +28,29 @@ def settings_option(text: str) -> dict[str, Any]:
             hint="Write for instance '{\"largest_degree\": 2}'.",
         )  # fmt: skip
     return parsed
+
+
+def learning_settings(algorithm: str, text: str, inference: str | None) -> dict[str, Any]:
+    """An algorithm's settings from JSON text, and from an option that is short for one of them.
+
+    Raises:
+        PrivityError: bad-option: an algorithm without that setting, a fit that there is not, or two different ones.
+    """
+    settings = settings_option(text)
+    if inference is None:
+        return settings
+    reason = ""
+    if inference not in INFERENCES:
+        reason, hint = f"{inference!r} is unknown", f"Use one of: {', '.join(INFERENCES)}."
+    elif algorithm in ALGORITHMS and not ALGORITHMS[algorithm].infers:
+        able = ", ".join(name for name, known in ALGORITHMS.items() if known.infers)
+        reason, hint = f"{algorithm} offers no choice of a fit", f"Leave it out, or use one of: {able}."
+    elif settings.get("inference", inference) != inference:
+        reason = f"it is {inference!r}, and {settings['inference']!r} in the settings"
+        hint = "Leave one of them out."
+    if reason:
+        raise PrivityError(Catalogue.BAD_OPTION, option="inference", reason=reason, hint=hint)
+    return {**settings, "inference": inference}
 
 
 def row_options(data: str, person: str | None = None, order: str | None = None) -> RowSettings:

@@ -37,6 +37,7 @@ def plan_command(
     algorithm: options.AlgorithmName = options.ALGORITHM,
     delta: options.Delta = options.NO_DELTA,
     settings: options.Settings = options.NO_SETTINGS,
+    inference: options.Inference = None,
     parties: Annotated[int, typer.Option(help="how many; 1 is one owner alone")] = 1,
     tolerate: Annotated[
         int | None, typer.Option(help="t, how many parties may pool what they know; left out, 1, or 0 of one owner")
@@ -87,7 +88,7 @@ def plan_command(
         "--spec" if spec is not None else "--epsilon",
         lambda: options.run_request(
             spec, epsilon if asked else "1", algorithm, delta, settings, options.ONE, attributes, secure_sum, key_bits,
-            exponents, None, evaluation_epsilon, evaluation_target,
+            exponents, None, evaluation_epsilon, evaluation_target, inference,
         ),
     )  # fmt: skip
     if request is not None and request["algorithm"] not in ALGORITHMS:

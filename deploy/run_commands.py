@@ -47,6 +47,7 @@ def submit(
     algorithm: options.AlgorithmName = options.ALGORITHM,
     delta: options.Delta = options.NO_DELTA,
     settings: options.Settings = options.NO_SETTINGS,
+    inference: options.Inference = None,
     tolerate: options.Tolerate = options.ONE,
     attributes: options.Attributes = None,
     rows: Annotated[int | None, typer.Option(help="of the release; as many as the parties hold if left out")] = None,
@@ -66,7 +67,7 @@ def submit(
         refuse_existing(out)
     request = options.run_request(
         spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows,
-        evaluation_epsilon, evaluation_target,
+        evaluation_epsilon, evaluation_target, inference,
     )  # fmt: skip
     client = client_of(config)
     run = client.submit(request, token or name or secrets.token_hex(16), name or "")

@@ -15,6 +15,7 @@ from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
 from common.evaluation.over_parties import check_evaluation
 from common.formats import parse_json
+from common.inference.bounds import PGM, Inference
 from common.membership.member_folder import ORGANISER_KEY, SCHEMA
 from common.planning.kinds import LIKELY_DELTA, BothKinds, both_kinds
 from common.planning.plan import PhasePlan, Planner
@@ -38,6 +39,7 @@ def plan_command(
     algorithm: options.AlgorithmName = options.ALGORITHM,
     delta: options.Delta = options.NO_DELTA,
     settings: options.Settings = options.NO_SETTINGS,
+    inference: options.Inference = None,
     tolerate: options.Tolerate = options.ONE,
     attributes: options.Attributes = None,
     secure_sum: options.SecureSum = Method.PAILLIER,
@@ -58,7 +60,7 @@ def plan_command(
     """Say by phase what a run would cost each party, open, move and take, and how far off its tables would be."""
     request = options.run_request(
         spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None,
-        evaluation_epsilon, evaluation_target,
+        evaluation_epsilon, evaluation_target, inference,
     )  # fmt: skip
     names = numbered(parties) if parties else _parties_of(config)
     over = about(load_schema(schema or config.parent / SCHEMA), request.get("attributes"))
@@ -83,11 +85,14 @@ class Planned:
         account: in rho: the run's own, or what a pure run would have with ``LIKELY_DELTA``; None if its algorithm
             spends delta otherwise, or none.
         kinds: noise of its tables, pure and with that account.
+        inference: how its tables would be fitted, of a structure drawn by lot; None if its algorithm has a way of its
+            own.
     """
 
     phases: list[PhasePlan]
     account: RhoAccount | None
     kinds: list[BothKinds]
+    inference: Inference | None = None
 
 
 def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Planned:
@@ -113,7 +118,7 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     planner = Planner(session, tolerate, kind, request["key_bits"])
     compared = account or (None if delta else ALGORITHMS[name].account(request["settings"], learning, LIKELY_DELTA))
     kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
-    return Planned(planner.phases(), compared, kinds)
+    return Planned(planner.phases(), compared, kinds, session.record.inference)
 
 
 def check_tolerated(tolerate: int, parties: int) -> None:
@@ -145,6 +150,7 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) 
             },
             "seconds": round(sum(phase.seconds for phase in phases), 2),
         },
+        "inference": None if plan.inference is None else plan.inference.document(),
         "pure_or_approximate": _compared(plan),
     }
 
@@ -221,7 +227,25 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     print("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
     print("error: total variation distance that noise alone makes in an opened table, on average.")
     print("Which attributes depend on which was drawn by lot here: cells may differ.")
+    if plan.inference is not None:
+        print(_fit(plan.inference))
     _show_compared(plan)
+
+
+def _fit(inference: Inference) -> str:
+    """Which fit will be used, and about what it takes."""
+    size = inference.size
+    takes = ""
+    if size is not None:
+        takes = (
+            f": about {size.cells:,} cells, {size.bytes / 1e6:,.1f} MB of memory and {size.seconds:,.0f} s on one core"
+        )
+    if inference.method == PGM:
+        return f"fit: a graphical model of all tables (pgm){takes}."
+    light = "the light one, of tables that agree with each other (tables)"
+    if not inference.reason:
+        return f"fit: {light}."
+    return f"fit: {light}. A graphical model (pgm) was asked for{takes}. Not used: {inference.reason}."
 
 
 def _show_compared(plan: Planned) -> None:

@@ -11,10 +11,11 @@ from common.algorithms import ALGORITHMS
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError, Problem
 from common.formats.toml_file import read_toml
+from common.inference.bounds import INFERENCES
 from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
 from common.protocol.scores import Evaluation
 from common.protocol.sum_kind import USUAL_KEY_BITS, Method
-from deploy.options import settings_option, sum_options
+from deploy.options import learning_settings, sum_options
 
 FORMAT_VERSION = 1
 
@@ -22,6 +23,9 @@ Epsilon = Annotated[str | None, typer.Option(help="exact, such as 1.0 or 1/3: wh
 AlgorithmName = Annotated[str, typer.Option("--algorithm", help=" or ".join(ALGORITHMS))]
 Delta = Annotated[str, typer.Option(help="the same as epsilon, such as 0.000000001; 0 is pure")]
 Settings = Annotated[str, typer.Option(help="the algorithm's settings as JSON")]
+Inference = Annotated[
+    str | None, typer.Option(help=f"how tables are fitted: {' or '.join(INFERENCES)}; the setting of this name")
+]
 Tolerate = Annotated[int, typer.Option(help="t, how many parties may pool what they know")]
 Attributes = Annotated[
     list[str] | None, typer.Option("--attribute", help="one that the run is about, again for each; all if left out")
@@ -63,6 +67,7 @@ def run_request(
     rows: int | None,
     evaluation: str | None = None,
     targets: list[str] | None = None,
+    inference: str | None = None,
 ) -> dict[str, Any]:
     """The request as a document (common/formats/run_request.schema.json).
 
@@ -73,7 +78,7 @@ def run_request(
     others = (epsilon, algorithm, delta, settings, tolerate, attributes or None, secure_sum, key_bits, exponents, rows)
     if spec is not None:
         unused = (None, ALGORITHM, NO_DELTA, NO_SETTINGS, ONE, None, Method.PAILLIER, None, None, None)
-        if others != unused or evaluation is not None or targets:
+        if others != unused or evaluation is not None or targets or inference is not None:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="spec", reason="it comes with options that the file holds itself",
                 hint="Leave them out, or the file.",
@@ -89,7 +94,7 @@ def run_request(
     return {
         "format_version": FORMAT_VERSION,
         "algorithm": algorithm,
-        "settings": settings_option(settings),
+        "settings": learning_settings(algorithm, settings, inference),
         "epsilon": epsilon,
         "delta": delta,
         "tolerate": tolerate,

@@ -15,11 +15,11 @@ from common.models.load import load_model
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.privacy.statement import SIMULATION
 from common.protocol.sum_kind import Method
-from common.release.notes import constraint_notes, notes
+from common.release.notes import constraint_notes, fallback, notes
 from common.schema import load_schema
-from deploy.options import settings_option, sum_options
+from deploy.options import learning_settings, sum_options
 from deploy.progress import ProgressView
-from deploy.run_request import EvaluationEpsilon, EvaluationTargets, evaluation_option
+from deploy.run_request import EvaluationEpsilon, EvaluationTargets, Inference, evaluation_option
 from deploy.simulate import Simulation, simulate
 
 
@@ -32,6 +32,7 @@ def simulate_command(
     algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn",
     delta: Annotated[str, typer.Option(help="the same, such as 0.000000001; 0 is pure")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    inference: Inference = None,
     evaluation_epsilon: EvaluationEpsilon = None,
     evaluation_target: EvaluationTargets = None,
     schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
@@ -60,7 +61,7 @@ def simulate_command(
         schema=schema,
         parties=parties,
         algorithm=algorithm,
-        settings={**settings_option(settings), **({"schedule": schedule} if schedule else {})},
+        settings={**learning_settings(algorithm, settings, inference), **({"schedule": schedule} if schedule else {})},
         epsilon=parse_epsilon(epsilon),
         delta=parse_delta(delta),
         out=out,
@@ -85,7 +86,12 @@ def simulate_command(
         print(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
     model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
     run = read_json(folder / "run.json")
-    for note in [*notes(model, joins=ALGORITHMS[algorithm].joins), *constraint_notes(run)]:
+    fitted = read_json(folder / "marginals.json")["inference"]
+    for note in [
+        *fallback(fitted),
+        *notes(model, joins=ALGORITHMS[algorithm].joins),
+        *constraint_notes(run),
+    ]:
         print(note)
     for path in sorted(folder.iterdir()):
         print(f"  {path.name:16} {path.stat().st_size:>12,} bytes")

@@ -16,10 +16,11 @@ from common.privacy.statement import privacy_statement
 from common.release.content import FORMAT_VERSION, Release
 from common.release.folder import write_release
 from common.release.marginals import marginals_document
-from common.release.notes import constraint_notes, notes
+from common.release.notes import constraint_notes, fallback, notes
 from common.release.synthesis import rows_to_publish, synthesise_release
 from common.schema import load_schema
-from deploy.options import refuse_existing, row_options, settings_option
+from deploy.options import learning_settings, refuse_existing, row_options
+from deploy.run_request import Inference
 from party.local import LocalSession
 from party.synthesizer import OWNER, SYNTHESIZERS
 
@@ -33,6 +34,7 @@ def synthesize_command(
     algorithm: Annotated[str, typer.Option(help=" or ".join(SYNTHESIZERS))] = "dp-subn",
     delta: Annotated[str, typer.Option(help="the same, such as 0.000000001; 0 is pure")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    inference: Inference = None,
     ledger: Annotated[Path | None, typer.Option(help="by default one in the user's state folder")] = None,
     total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,
     total_delta: Annotated[str | None, typer.Option(help="the same for delta")] = None,
@@ -51,6 +53,7 @@ def synthesize_command(
         raise PrivityError(
             Catalogue.BAD_OPTION, option="rows", reason=f"{rows} is not a number of rows", hint="Use 1 or more."
         )
+    chosen = learning_settings(algorithm, settings, inference)
     refuse_existing(out)
     declared = load_schema(schema)
     synthesizer = SYNTHESIZERS[algorithm](
@@ -61,7 +64,7 @@ def synthesize_command(
         total_delta=total_delta,
         rows_per_person=rows_per_person,
         ledger=ledger,
-        settings=settings_option(settings),
+        settings=chosen,
     )
     with Console(stderr=True).status("Reading all rows ..."):
         table = row_options(data, person, order).open(declared, rows_per_person).rows
@@ -115,7 +118,11 @@ def synthesize_command(
     write_release(out, release, synthetic)
     limit = f" of {synthesizer.total_epsilon}" if synthesizer.total_epsilon else ""
     print(f"Release written to {out}.")
-    for note in [*notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins), *constraint_notes(release.run)]:
+    for note in [
+        *fallback(release.marginals["inference"]),
+        *notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins),
+        *constraint_notes(release.run),
+    ]:
         print(note)
     charged, charged_delta = synthesizer.charged
     print(f"Population {population!r}: epsilon {charged} now, {synthesizer.spent}{limit} in all.")

@@ -1,11 +1,13 @@
 """A data owner's node, and single-party mode from Python."""
 
 from party.synthesizer import (
+    Aim,
     Copula,
     DPCcbn,
     DPSubn,
     Independent,
     JTree,
+    Mst,
     OneWay,
     PrivBayes,
     PrivHD,
@@ -15,11 +17,13 @@ from party.synthesizer import (
 )
 
 __all__ = [
+    "Aim",
     "Copula",
     "DPCcbn",
     "DPSubn",
     "Independent",
     "JTree",
+    "Mst",
     "OneWay",
     "PrivBayes",
     "PrivHD",

@@ -33,6 +33,8 @@ class Algorithm:
         memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
         draws: whether it draws candidates on the rows of one party at a time.
         parts: whether with these settings it opens sums over some of the parties, too.
+        infers: whether a setting ``inference`` says how tables are fitted: a name in
+            ``common.inference.bounds.INFERENCES``.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
     """
 
@@ -45,6 +47,7 @@ class Algorithm:
     memory: Callable[[Schema, int], int] | None = None
     draws: bool = False
     parts: Callable[[Mapping[str, Any]], bool] | None = None
+    infers: bool = False
 
     def opens_parts(self, settings: Mapping[str, Any]) -> bool:
         return self.parts is not None and self.parts(settings)
@@ -87,14 +90,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         composition=copula.composition,
         memory=copula.memory,
     ),
-    "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn),
-    "dp-subn": Algorithm(dp_subn.check, dp_subn.learn, draws=True, parts=dp_subn.opens_parts),
+    "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn, infers=True),
+    "dp-subn": Algorithm(dp_subn.check, dp_subn.learn, draws=True, parts=dp_subn.opens_parts, infers=True),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
-    "jtree": Algorithm(jtree.check, jtree.learn, draws=True),
-    "mst": Algorithm(mst.check, mst.learn, draws=True),
+    "jtree": Algorithm(jtree.check, jtree.learn, draws=True, infers=True),
+    "mst": Algorithm(mst.check, mst.learn, draws=True, infers=True),
     "one-way": Algorithm(one_way.check, one_way.learn, joins=False),
-    "privbayes": Algorithm(privbayes.check, privbayes.learn, draws=True),
-    "privhd": Algorithm(privhd.check, privhd.learn, draws=True),
+    "privbayes": Algorithm(privbayes.check, privbayes.learn, draws=True, infers=True),
+    "privhd": Algorithm(privhd.check, privhd.learn, draws=True, infers=True),
 }
 """Every algorithm that a run may name."""
 

@@ -16,10 +16,12 @@ Privacy: tables and draws compose; epsilon in all, or the run's rho.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+import networkx as nx
 
 from common.algorithms.dependency_graph import check_all_pairs
 from common.algorithms.parameters import fit_cliques
@@ -29,6 +31,7 @@ from common.algorithms.worst_explained import (
     SELECTIONS,
     Chooser,
     Pair,
+    candidate_pairs,
 )
 from common.inference.bounds import INFERENCES, TABLES
 from common.inference.graphical_model import tree_over
@@ -81,6 +84,12 @@ def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
     return chosen
 
 
+def most_edges(candidates: Sequence[Pair]) -> int:
+    """Edges of a spanning forest of the candidates; some attributes may be in none."""
+    graph = nx.Graph(candidates)
+    return len(graph) - nx.number_connected_components(graph)
+
+
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
     """Learn a tree of the joint rows for ``epsilon`` in all."""
     schema = session.schema
@@ -90,7 +99,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         tables = await measure_single(session, ONE_WAY, epsilon)
         return await fit_cliques(session, tree_over([], domain), tables, chosen.inference)
     one_way = chosen.one_way or one_way_part(session, epsilon)
-    edges = chosen.edges or min(len(domain) - 1, tables_for(session, epsilon))
+    edges = min(most_edges(candidate_pairs(session)), chosen.edges or tables_for(session, epsilon))
     tables = await measure_single(session, ONE_WAY, epsilon * one_way)
     rest = epsilon * (1 - one_way)
     for_tables = rest * (1 - chosen.draws)

@@ -148,4 +148,4 @@ def candidate_pairs(session: Session) -> list[Pair]:
     # The smallest tables: what is wide and drowned is not missed.
     by_size = sorted(pairs, key=lambda p: domain[p[0]] * domain[p[1]])
     sizes = np.cumsum([domain[a] * domain[b] for a, b in by_size])
-    return sorted(by_size[: int(np.searchsorted(sizes, DRAW_CELLS))])
+    return sorted(by_size[: int(np.searchsorted(sizes, DRAW_CELLS, side="right"))])

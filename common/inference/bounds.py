@@ -60,12 +60,14 @@ class Inference:
     reason: str = ""
 
     def document(self) -> dict[str, Any]:
+        """As it stands in ``marginals.json``."""
         size = self.size
         return {
             "method": self.method,
             "asked": self.asked,
             "cells": None if size is None else size.cells,
             "bytes": None if size is None else size.bytes,
+            "seconds": None if size is None else round(size.seconds, 2),
             "reason": self.reason,
         }
 
@@ -84,9 +86,11 @@ def choose_inference(asked: str, tables: Iterable[Marginal], schema: Schema, ste
     """The fit that was asked for, or the light one where a graphical model would take too much, or cannot be."""
     if asked == TABLES:
         return Inference(TABLES, asked)
-    bases = [tuple(schema.derived.base[a] for a in table) for table in tables]
-    if any(len(set(table)) < len(table) for table in bases):
-        return Inference(TABLES, asked, reason="tables of the bits of one code are not fitted as a graphical model")
+    tables, base = list(tables), schema.derived.base
+    bases = [tuple(base[a] for a in table) for table in tables]
+    whole = {a for table in tables for a in table if base[a] == a}
+    if len(whole) < len(schema.attributes) or any(len(set(table)) < len(table) for table in bases):
+        return Inference(TABLES, asked, reason="tables of the bits of codes are not fitted as a graphical model")
     size = size_of_fit(bases, schema.domain, steps)
     reason = ""
     if size.bytes > MOST_BYTES:

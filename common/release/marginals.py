@@ -18,7 +18,7 @@ FORMAT_VERSION = 1
 
 
 def marginals_document(record: RunRecord, schema: Schema, noise_variables: Fraction) -> dict[str, Any]:
-    """Every noisy table, exactly as it was opened.
+    """Every noisy table, exactly as it was opened, and how they were fitted.
 
     Args:
         noise_variables: how many variables of a table's law the noise on a cell amounts to (``Session``).
@@ -28,6 +28,7 @@ def marginals_document(record: RunRecord, schema: Schema, noise_variables: Fract
         "schema_digest": schema.digest,
         "noise_variables": str(noise_variables),
         "interval_level": str(LEVEL),
+        "inference": None if record.inference is None else record.inference.document(),
         "tables": [
             {
                 "phase": phase,

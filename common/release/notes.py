@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.inference.bounds import PGM, TABLES
 from common.models import Model
 from common.models.copula import CopulaModel
+
+FITS = {
+    PGM: "All noisy tables were fitted at once by one graphical model (pgm)",
+    TABLES: "The noisy tables were made to agree with each other and then fitted one by one (tables, the light fit)",
+}
+"""By the method of inference."""
 
 WHY_ALONE = "at this epsilon no table that joins them to others stands out from its noise"
 WHY_WEAKENED = "A copula cannot show all of the dependence that was measured"
@@ -14,6 +21,24 @@ WHY_WEAKENED = "A copula cannot show all of the dependence that was measured"
 def notes(model: Model, *, joins: bool) -> list[str]:
     """One sentence a shortcoming; ``joins`` as in ``common.algorithms.Algorithm``."""
     return [note for note in (modelled_alone(model) if joins else "", weakened(model)) if note]
+
+
+def how_fitted(inference: dict[str, Any] | None) -> str:
+    """A sentence on how tables became a model, and why not as was asked for.
+
+    Args:
+        inference: as in ``marginals.json``; without any the sentence is empty.
+    """
+    if inference is None:
+        return ""
+    cells = f" of {inference['cells']:,} cells" if inference["method"] == PGM else ""
+    why = f"; a graphical model was asked for, but {inference['reason']}" if inference["reason"] else ""
+    return f"{FITS[inference['method']]}{cells}{why}."
+
+
+def fallback(inference: dict[str, Any] | None) -> list[str]:
+    """The same sentence if another fit was used than was asked for."""
+    return [how_fitted(inference)] if inference is not None and inference["reason"] else []
 
 
 def weakened(model: Model) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from common.pages import render
 from common.privacy.error_bars import half_width
 from common.release.content import Release
+from common.release.notes import how_fitted
 from common.report import figures
 from common.report.drawing import Bars, bars, heat_map
 from common.report.layout import Drawing, draw
@@ -85,6 +86,7 @@ def report_page(release: Release, table: CodedTable) -> str:
         odds=_odds(release.privacy),
         not_protected=NOT_PROTECTED,
         warnings=warnings(release, tables, found, associations, widths),
+        how_fitted=how_fitted(release.marginals["inference"]),
         pictures=[Picture(structure, draw(structure)) for structure in structures(release.model, owners)],
         shown=[_shown(d, place, release) for place, d in enumerate(found)],
         pairs=associations,

@@ -42,6 +42,7 @@ def release_of(
     assert fitted.run is not None
     named = dict(parties or {OWNER: len(frame)})
     record = RunRecord(fitted.record.opened, [replace(cost, payers=tuple(named)) for cost in fitted.record.costs])
+    record.inference = fitted.record.inference
     together = bool(parties)
     phases = list(dict.fromkeys(cost.phase for cost in record.costs))
     by_phase = {phase: {name: 1234 + len(name) for name in named} for phase in phases} if together else {}

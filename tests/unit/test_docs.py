@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from common import formats
-from common.algorithms import ALGORITHMS, copula, dp_subn, independent, jtree, privbayes, privhd
+from common.algorithms import ALGORITHMS, aim, copula, dp_ccbn, dp_subn, independent, jtree, mst, privbayes, privhd
 from common.models.load import load_model
 from common.protocol.manifest import read_manifest
 from common.schema import load_schema, parse_schema
@@ -134,10 +134,13 @@ def test_every_rule_is_described(module, heading):
 
 
 SETTINGS = {
+    "aim": aim.Settings,
     "copula": copula.Settings,
+    "dp-ccbn": dp_ccbn.Settings,
     "dp-subn": dp_subn.Settings,
     "privbayes": privbayes.Settings,
     "jtree": jtree.Settings,
+    "mst": mst.Settings,
     "privhd": privhd.Settings,
     "independent": independent.Settings,
 }

@@ -153,7 +153,7 @@ def test_the_nodes_may_be_bits(make_table, domain, frontier):
 
 
 def test_only_codes_in_an_order_are_smoothed(people):
-    ordered = parameters._ordered(people)
+    ordered = people.ordered_codes
     names = {people.names[a]: count for a, count in ordered.items()}
     assert names == {"age": 16, "gain": 3, "weight": 3, "grade": 3}
 

@@ -73,6 +73,8 @@ MODELS = {
     "gray": ("privbayes", {"encoding": "gray", **WIDE}, BayesianNetwork, FEW, 0.03),
     "jtree": ("jtree", {}, JunctionTreeModel, EVERY, 0.03),
     "privhd": ("privhd", {}, JunctionTreeModel, EVERY, 0.03),
+    "mst": ("mst", {}, JunctionTreeModel, EVERY, 0.03),
+    "aim": ("aim", {}, JunctionTreeModel, EVERY, 0.03),
     "copula": ("copula", {}, CopulaModel, EVERY, 0.08),
     "mixture": ("independent", {}, Mixture, EVERY, 0.03),
 }

@@ -1,0 +1,267 @@
+"""MST and AIM over one and three parties: structure found, charges, settings, pairs that do not fit a draw."""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from common.algorithms import ALGORITHMS, aim, mst, worst_explained
+from common.algorithms.mst import most_edges
+from common.algorithms.worst_explained import candidate_pairs, coarse_pairs, single_weights, tables_for
+from common.counting import contingency_tables
+from common.errors import PrivityError, ProblemsFound
+from common.inference.bounds import PGM
+from common.journal import MEMORY, Journal
+from common.planning.session import PlannedSession
+from common.privacy.concentrated import RhoAccount
+from common.privacy.ledger import Allowance, Ledger
+from common.table import CodedTable
+from deploy.in_process import InProcessSession
+from party.local import LocalSession, complete
+from party.releases import ChargedReleases
+from party.rows import InMemory
+from tests.harness.consortium import make_schema
+
+BOTH = ("aim", "mst")
+DELTA = Fraction(1, 10**9)
+EDGES = {(0, 1), (1, 2), (1, 4)}
+"""Of the tree that the rows of ``known`` are drawn from; 3 hangs from nothing."""
+
+DOMAIN = (3, 4, 3, 2, 5)
+PHASES = {"aim": aim.ROUNDS, "mst": mst.EDGES}
+
+
+def known(rows, seed=0, domain=DOMAIN):
+    """Rows of a tree: attributes repeat the one before them in eight of ten rows."""
+    generator = np.random.default_rng(seed)
+    columns = [generator.integers(0, size, rows) for size in domain]
+    for parent, child in sorted(EDGES):
+        copied = columns[parent] % domain[child]
+        columns[child] = np.where(generator.random(rows) < 0.8, copied, columns[child])
+    return CodedTable(make_schema(domain), tuple(c.astype(np.uint8) for c in columns))
+
+
+def run(tables, algorithm, epsilon, chosen=None, delta=Fraction(0)):
+    account = ALGORITHMS[algorithm].account(chosen or {}, epsilon, delta)
+    assert (account is not None) == bool(delta)
+    session = InProcessSession(tables, epsilon, delta=delta, account=account)
+    return session, asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, chosen or {}))
+
+
+def chosen_pairs(session, algorithm):
+    """Pairs of attributes whose tables were measured once they had been chosen."""
+    found = [table.attributes for phase, table in session.record.measured if phase == PHASES[algorithm]]
+    return [tuple(sorted(pair)) for pair in found]
+
+
+def distance(model, table):
+    """Mean total variation distance of all pairs, of a sample as large as the table."""
+    sample = model.sample(table.rows, np.random.default_rng(1))
+    size = len(table.schema.domain)
+    pairs = [(a, b) for a in range(size) for b in range(a + 1, size)]
+    apart = zip(contingency_tables(table, pairs), contingency_tables(sample, pairs), strict=True)
+    return np.mean([np.abs(one - other).sum() / 2 / table.rows for one, other in apart])
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_an_owner_alone_finds_the_structure_of_its_rows(algorithm, delta):
+    table, epsilon = known(20_000), Fraction(2 if delta else 20)
+    ledger = Ledger(MEMORY, "people")
+    releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), ledger)
+    account = RhoAccount(epsilon, delta) if delta else None
+    session = LocalSession("r", table.schema, releases, Allowance(epsilon, epsilon, delta, delta), delta, "", account)
+    model = complete(ALGORITHMS[algorithm].learn(session, epsilon, {}))
+    assert set(chosen_pairs(session, algorithm)) >= EDGES
+    assert distance(model, table) < 0.02
+    assert (ledger.spent() <= epsilon) if delta else (ledger.spent() == epsilon)
+    assert ledger.spent_delta() == delta
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("selection", ["parties", "joint"])
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_three_parties_find_the_structure_of_their_rows_and_pay_at_most_what_the_run_costs(algorithm, selection, delta):
+    # With a delta, noise has a least width: a larger epsilon would not be spent.
+    tables, epsilon = [known(20_000, seed) for seed in range(3)], Fraction(2 if delta else 20)
+    session, model = run(tables, algorithm, epsilon, {"selection": selection}, delta)
+    assert set(chosen_pairs(session, algorithm)) >= EDGES
+    together = CodedTable(
+        tables[0].schema, tuple(np.concatenate(parts) for parts in zip(*(t.columns for t in tables), strict=True))
+    )
+    assert distance(model, together) < 0.03
+    for name, release in zip(session.names, session.releases, strict=True):
+        assert release.ledger.spent() == session.record.epsilon(name) <= epsilon
+        assert release.ledger.spent_delta() == session.record.delta(name) == delta
+        # Nothing is left over but what rounding to exact short numbers takes.
+        assert session.record.epsilon(name) > epsilon * Fraction(999, 1000)
+        if not delta:
+            assert release.ledger.spent() == epsilon
+    drawn = {cost.phase for cost in session.record.costs if "distance of tables" in cost.mechanism}
+    assert len(drawn) == (selection == "parties")
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(3, 7), Fraction(50)])
+@pytest.mark.parametrize("domain", [(3,), (2, 3), (2, 5, 16, 3), (2,) * 8])
+@pytest.mark.parametrize("selection", ["parties", "joint"])
+def test_a_run_costs_its_epsilon_and_gives_every_attribute(make_table, algorithm, epsilon, domain, selection):
+    tables = [make_table(domain, 300, seed) for seed in range(2)]
+    session, model = run(tables, algorithm, epsilon, {"selection": selection})
+    assert max(release.ledger.spent() for release in session.releases) == epsilon
+    assert {a for clique in model.cliques for a in clique.attributes} == set(range(len(domain)))
+    assert model.sample(50, np.random.default_rng(0)).rows == 50
+    if len(domain) == 1:
+        assert {cost.phase for cost in session.record.costs} == {"one-way tables"}
+    if len(domain) == 2:
+        assert set(chosen_pairs(session, algorithm)) == {(0, 1)}
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_a_party_that_makes_no_draw_pays_for_tables_only(algorithm):
+    sizes = {"aim": {"rounds": 3}, "mst": {"edges": 3}}[algorithm]
+    session, _ = run([known(900), known(880, 1), known(20, 2)], algorithm, Fraction(2), sizes)
+    draws = next(cost for cost in session.record.costs if "distance of tables" in cost.mechanism)
+    assert draws.payers == ("party-1", "party-2")
+    spent = [release.ledger.spent() for release in session.releases]
+    assert spent == [2, 2, 2 - draws.epsilon]
+
+
+def test_mst_measures_a_forest_of_as_many_edges_as_it_is_told():
+    session, model = run([known(5000)], "mst", Fraction(5), {"edges": 2})
+    found = chosen_pairs(session, "mst")
+    assert len(found) == 2
+    assert nx.is_forest(nx.Graph(found))
+    assert set(found) < EDGES
+    assert model.alone
+
+
+@pytest.mark.parametrize("selection", ["parties", "joint"])
+@pytest.mark.parametrize("inference", ["tables", PGM])
+def test_mst_ends_in_either_fit_and_an_overview_is_part_of_it(selection, inference):
+    table = known(20_000, domain=(3, 8, 3, 2, 9))
+    session, model = run([table], "mst", Fraction(20), {"selection": selection, "inference": inference})
+    assert session.record.inference.method == inference
+    assert distance(model, table) < 0.03
+
+
+def test_aim_makes_as_many_rounds_as_it_is_told_and_its_model_stays_within_its_cells():
+    session, model = run([known(5000)], "aim", Fraction(50), {"rounds": 9, "cells": 1 << 10})
+    assert len(chosen_pairs(session, "aim")) == 9
+    used = session.record.inference
+    assert (used.method, used.asked) == (PGM, PGM)
+    assert used.size.cells == sum(clique.weights.size for clique in model.cliques)
+    wide = [known(300, domain=(40, 40, 40, 40, 2))]
+    _, narrow = run(wide, "aim", Fraction(500), {"rounds": 12, "cells": 1 << 11})
+    # A table of one pair may be larger than the bound; three attributes together are not.
+    assert sum(clique.weights.size for clique in narrow.cliques) < 40**3
+
+
+def test_aim_measures_a_pair_again_where_nothing_else_is_left(make_table):
+    session, _ = run([make_table((2, 2), 100)], "aim", Fraction(1), {"rounds": 4})
+    assert chosen_pairs(session, "aim") == [(0, 1)] * 4
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "chosen", "fields"),
+    [
+        (
+            "aim",
+            {"one_way": "1", "draws": "3/4", "rounds": 0, "cells": 10, "selection": "all", "inference": "pgm"},
+            {"one_way", "draws", "rounds", "cells", "selection", "inference"},
+        ),
+        (
+            "mst",
+            {"one_way": 0.5, "draws": "0", "edges": 7, "selection": "both", "inference": "mbi", "rounds": 3},
+            {"one_way", "draws", "edges", "selection", "inference", "rounds"},
+        ),
+    ],
+)
+def test_settings_that_cannot_be_are_named_together(people, algorithm, chosen, fields):
+    with pytest.raises(ProblemsFound) as caught:
+        ALGORITHMS[algorithm].check(chosen, people)
+    assert {problem.field for problem in caught.value.problems} == fields
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_pairs_that_no_table_holds_are_refused_beforehand(make_table, algorithm):
+    with pytest.raises(PrivityError, match="x0, x1"):
+        ALGORITHMS[algorithm].check({}, make_table([1100, 1000, 2], 1).schema)
+
+
+# More pairs than a draw may have cells for
+
+
+def planned(domain, rows=1000):
+    return PlannedSession(make_schema(domain), {"a": rows}, 0, Fraction(0))
+
+
+def test_of_too_many_pairs_the_smallest_are_candidates(monkeypatch):
+    session = planned((2, 3, 4, 50))
+    everything = candidate_pairs(session)
+    assert len(everything) == 6
+    # 6, 8 and 12 cells; a pair with the last attribute has 100 or more.
+    monkeypatch.setattr(worst_explained, "DRAW_CELLS", 26)
+    assert candidate_pairs(session) == [(0, 1), (0, 2), (1, 2)]
+    monkeypatch.setattr(worst_explained, "DRAW_CELLS", 25)
+    assert candidate_pairs(session) == [(0, 1), (0, 2)]
+
+
+def test_a_pair_that_fills_a_draw_is_a_candidate():
+    """The largest table that is counted has as many cells as a draw may have."""
+    assert len(candidate_pairs(planned((1024, 1024, 1024)))) == 1
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("selection", ["parties", "joint"])
+def test_attributes_in_no_candidate_are_modelled_alone(monkeypatch, algorithm, selection):
+    monkeypatch.setattr(worst_explained, "DRAW_CELLS", 26)
+    tables = [known(2000, domain=(2, 3, 4, 2, 50)).over(["A0", "A1", "A2", "A4"])]
+    session, model = run(tables, algorithm, Fraction(20), {"selection": selection})
+    assert session.releases[0].ledger.spent() == 20
+    assert {a for pair in chosen_pairs(session, algorithm) for a in pair} <= {0, 1, 2}
+    assert model.alone >= {3}
+
+
+def test_edges_are_those_of_a_spanning_forest_of_the_candidates():
+    assert most_edges([(0, 1), (0, 2), (1, 2)]) == 2
+    assert most_edges([(0, 1), (2, 3), (3, 4)]) == 3
+    assert most_edges([]) == 0
+
+
+# Numbers that follow from public ones
+
+
+def test_more_tables_are_worth_measuring_the_less_noise_there_is():
+    session = planned((4,) * 10, rows=20_000)
+    assert tables_for(planned((4,) * 10, rows=10), Fraction(1, 1000)) == 1
+    counts = [tables_for(session, Fraction(epsilon)) for epsilon in (Fraction(1, 1000), 1, 10, 1000)]
+    assert counts == sorted(counts)
+    assert counts[0] <= 2
+    assert counts[-1] == 40
+
+
+def test_wide_one_way_tables_weigh_more_and_few_weights_are_used():
+    domain = (2, 3, 20, 100, 7, 40, 11, 5, 60, 30, 900)
+    for pure in (True, False):
+        weights = single_weights(domain, pure=pure)
+        by_size = [weight for _, weight in sorted(zip(domain, weights, strict=True))]
+        assert by_size == sorted(by_size)
+        assert set(weights) <= set(worst_explained.WEIGHTS)
+    assert single_weights((7, 7), pure=True) == [worst_explained.WEIGHTS[0]] * 2
+
+
+def test_an_overview_is_over_few_groups(people):
+    session = planned((2, 3))
+    session.schema = people
+    derived = people.derived
+    pairs = [(0, 1), (2, 5)]
+    for pair, table in zip(pairs, coarse_pairs(session, pairs, 4), strict=True):
+        assert tuple(derived.base[a] for a in table) == pair
+        for a, base in zip(table, pair, strict=True):
+            smallest = min(derived.domain[level] for level in derived.levels(base))
+            assert derived.domain[a] <= max(4, smallest)
