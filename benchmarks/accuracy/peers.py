@@ -87,7 +87,7 @@ def measure_peer(dataset: Dataset, point: Point, seed: int, programs: Programs) 
 
 
 def synthesize(table: CodedTable, point: Point, programs: Programs) -> tuple[CodedTable, Values]:
-    """As many rows as the table has, and the seconds of learning and of sampling.
+    """As many rows as the table has; seconds of learning and of sampling, and what else the program tells.
 
     Raises:
         PeerError: it could not be installed, failed, or took too long.
@@ -101,9 +101,10 @@ def synthesize(table: CodedTable, point: Point, programs: Programs) -> tuple[Cod
         job = {**job_of(peer, point, table.schema), "codes": str(codes), "out": str(out)}
         (scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
         command = [str(python), str(RUNNER), peer.program, str(scratch / "job.json")]
-        seconds = json.loads(_said(command, scratch, programs.patience))
+        said = json.loads(_said(command, scratch, programs.patience))
         synthetic = read_codes(out, table.schema)
-    return synthetic, {"seconds": round(seconds["fit"], 2), "sampling": round(seconds["sample"], 2)}
+    values = {"seconds": round(said.pop("fit"), 2), "sampling": round(said.pop("sample"), 2)}
+    return synthetic, {**values, **said}
 
 
 def job_of(peer: Peer, point: Point, schema: Schema) -> dict[str, Any]:

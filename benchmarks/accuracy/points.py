@@ -273,7 +273,7 @@ class Plan:
 
     @property
     def _own_count(self) -> tuple[str, ...]:
-        return tuple(e for e in self.peer_epsilons if e in AUTHORS_EPSILONS) or self.peer_epsilons[-1:]
+        return tuple(e for e in self.peer_epsilons if e in AUTHORS_EPSILONS)
 
     def _peers_classified(self, data: str) -> list[Point]:
         if data not in TASKS:

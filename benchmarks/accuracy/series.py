@@ -37,7 +37,11 @@ def single(data: str, plan: Plan, guarantee: str, measure: str) -> Series[Point]
         if peer.delta == guarantee and REPLACED in peer.counted
     }
     title = f"{data}: {MEASURES[measure]}, {GUARANTEES[guarantee]}, K = 1"
-    return Series(title, "epsilon", DISTANCE, plan.epsilons, over_epsilons(rows, plan, measure))
+    lines = over_epsilons(rows, plan, measure)
+    if measure == "mean2":
+        models = {f"{peer_name(name)}, its model": rows[peer_name(name)] for name in PEERS if peer_name(name) in rows}
+        lines |= over_epsilons(models, plan, "model2")
+    return Series(title, "epsilon", DISTANCE, plan.epsilons, lines)
 
 
 def own_count(data: str, plan: Plan) -> Series[Point]:
@@ -103,7 +107,11 @@ def tasks(data: str, plan: Plan) -> list[Series[Point]]:
 def seconds(data: str, plan: Plan, guarantee: str) -> Series[Point]:
     """Seconds of learning; peers without imports and reading."""
     series = single(data, plan, guarantee, "mean2")
-    rows = {name: [(point, "seconds") for point, _ in cells] for name, cells in series.rows.items()}
+    rows = {
+        name: [(point, "seconds") for point, _ in cells]
+        for name, cells in series.rows.items()
+        if cells[0][1] == "mean2"
+    }
     title = f"{data}: seconds of learning, {GUARANTEES[guarantee]}, K = 1"
     return Series(title, "epsilon", "seconds", plan.epsilons, rows)
 
