@@ -107,9 +107,10 @@ def _guarantees() -> list[str]:
         "  ours are of this kind.",
         f"- **{AUTHORS}**: they get what their documentation says, for reading beside published figures only.",
         "",
-        "Both go by one conversion of rho to (eps, delta), ours. Rows of opendp's models are sampled (method `sample`):",
-        "the default of mbi 1.1.0, which rounds, lets attributes with one parent move together, and is much worse. *Its",
-        "model* is the distance of the fitted model before any row is sampled: what the best sampler could reach.",
+        "Both go by one conversion of rho to (eps, delta), ours. Rows of opendp's models are sampled (its method",
+        "`sample`): the default of mbi 1.1.0, which rounds, lets attributes with one parent move together, and is much",
+        "worse. *Its model* is the distance of the fitted model before any row is sampled, which the best of samplers",
+        "could reach.",
         *table(
             ["peer", "version", "guarantee", "rho of a replaced row, times theirs", "what its accountant counts"], rows
         ),
