@@ -130,7 +130,8 @@ def main(arguments: list[str] | None = None) -> None:
     results.failed |= measured.failed
     tables = {dataset.name: load(dataset.data, dataset.schema_file) for dataset in read}
     pictures = draw_all(results, list(tables), plan, options.out / FOLDER)
-    text = document(results, tables, plan, refused, pictures, command_of(options))
+    code = "any version of the code" if options.any_code else f"the code with the digest {digest()}"
+    text = document(results, tables, plan, refused, pictures, command_of(options), code)
     (options.out / f"{PACKAGE}.md").write_text(text, encoding="utf-8")
     say(f"{options.out / PACKAGE}.md: {time.perf_counter() - started:.0f} s")
 

@@ -28,8 +28,8 @@ MEASURES = {"mean2": "mean 2-way distance", "mean3": "mean 3-way distance", "lar
 Rows = dict[str, list[tuple[Point, str]]]
 
 
-def single(data: str, plan: Plan, guarantee: str, measure: str) -> Series[Point]:
-    """One party: ours, and the peers at the same guarantee."""
+def single(data: str, plan: Plan, guarantee: str, measure: str, *, models: bool = False) -> Series[Point]:
+    """One party: ours, and the peers at the same guarantee; their models before sampling too, if it is asked for."""
     rows = {m: Point("whole", data, m, "", guarantee) for m in COMPARED}
     rows |= {
         peer_name(name): Point("whole", data, name, "", guarantee)
@@ -38,9 +38,9 @@ def single(data: str, plan: Plan, guarantee: str, measure: str) -> Series[Point]
     }
     title = f"{data}: {MEASURES[measure]}, {GUARANTEES[guarantee]}, K = 1"
     lines = over_epsilons(rows, plan, measure)
-    if measure == "mean2":
-        models = {f"{peer_name(name)}, its model": rows[peer_name(name)] for name in PEERS if peer_name(name) in rows}
-        lines |= over_epsilons(models, plan, "model2")
+    if models and measure == "mean2":
+        fitted = {f"{name}, its model": point for name, point in rows.items() if point.of_peer}
+        lines |= over_epsilons(fitted, plan, "model2")
     return Series(title, "epsilon", DISTANCE, plan.epsilons, lines)
 
 
@@ -107,11 +107,7 @@ def tasks(data: str, plan: Plan) -> list[Series[Point]]:
 def seconds(data: str, plan: Plan, guarantee: str) -> Series[Point]:
     """Seconds of learning; peers without imports and reading."""
     series = single(data, plan, guarantee, "mean2")
-    rows = {
-        name: [(point, "seconds") for point, _ in cells]
-        for name, cells in series.rows.items()
-        if cells[0][1] == "mean2"
-    }
+    rows = {name: [(point, "seconds") for point, _ in cells] for name, cells in series.rows.items()}
     title = f"{data}: seconds of learning, {GUARANTEES[guarantee]}, K = 1"
     return Series(title, "epsilon", "seconds", plan.epsilons, rows)
 

@@ -36,9 +36,15 @@ def document(
     refused: Mapping[str, str],
     pictures: Mapping[str, str],
     command: str,
+    code: str,
 ) -> str:
+    """The page.
+
+    Args:
+        refused: method -> why it was not run; pictures: key -> file name; code: the digest of ours.
+    """
     names = list(tables)
-    lines = [*_head(plan, command), *_guarantees(), *_compared(refused)]
+    lines = [*_head(plan, command, code), *_guarantees(), *_compared(refused)]
     lines += ["", "## Who is ahead where", "", *_WINNERS, *verdict.in_words(results, names, plan)]
     lines += verdict.winners(results, names, plan)
     lines += ["", "## Targets", "", *_TARGETS, *verdict.targets(results)]
@@ -60,7 +66,7 @@ _TARGETS = [
 ]
 
 
-def _head(plan: Plan, command: str) -> list[str]:
+def _head(plan: Plan, command: str, code: str) -> list[str]:
     return [
         "# Accuracy at equal guarantee",
         "",
@@ -76,7 +82,7 @@ def _head(plan: Plan, command: str) -> list[str]:
         command,
         "```",
         "",
-        "Every result is in [accuracy/](accuracy), one line of JSON each.",
+        f"Results, one line of JSON each, are in [accuracy/](accuracy). Ours are of {code}.",
     ]
 
 
@@ -133,7 +139,7 @@ def _section(
     lines += ["", f"### {data}: one party", *_picture(pictures, f"epsilons_{data}")]
     for guarantee in plan.guarantees:
         for measure in series.MEASURES:
-            lines += _titled(results, series.single(data, plan, guarantee, measure))
+            lines += _titled(results, series.single(data, plan, guarantee, measure, models=True))
     lines += _titled(results, series.own_count(data, plan), note="Not to be compared with the tables above.")
     for guarantee in plan.guarantees:
         lines += _titled(results, series.seconds(data, plan, guarantee), digits=1)
