@@ -65,8 +65,8 @@ def _column(frame: pd.DataFrame, attribute: str) -> np.ndarray:
 def _label_skew(
     values: np.ndarray, parties: int, alpha: float, generator: np.random.Generator
 ) -> list[npt.NDArray[np.int64]]:
-    """Places of each party's rows: the rows of each value in shares of their own (Hsu, Qi, Brown 2019, section 3,
-    with the roles of values and parties as in Yurochkin et al. 2019)."""
+    """Places of each party's rows: the rows of each value in shares of their own, as parties are made unlike each other
+    in the experiments of Yurochkin et al. (Bayesian nonparametric federated learning of neural networks, ICML 2019)."""
     order = generator.permutation(len(values))
     groups = [order[values[order] == value] for value in np.unique(values)]
     for _ in range(DIRICHLET_DRAWS):
