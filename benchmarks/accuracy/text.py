@@ -62,8 +62,8 @@ _WINNERS = [
 ]
 _TARGETS = [
     f"Those that were set for {TARGET_DATA}, mean 2-way distance, one party. Seconds are of learning, on two cores",
-    "that other work shared. *Best of ours* is chosen with hindsight: the least of the methods below. They were set beside",
-    "figures of MST and AIM at their authors' count, one row more or less, which is the lighter guarantee.",
+    "that other work shared. *Best of ours* is chosen with hindsight: the least of the methods below. They were set",
+    "beside figures of MST and AIM at their authors' count, one row more or less, which is the lighter guarantee.",
 ]
 
 
