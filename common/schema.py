@@ -87,6 +87,11 @@ class Schema:
         return tuple(attribute.size for attribute in self.attributes)
 
     @cached_property
+    def ordered_codes(self) -> dict[int, int]:
+        """Attributes whose codes stand in an order, with the number of codes that do (a missing one does not)."""
+        return {place: a.values for place, a in enumerate(self.attributes) if a.edges or a.ordered}
+
+    @cached_property
     def derived(self) -> DerivedAttributes:
         """The attributes together with everything that may be counted in their place."""
         return DerivedAttributes(self.attributes)

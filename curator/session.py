@@ -6,7 +6,8 @@ After a crash the algorithm runs again from the top, and what was awaited before
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -25,7 +26,8 @@ from common.protocol.plan import RunPlan
 from common.protocol.round import Round
 from common.protocol.round_context import RoundContext
 from common.protocol.round_session import RoundSession
-from common.protocol.steps import Choice, Done, Learn, Learned, Opened, Select
+from common.protocol.session import Result
+from common.protocol.steps import Choice, Done, Draw, Learn, Learned, Opened
 from common.schema import Schema
 from curator.answers import Answers
 from curator.meter import Meter
@@ -81,6 +83,10 @@ class NetworkSession(RoundSession):
     def lot(self, purpose: str, sides: int) -> int:
         return public_lot(self.plan.digest, purpose, sides)
 
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        # The loop goes on meanwhile: it is the parties' line to the curator.
+        return await asyncio.to_thread(work)
+
     async def _open(self, round_: Round) -> np.ndarray:
         round_.check_asked(self.schema.derived, max(self.party_rows))
         round_.check_noise(self.plan.noise_quota)
@@ -133,9 +139,9 @@ class NetworkSession(RoundSession):
         reply = await self._answers.ask(party, step, step.phase, Learned)
         return load_model(reply.model, self.schema, f"the model of {party}")
 
-    async def _choose(self, party: int, step: Select) -> int:
+    async def _choose(self, party: int, step: Draw) -> int:
         reply = await self._answers.ask(self._members[party], step, step.phase, Choice)
-        if not 0 <= reply.index < len(step.candidates):
+        if not 0 <= reply.index < step.choices:
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the choice is none of the candidates")
         self._meter.exchanged()
         return reply.index

@@ -25,7 +25,7 @@ from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
 from common.protocol.round_session import RoundSession
-from common.protocol.steps import Select
+from common.protocol.steps import Draw
 from common.statistics import Marginal
 from common.table import CodedTable
 from party.local import LocalSession
@@ -120,5 +120,5 @@ class InProcessSession(RoundSession):
             self.record.add_cost(cost)
         return series
 
-    async def _ask(self, party: int, step: Select) -> int:
+    async def _ask(self, party: int, step: Draw) -> int:
         return self.releases[party].select(step, self._allowance)

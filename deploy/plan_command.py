@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from common.algorithms import ALGORITHMS
-from common.planning.plan import PhasePlan
 from common.planning.stand_in import shipped_profiles
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.sum_kind import Method
@@ -23,7 +22,7 @@ from deploy.line_chart import one_picture
 from deploy.options import refuse_existing
 from deploy.plan_options import MOST_PARTIES, Faults
 from deploy.rehearsal import Shape
-from deploy.run_plan import about, check_tolerated, plan_document, planned, show_plan
+from deploy.run_plan import Planned, about, check_tolerated, plan_document, planned, show_plan
 from deploy.schema_commands import write_text
 
 EPSILONS = "0.1,0.2,0.4,0.8,1.6"
@@ -114,14 +113,14 @@ def plan_command(
     assert over is not None
     assert request is not None
     request["tolerate"] = tolerated
-    phases = planned(request, over, held) if asked else None
+    plan = planned(request, over, held) if asked else None
     shape = Shape(over, tuple(held.values()), tolerated)
     found = None if grid is None else _estimated(shape, grid, dependence)
     if as_json:
-        print(json.dumps(_document(request, held, phases, shape, found), indent=2))
+        print(json.dumps(_document(request, held, plan, shape, found), indent=2))
     else:
-        if phases is not None:
-            show_plan(phases, held, request)
+        if plan is not None:
+            show_plan(plan, held, request)
         if found is not None:
             accuracy_page.show(shape, found)
     if plot is not None and found is not None:
@@ -164,12 +163,12 @@ def _estimated(shape: Shape, grid: Grid, dependence: str) -> list[Estimate]:
 def _document(
     request: dict[str, Any],
     held: dict[str, int],
-    phases: list[PhasePlan] | None,
+    plan: Planned | None,
     shape: Shape,
     found: list[Estimate] | None,
 ) -> dict[str, Any]:
     """Cost and accuracy for programs."""
-    cost = {"format_version": 1} if phases is None else plan_document(request, held, phases)
+    cost = {"format_version": 1} if plan is None else plan_document(request, held, plan)
     if found is None:
         return cost
     declared = {

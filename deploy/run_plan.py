@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +16,11 @@ from common.errors import Catalogue, PrivityError
 from common.evaluation.over_parties import check_evaluation
 from common.formats import parse_json
 from common.membership.member_folder import ORGANISER_KEY, SCHEMA
+from common.planning.kinds import LIKELY_DELTA, BothKinds, both_kinds
 from common.planning.plan import PhasePlan, Planner
 from common.planning.session import PlannedSession, rehearse
 from common.privacy.budget import parse_delta, parse_epsilon, readable
+from common.privacy.concentrated import RhoAccount
 from common.protocol.manifest import open_manifest, read_organiser_key
 from common.protocol.scores import evaluation_of
 from common.protocol.sum_kind import Method, sum_kind
@@ -60,11 +63,11 @@ def plan_command(
     names = numbered(parties) if parties else _parties_of(config)
     over = about(load_schema(schema or config.parent / SCHEMA), request.get("attributes"))
     held = rows_held(names, party_rows or [LIKELY_ROWS])
-    phases = planned(request, over, held)
+    plan = planned(request, over, held)
     if as_json:
-        print(json.dumps(plan_document(request, held, phases), indent=2))
+        print(json.dumps(plan_document(request, held, plan), indent=2))
     else:
-        show_plan(phases, held, request)
+        show_plan(plan, held, request)
 
 
 def numbered(parties: int) -> list[str]:
@@ -72,8 +75,23 @@ def numbered(parties: int) -> list[str]:
     return [f"party {k}" for k in range(1, parties + 1)]
 
 
-def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> list[PhasePlan]:
-    """The phases of a run over parties that hold so many rows.
+@dataclass(frozen=True)
+class Planned:
+    """A run that was rehearsed.
+
+    Attributes:
+        account: in rho: the run's own, or what a pure run would have with ``LIKELY_DELTA``; None if its algorithm
+            spends delta otherwise, or none.
+        kinds: noise of its tables, pure and with that account.
+    """
+
+    phases: list[PhasePlan]
+    account: RhoAccount | None
+    kinds: list[BothKinds]
+
+
+def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Planned:
+    """A run over parties that hold so many rows, by phase.
 
     Raises:
         PrivityError: what could not run.
@@ -92,7 +110,10 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> li
     session = PlannedSession(schema, rows, tolerate, delta, account)
     rehearse(session, name, learning, request["settings"], evaluation)
     kind = sum_kind(request["secure_sum"], request["exponents"])
-    return Planner(session, tolerate, kind, request["key_bits"]).phases()
+    planner = Planner(session, tolerate, kind, request["key_bits"])
+    compared = account or (None if delta else ALGORITHMS[name].account(request["settings"], learning, LIKELY_DELTA))
+    kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
+    return Planned(planner.phases(), compared, kinds)
 
 
 def check_tolerated(tolerate: int, parties: int) -> None:
@@ -108,8 +129,9 @@ def check_tolerated(tolerate: int, parties: int) -> None:
         raise PrivityError(Catalogue.BAD_OPTION, option="tolerate", reason=reason, hint=hint)
 
 
-def plan_document(request: dict[str, Any], rows: dict[str, int], phases: list[PhasePlan]) -> dict[str, Any]:
+def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) -> dict[str, Any]:
     """The plan for programs."""
+    phases = plan.phases
     return {
         "format_version": 1,
         "request": request,
@@ -123,6 +145,20 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], phases: list[Ph
             },
             "seconds": round(sum(phase.seconds for phase in phases), 2),
         },
+        "pure_or_approximate": _compared(plan),
+    }
+
+
+def _compared(plan: Planned) -> dict[str, Any] | None:
+    """What either kind of run buys, for programs; None where there is nothing to compare."""
+    account = plan.account
+    if account is None:
+        return None
+    return {
+        "epsilon": str(account.epsilon),
+        "delta": str(account.delta),
+        "rho": str(account.rho),
+        "noise": [kinds.to_dict() for kinds in plan.kinds],
     }
 
 
@@ -166,8 +202,9 @@ def rows_held(names: list[str], given: list[int]) -> dict[str, int]:
     return dict(zip(names, counts, strict=True))
 
 
-def show_plan(phases: list[PhasePlan], rows: dict[str, int], request: dict[str, Any]) -> None:
+def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> None:
     """Print a plan."""
+    phases = plan.phases
     numbers = ("epsilon", "draws", "tables", "cells", "ciphertexts", "sent", "seconds", "error")
     shown = text_table.table("phase", *numbers, numbers=numbers, box=None)
     for phase in phases:
@@ -184,3 +221,21 @@ def show_plan(phases: list[PhasePlan], rows: dict[str, int], request: dict[str, 
     print("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
     print("error: total variation distance that noise alone makes in an opened table, on average.")
     print("Which attributes depend on which was drawn by lot here: cells may differ.")
+    _show_compared(plan)
+
+
+def _show_compared(plan: Planned) -> None:
+    account = plan.account
+    if account is None or not plan.kinds:
+        return
+    delta = f"delta {float(account.delta):g}"
+    columns = ("tables", "pure", f"with {delta}")
+    shown = text_table.table("noise of a cell", *columns, numbers=columns, box=None)
+    for kinds in plan.kinds:
+        text_table.add(shown, kinds.phase, f"{kinds.tables:,}", f"{kinds.pure:,.1f}", f"{kinds.approximate:,.1f}")
+    print()
+    text_table.show(shown)
+    print(
+        f"Standard deviations, for the same tables at epsilon {readable(account.epsilon)}. With {delta} (--delta) a run"
+        f" has rho {float(account.rho):.6g} to spend."
+    )

@@ -20,7 +20,7 @@ FORMAT_VERSION = 1
 
 Epsilon = Annotated[str | None, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")]
 AlgorithmName = Annotated[str, typer.Option("--algorithm", help=" or ".join(ALGORITHMS))]
-Delta = Annotated[str, typer.Option(help="the same as epsilon, for algorithms that can spend some: copula")]
+Delta = Annotated[str, typer.Option(help="the same as epsilon, such as 0.000000001; 0 is pure")]
 Settings = Annotated[str, typer.Option(help="the algorithm's settings as JSON")]
 Tolerate = Annotated[int, typer.Option(help="t, how many parties may pool what they know")]
 Attributes = Annotated[

@@ -31,7 +31,7 @@ def synthesize_command(
     population: Annotated[str, typer.Option(help="the people whose rows these are; the ledger's name for them")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     algorithm: Annotated[str, typer.Option(help=" or ".join(SYNTHESIZERS))] = "dp-subn",
-    delta: Annotated[str, typer.Option(help="the same, for algorithms that can spend some: copula")] = "0",
+    delta: Annotated[str, typer.Option(help="the same, such as 0.000000001; 0 is pure")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     ledger: Annotated[Path | None, typer.Option(help="by default one in the user's state folder")] = None,
     total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,

@@ -31,6 +31,7 @@ from common.protocol.steps import (
     CombineBlock,
     Contribute,
     Done,
+    Draw,
     Enrol,
     Enrolled,
     Learn,
@@ -41,6 +42,7 @@ from common.protocol.steps import (
     Reply,
     SealBlock,
     Select,
+    SelectTable,
     Step,
     step_digest,
 )
@@ -242,7 +244,7 @@ class PartyEngine:
     def _refusal(self, step: Step, reason: str) -> PrivityError:
         return PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
-    def _answer(self, step: Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Select | Learn) -> Reply:
+    def _answer(self, step: Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Draw | Learn) -> Reply:
         match step:
             case Enrol():
                 return self._enrol(step)
@@ -256,7 +258,7 @@ class PartyEngine:
                 return self._rounds.combine(step, self._begun(step))
             case Opened():
                 return self._rounds.forget_round(step, self._begun(step))
-            case Select():
+            case Select() | SelectTable():
                 return self._select(step)
             case Learn():
                 return self._learn(step)
@@ -415,7 +417,7 @@ class PartyEngine:
             # Else the evaluation's epsilon would bound each round, and not all of them.
             raise self._refusal(step, "the run is scored once")
 
-    def _select(self, step: Select) -> Reply:
+    def _select(self, step: Draw) -> Reply:
         begun = self._begun(step)
         if not self._algorithm(step, begun.plan.spec).draws:
             raise self._refusal(step, f"{begun.plan.spec.algorithm} draws nothing")

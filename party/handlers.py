@@ -16,6 +16,8 @@ import numpy.typing as npt
 from common.candidates import CandidateGroup, Candidates
 from common.joint_counts import Request
 from common.privacy.scores import SCORES, VECTOR_ROWS
+from common.protocol.expected_tables import ExpectedTables
+from common.protocol.limits import cells_of, count_cells
 from common.protocol.scores import Score
 from common.statistics import AttributeParentPair, Marginal
 from party.rows import Rows
@@ -24,6 +26,9 @@ Choosing = Callable[[Sequence[int] | npt.NDArray[np.int64]], int]
 
 CELLS_AT_ONCE = 1 << 16
 """Of tables that are scored together: few calls, and they stay in the processor's cache."""
+
+KEPT_CELLS = 1 << 24
+"""Of the candidate tables of draws, kept for the next draw: 128 MiB, and 16 times those of one draw."""
 
 
 def noisy_counts(tables: Sequence[Marginal], rows: Rows, noise: np.ndarray) -> np.ndarray:
@@ -134,6 +139,46 @@ class PairScores:
         self._of_kind.clear()
         self._numbers.clear()
         self._rows.forget()
+
+
+class TableCounts:
+    """Counts of tables on one table of rows, each asked for once as long as there is room.
+
+    The draws among tables ask for most of them again and again, and the rows may be in a database.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows.rows
+        self._rows = rows
+        self._kept: dict[Marginal, npt.NDArray[np.int64]] = {}
+        self._cells = 0
+
+    def of(self, tables: Sequence[Marginal]) -> list[npt.NDArray[np.int64]]:
+        """Cells of each table in C order: int64 of shape (cells,)."""
+        domain = self._rows.schema.derived.domain
+        lacking = tuple(table for table in dict.fromkeys(tables) if table not in self._kept)
+        if self._cells + count_cells(lacking, domain) > KEPT_CELLS:
+            self.forget()
+            lacking = tuple(dict.fromkeys(tables))
+        if lacking:
+            ends = cells_of(lacking, domain).astype(np.int64).cumsum()
+            self._kept.update(zip(lacking, np.split(self._rows.count(lacking), ends[:-1]), strict=True))
+            self._cells += int(ends[-1])
+        return [self._kept[table] for table in tables]
+
+    def forget(self) -> None:
+        self._kept.clear()
+        self._cells = 0
+
+
+def distances(expected: ExpectedTables, counts: TableCounts) -> npt.NDArray[np.int64]:
+    """How far each table of these rows is from what a model expects of it: int64 of shape (tables,)."""
+    return expected.scores(counts.of(expected.tables), counts.rows)
+
+
+def select_table(expected: ExpectedTables, counts: TableCounts, choose: Choosing) -> int:
+    """Index of the table that is chosen by its distance from the model, with randomness drawn beforehand."""
+    return choose(distances(expected, counts))
 
 
 def select_pair(candidates: Sequence[AttributeParentPair], kind: str, scores: PairScores, choose: Choosing) -> int:

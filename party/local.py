@@ -21,7 +21,7 @@ from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
 from common.protocol.round_session import RoundSession
-from common.protocol.steps import Select
+from common.protocol.steps import Draw
 from common.schema import Schema
 from party.releases import ChargedReleases
 
@@ -93,5 +93,5 @@ class LocalSession(RoundSession):
         # One party alone: its own session is this one.
         return [await ALGORITHMS[algorithm].learn(self, epsilon, settings)]
 
-    async def _ask(self, _party: int, step: Select) -> int:
+    async def _ask(self, _party: int, step: Draw) -> int:
         return self._releases.select(step, self._allowance)

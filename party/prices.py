@@ -5,10 +5,10 @@ from __future__ import annotations
 from common.algorithms import account_of
 from common.protocol.plan import RunSpec
 from common.protocol.round import Round
-from common.protocol.steps import Select
+from common.protocol.steps import Draw
 
 
-def price_fault(asked: Round | Select, spec: RunSpec) -> str | None:
+def price_fault(asked: Round | Draw, spec: RunSpec) -> str | None:
     """Why the price cannot be; None if it can. What all steps cost together is the ledger's to bound."""
     account = account_of(spec)
     if account is None:

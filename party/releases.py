@@ -25,9 +25,10 @@ from common.privacy.exponential import draw_trials, exponential_choice
 from common.privacy.ledger import Allowance, Charge, Ledger
 from common.privacy.noise_law import check_scale
 from common.privacy.selection import draw_selection_noise, noisy_max
+from common.protocol.expected_tables import SENSITIVITY, check_expected
 from common.protocol.limits import cells_of, check_candidates
 from common.protocol.round import Round
-from common.protocol.steps import Select, step_digest
+from common.protocol.steps import Draw, Select, SelectTable, step_digest
 from party import handlers
 from party.rows import Rows
 
@@ -63,6 +64,7 @@ class ChargedReleases:
         self.ledger = ledger
         self._rows = rows
         self._scores = handlers.PairScores(rows)
+        self._counts = handlers.TableCounts(rows)
         self._entropy = entropy
         self._kept: tuple[tuple[str, ...], ChargedReleases] | None = None
 
@@ -185,14 +187,14 @@ class ChargedReleases:
             share[places] = round_.law(weight).share(quota, places.size, entropy)
         return share
 
-    def select(self, step: Select, allowance: Allowance) -> int:
-        """Index of the chosen candidate; the same at every repetition."""
+    def select(self, step: Draw, allowance: Allowance) -> int:
+        """Index of the chosen candidate, a pair or a table; the same at every repetition."""
         sensitivity = self._selection_sensitivity(step)
         check_scale(selection_scale(sensitivity, step.epsilon))
         label = f"{step.run}/choice/{step.draw}"
 
         def answer() -> bytes:
-            candidates, entropy = len(step.candidates), self._entropy(label)
+            candidates, entropy = step.choices, self._entropy(label)
             if step.rho is None:
                 noise = draw_selection_noise(candidates, sensitivity, step.epsilon, entropy)
                 choose: handlers.Choosing = partial(noisy_max, noise=noise)
@@ -201,12 +203,21 @@ class ChargedReleases:
                 choose = partial(
                     exponential_choice, sensitivity=sensitivity, epsilon=step.epsilon, first=first, entropy=entropy
                 )
+            if isinstance(step, SelectTable):
+                return str(handlers.select_table(step.expected, self._counts, choose)).encode()
             return str(handlers.select_pair(step.candidates, step.score, self._scores, choose)).encode()
 
         charge = allowance.for_a_person(Charge(step.run, step.key, step.cost, step.delta, step.rho))
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
-    def _selection_sensitivity(self, step: Select) -> int:
+    def _selection_sensitivity(self, step: Draw) -> int:
+        """By how much a row moves a score at most; refuses candidates that there are no scores of."""
+        if isinstance(step, SelectTable):
+            check_expected(step.expected, self.schema.derived, self.rows)
+            return SENSITIVITY
+        return self._pair_sensitivity(step)
+
+    def _pair_sensitivity(self, step: Select) -> int:
         domain = self.schema.derived.domain
         check_candidates(step.candidates, self.schema.derived)
         if not all(all(group.parents.sets) for group in Candidates.of(step.candidates).groups):
@@ -241,9 +252,9 @@ class ChargedReleases:
 
     def forget(self, run: str) -> None:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
-        self._scores.forget()
-        if self._kept is not None:
-            self._kept[1]._scores.forget()
+        for seen in (self,) if self._kept is None else (self, self._kept[1]):
+            seen._scores.forget()
+            seen._counts.forget()
         self._kept = None
         self.journal.erase(f"{run}/")
 

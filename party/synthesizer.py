@@ -165,6 +165,18 @@ class Synthesizer:
         return f"{type(self).__name__}(epsilon={self.epsilon}{delta}{settings}; {spent})"
 
 
+class Aim(Synthesizer):
+    """AIM: again and again the table that the model explains worst."""
+
+    algorithm = "aim"
+
+
+class Mst(Synthesizer):
+    """MST: the tables of a spanning tree of what independence explains worst."""
+
+    algorithm = "mst"
+
+
 class Copula(Synthesizer):
     """A Gaussian copula of all pairs of attributes."""
 
@@ -214,7 +226,7 @@ class OneWay(Synthesizer):
 
 
 SYNTHESIZERS: dict[str, type[Synthesizer]] = {
-    c.algorithm: c for c in (Copula, DPSubn, DPCcbn, Independent, JTree, OneWay, PrivBayes, PrivHD)
+    c.algorithm: c for c in (Aim, Copula, DPSubn, DPCcbn, Independent, JTree, Mst, OneWay, PrivBayes, PrivHD)
 }
 
 

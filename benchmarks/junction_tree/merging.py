@@ -11,7 +11,7 @@ import networkx as nx
 from benchmarks.cache import Values
 from common.algorithms.cccp import merge_by_cccp
 from common.algorithms.clusters import Clusters, merge_exactly, merge_greedily, total_variance
-from common.algorithms.junction_tree import maximal_cliques, triangulate
+from common.inference.junction_tree import maximal_cliques, triangulate
 from common.statistics import Marginal
 
 ENUMERATED = 9

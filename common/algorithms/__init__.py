@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms import copula, dp_ccbn, dp_subn, independent, jtree, one_way, privbayes, privhd
+from common.algorithms import aim, copula, dp_ccbn, dp_subn, independent, jtree, mst, one_way, privbayes, privhd
 from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.privacy.composition import COMPOSITIONS
@@ -79,6 +79,7 @@ class Algorithm:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
+    "aim": Algorithm(aim.check, aim.learn, draws=True),
     "copula": Algorithm(
         copula.check,
         copula.learn,
@@ -90,6 +91,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "dp-subn": Algorithm(dp_subn.check, dp_subn.learn, draws=True, parts=dp_subn.opens_parts),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
     "jtree": Algorithm(jtree.check, jtree.learn, draws=True),
+    "mst": Algorithm(mst.check, mst.learn, draws=True),
     "one-way": Algorithm(one_way.check, one_way.learn, joins=False),
     "privbayes": Algorithm(privbayes.check, privbayes.learn, draws=True),
     "privhd": Algorithm(privhd.check, privhd.learn, draws=True),

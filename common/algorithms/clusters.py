@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from common.algorithms.junction_tree import table_cells
 from common.errors import Catalogue, PrivityError
+from common.inference.junction_tree import table_cells
 from common.protocol.limits import ROUND_CELLS, TABLE_CELLS
 from common.schema import Schema
 from common.statistics import Marginal

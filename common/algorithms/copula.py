@@ -36,11 +36,11 @@ from scipy.special import ndtri
 
 from common.algorithms.bivariate_normal import correlation_for, orthant
 from common.algorithms.dependency_graph import check_all_pairs
-from common.algorithms.estimation import nearest_counts
-from common.algorithms.pair_consistency import ConsistentPairs, PairStack
 from common.algorithms.settings import SettingsReader
 from common.blas import one_blas_thread
 from common.errors import Catalogue, PrivityError
+from common.inference.estimation import nearest_counts
+from common.inference.pair_consistency import ConsistentPairs, PairStack
 from common.models.copula import CopulaModel, blocks_of, columns_of, rates_for
 from common.pair_counts import counting_bytes
 from common.privacy.composition import COMPOSITIONS, calibrate

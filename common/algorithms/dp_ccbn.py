@@ -10,6 +10,7 @@ the degree is 1, because the tables of all larger parent sets would drown in the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -18,7 +19,8 @@ from common.algorithms.association import noisy_association
 from common.algorithms.parameters import PAIR_SHARE, learn_parameters
 from common.algorithms.search_frontier import Parents
 from common.algorithms.settings import SettingsReader
-from common.models.bayesian_network import BayesianNetwork
+from common.inference.bounds import INFERENCES, TABLES
+from common.models import Model
 from common.privacy.budget import split_epsilon
 from common.protocol.limits import check_tables
 from common.protocol.session import Session
@@ -28,19 +30,33 @@ STRUCTURE = "structure learning"
 HALVES = (Fraction(1), Fraction(1))
 
 
-def check(settings: Mapping[str, Any], schema: Schema) -> None:
-    """There are no settings; all pair tables together must be within the limits of a round."""
-    SettingsReader("dp-ccbn", settings).finish()
+@dataclass(frozen=True)
+class Settings:
+    """Settings of DP-CCBN, all public.
+
+    Attributes:
+        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
+    """
+
+    inference: str = TABLES
+
+
+def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
+    """Refuse bad settings; all pair tables together must be within the limits of a round."""
+    reader = SettingsReader("dp-ccbn", settings)
+    chosen = Settings(reader.choice("inference", TABLES, INFERENCES) or TABLES)
+    reader.finish()
     if len(schema.attributes) > 1:
         check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
+    return chosen
 
 
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
     """Learn a tree of the joint rows of all parties for ``epsilon`` in all."""
-    check(settings, session.schema)
+    chosen = check(settings, session.schema)
     attributes = range(len(session.schema.attributes))
     if len(attributes) == 1:
-        return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE)
+        return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
     for_structure, for_parameters = split_epsilon(epsilon, HALVES)
     pairs = list(combinations(attributes, 2))
     opened = await session.measure(STRUCTURE, pairs, for_structure)
@@ -52,4 +68,4 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
             key=lambda edge: (strength[min(edge), max(edge)], -edge[0], -edge[1]),
         )
         network[best[0]] = (best[1],)
-    return await learn_parameters(session, network, opened, for_parameters, PAIR_SHARE)
+    return await learn_parameters(session, network, opened, for_parameters, PAIR_SHARE, chosen.inference)

@@ -36,7 +36,8 @@ from common.algorithms.settings import SettingsReader
 from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
 from common.algorithms.usefulness import holds_typical_table, useful_cells, useful_degree
 from common.errors import Catalogue, PrivityError
-from common.models.bayesian_network import BayesianNetwork
+from common.inference.bounds import INFERENCES, TABLES
+from common.models import Model
 from common.privacy.budget import split_epsilon
 from common.protocol.limits import TABLE_CELLS, count_cells
 from common.protocol.openings import parse_schedule, schedule_weights
@@ -84,6 +85,7 @@ class Settings:
             ``w1,...,wK``, one for each party.
         first_attribute: name of the attribute without parents from which the structure grows;
             without it the first one of the schema.
+        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
     """
 
     correlations: Fraction = Fraction(1, 50)
@@ -103,6 +105,7 @@ class Settings:
     parents: str = "generalised"
     schedule: str = "final"
     first_attribute: str | None = None
+    inference: str = TABLES
 
     @property
     def encoding(self) -> str:
@@ -135,6 +138,7 @@ class Settings:
             parents=reader.choice("parents", default.parents, PARENTS) or default.parents,
             schedule=reader.read("schedule", default.schedule, parse_schedule),
             first_attribute=reader.choice("first_attribute", None, schema.names),
+            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
         )
         reader.finish()
         return read
@@ -226,7 +230,7 @@ def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
     return chosen
 
 
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
     """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
     schema = session.schema
     chosen = check(settings, schema)
@@ -234,7 +238,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     nodes = nodes_of(schema, chosen.encoding)
     domain = [derived.domain[node] for node in nodes]
     if len(nodes) == 1:
-        return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE)
+        return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
     weights = _weights(chosen.schedule, len(session.party_rows))
     budget = divide(chosen, epsilon, session.rows, domain, len(session.party_rows))
     first = node_of(schema, nodes, chosen.first_attribute) if chosen.first_attribute else nodes[0]
@@ -253,14 +257,16 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         return await draw_network(session, INITIALISATION, budget.draws, limits, nodes, first, balanced=balanced)
 
     if not budget.frontier:
-        return await learn_parameters(session, await initialise(), [], budget.parameters, budget.share)
+        return await learn_parameters(
+            session, await initialise(), [], budget.parameters, budget.share, chosen.inference
+        )
     association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
     network = await initialise()
     edges = sum(len(parents) for parents in network.values())
     largest_pair = useful_cells(session.rows, edges + len(nodes), budget.update, chosen.frontier_theta)
     frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
     network, opened = await _update_structure(session, frontier, budget.degree, budget.update, weights)
-    return await learn_parameters(session, network, opened, budget.parameters, budget.share)
+    return await learn_parameters(session, network, opened, budget.parameters, budget.share, chosen.inference)
 
 
 def opens_parts(settings: Mapping[str, Any]) -> bool:

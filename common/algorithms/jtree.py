@@ -35,10 +35,11 @@ from common.algorithms.dependency_graph import (
     part_for_edges,
     plan_edges,
 )
-from common.algorithms.junction_tree import junction_tree, maximal_cliques, triangulate
 from common.algorithms.optimal_merging import optimal_clusters
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
 from common.algorithms.settings import SettingsReader
+from common.inference.bounds import INFERENCES, TABLES
+from common.inference.junction_tree import junction_tree, maximal_cliques, triangulate
 from common.models.junction_tree import JunctionTreeModel
 from common.privacy.budget import split_epsilon
 from common.protocol.session import Session
@@ -59,6 +60,7 @@ class Settings:
         theta: usefulness of the tables of cliques of more than two attributes.
         largest_clique: most attributes of a clique.
         clusters: tables of the ``optimal`` clusters of cliques, or of all cliques ``apart``.
+        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
     """
 
     strength: Fraction = Fraction(1, 10)
@@ -67,6 +69,7 @@ class Settings:
     theta: Fraction = Fraction(2)
     largest_clique: int = 10
     clusters: str = "optimal"
+    inference: str = TABLES
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
@@ -81,6 +84,7 @@ class Settings:
             theta=reader.weight("theta", default.theta),
             largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
             clusters=reader.choice("clusters", default.clusters, CLUSTERS) or default.clusters,
+            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
         )
         reader.finish()
         return read
@@ -99,7 +103,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     chosen = check(settings, schema)
     attributes = range(len(schema.attributes))
     if len(attributes) == 1:
-        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE)
+        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
     rule = chosen.theta, chosen.strength, chosen.largest_clique
     beta = chosen.beta or part_for_edges(schema.domain, session.rows, epsilon, *rule)
     draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
@@ -121,4 +125,4 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     joint = [clique for clique in cliques if len(clique) > 1]
     clusters = optimal_clusters(joint, schema.domain) if chosen.clusters == "optimal" else [(c,) for c in joint]
     measured = [attributes_of(cluster) for cluster in clusters]
-    return await learn_cliques(session, junction_tree(cliques), measured, [], tables, plan.share)
+    return await learn_cliques(session, junction_tree(cliques), measured, [], tables, plan.share, chosen.inference)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms.estimation import collect, one_way_marginals
 from common.algorithms.settings import SettingsReader
+from common.inference.estimation import collect, one_way_marginals
 from common.models.bayesian_network import BayesianNetwork, Node
 from common.protocol.session import Session
 from common.schema import Schema

@@ -8,8 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.algorithms.consistency import make_consistent
-from common.algorithms.estimation import (
+from common.algorithms.search_frontier import Parents
+from common.algorithms.usefulness import typical_usefulness
+from common.inference.bounds import TABLES, choose_inference
+from common.inference.consistency import make_consistent
+from common.inference.estimation import (
     Estimate,
     average,
     collect,
@@ -18,9 +21,9 @@ from common.algorithms.estimation import (
     one_way_marginals,
     shrink_pair,
 )
-from common.algorithms.junction_tree import JunctionTree
-from common.algorithms.search_frontier import Parents
-from common.algorithms.usefulness import typical_usefulness
+from common.inference.junction_tree import JunctionTree
+from common.inference.maximum_likelihood import STEPS, fit_model
+from common.models import Model
 from common.models.bayesian_network import BayesianNetwork, Node
 from common.models.junction_tree import Clique, JunctionTreeModel
 from common.protocol.limits import count_cells
@@ -60,15 +63,25 @@ def clarity(domain: Sequence[int], rows: int, epsilon: Fraction) -> Fraction:
 
 
 async def learn_parameters(
-    session: Session, network: Parents, opened: Sequence[NoisyTable], epsilon: Fraction, share: Fraction
-) -> BayesianNetwork:
+    session: Session,
+    network: Parents,
+    opened: Sequence[NoisyTable],
+    epsilon: Fraction,
+    share: Fraction,
+    inference: str,
+) -> Model:
     """Phase 4: the network's tables and all 1-way tables, joined with what was opened before.
 
     Args:
         share: part of epsilon for the network's tables; without any, all of it is for the 1-way tables.
+        inference: a name in ``common.inference.bounds.INFERENCES``; a graphical model is a junction tree.
     """
     marginals = _uncontained([(x, *parents) for x, parents in sorted(network.items()) if parents])
-    return _fit(session, network, [*await _measure(session, marginals, network, epsilon, share), *opened])
+    tables = [*await _measure(session, marginals, network, epsilon, share), *opened]
+    graphical = await fit_graphical(session, tables, inference)
+    if graphical is not None:
+        return graphical
+    return await session.compute(lambda: _fit(session, network, tables))
 
 
 async def learn_cliques(
@@ -78,6 +91,7 @@ async def learn_cliques(
     opened: Sequence[NoisyTable],
     epsilon: Fraction,
     share: Fraction,
+    inference: str,
 ) -> JunctionTreeModel:
     """The same for a junction tree: 1-way tables and those of ``measured``, within one of which each clique is.
 
@@ -86,7 +100,28 @@ async def learn_cliques(
     """
     attributes = sorted({a for clique in tree.cliques for a in clique})
     wide = [marginal for marginal in measured if len(marginal) > 1]
-    return _fit_cliques(session, tree, [*await _measure(session, wide, attributes, epsilon, share), *opened])
+    tables = [*await _measure(session, wide, attributes, epsilon, share), *opened]
+    return await fit_cliques(session, tree, tables, inference)
+
+
+async def fit_cliques(
+    session: Session, tree: JunctionTree, tables: Sequence[NoisyTable], inference: str
+) -> JunctionTreeModel:
+    """A junction tree with all that was measured: this one, or that of a graphical model of all the tables."""
+    graphical = await fit_graphical(session, tables, inference)
+    if graphical is not None:
+        return graphical
+    return await session.compute(lambda: _fit_cliques(session, tree, tables))
+
+
+async def fit_graphical(session: Session, tables: Sequence[NoisyTable], inference: str) -> JunctionTreeModel | None:
+    """The graphical model of all the tables, if it was asked for and can be had; what was used is on the record."""
+    schema, rows = session.schema, session.rows
+    used = choose_inference(inference, [table.attributes for table in tables], schema, STEPS)
+    session.record.inference = used
+    if used.method == TABLES:
+        return None
+    return (await session.compute(lambda: fit_model(tables, schema, rows))).model.release(schema, rows)
 
 
 async def _measure(
@@ -128,16 +163,11 @@ async def _measure_single(session: Session, attributes: Iterable[int], epsilon: 
     return [*tables, *await session.measure(PARAMETERS, sorted(groups[1]), epsilon * (1 - narrow))]
 
 
-def _ordered(schema: Schema) -> dict[int, int]:
-    """Attributes whose codes stand in an order, with the number of codes that do (a missing one does not)."""
-    return {a: x.values for a, x in enumerate(schema.attributes) if x.edges or x.ordered}
-
-
 def _fit(session: Session, network: Parents, tables: Sequence[NoisyTable]) -> BayesianNetwork:
     """The network with all that was measured; post-processing."""
     rows = session.rows
     estimates = collect(tables)
-    ones = one_way_marginals(estimates, network, rows, _ordered(session.schema))
+    ones = one_way_marginals(estimates, network, rows, session.schema.ordered_codes)
     consistent = make_consistent(estimates, rows)
     nodes = []
     for x, parents in sorted(network.items()):
@@ -161,7 +191,7 @@ def _fit_cliques(session: Session, tree: JunctionTree, tables: Sequence[NoisyTab
     rows = session.rows
     estimates = collect(tables)
     attributes = sorted({a for clique in tree.cliques for a in clique})
-    ones = one_way_marginals(estimates, attributes, rows, _ordered(session.schema))
+    ones = one_way_marginals(estimates, attributes, rows, session.schema.ordered_codes)
     consistent = make_consistent(estimates, rows)
     fitted: list[np.ndarray] = []
     for clique, parent, separator in zip(tree.cliques, tree.parents, tree.separators, strict=True):

@@ -30,7 +30,8 @@ from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_
 from common.algorithms.settings import SettingsReader
 from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw, part_for_draws
 from common.algorithms.usefulness import holds_typical_table, useful_cells
-from common.models.bayesian_network import BayesianNetwork
+from common.inference.bounds import INFERENCES, TABLES
+from common.models import Model
 from common.privacy.budget import split_epsilon
 from common.protocol.limits import TABLE_CELLS
 from common.protocol.session import Session
@@ -59,6 +60,7 @@ class Settings:
         theta: usefulness of the network's tables.
         largest_degree: most parents of an attribute.
         first_attribute: name of the attribute from which the network grows; by default one of all, by lot.
+        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
     """
 
     encoding: str = "hierarchical"
@@ -67,6 +69,7 @@ class Settings:
     theta: Fraction = Fraction(4)
     largest_degree: int = 3
     first_attribute: str | None = None
+    inference: str = TABLES
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
@@ -80,6 +83,7 @@ class Settings:
             theta=reader.weight("theta", default.theta),
             largest_degree=reader.whole("largest_degree", default.largest_degree, 1, LARGEST_DEGREE),
             first_attribute=reader.choice("first_attribute", None, schema.names),
+            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
         )
         if read.score == "F" and not read.binary(schema):
             reader.note("score", "score", "F is for binary attributes.", "Take R, or a binary encoding.")
@@ -137,7 +141,7 @@ def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
     return chosen
 
 
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
     """Learn a Bayesian network of the rows for ``epsilon`` in all."""
     schema = session.schema
     chosen = check(settings, schema)
@@ -145,7 +149,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     budget = divide(chosen, epsilon, session.rows, schema)
     coarsest = sorted(min(schema.derived.domain[level] for level in levels[node]) for node in nodes)[:2]
     if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
-        return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE)
+        return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE, chosen.inference)
     if chosen.first_attribute is None:
         first = nodes[session.lot("first attribute", len(nodes))]
     else:
@@ -156,4 +160,4 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     else:
         limits = Limits(levels, budget.cells, chosen.largest_degree)
         network = await draw_network(session, STRUCTURE, budget.draws, limits, nodes, first, score=score)
-    return await learn_parameters(session, network, [], budget.tables, budget.share)
+    return await learn_parameters(session, network, [], budget.tables, budget.share, chosen.inference)

@@ -40,7 +40,11 @@ from common.algorithms.dependency_graph import (
     part_for_edges,
     plan_edges,
 )
-from common.algorithms.junction_tree import (
+from common.algorithms.parameters import PAIR_SHARE, learn_cliques
+from common.algorithms.settings import SettingsReader
+from common.algorithms.usefulness import holds_typical_table, useful_cells
+from common.inference.bounds import INFERENCES, TABLES
+from common.inference.junction_tree import (
     eliminate,
     is_useful,
     junction_tree,
@@ -48,9 +52,6 @@ from common.algorithms.junction_tree import (
     maximal_cliques,
     table_cells,
 )
-from common.algorithms.parameters import PAIR_SHARE, learn_cliques
-from common.algorithms.settings import SettingsReader
-from common.algorithms.usefulness import holds_typical_table, useful_cells
 from common.models.junction_tree import JunctionTreeModel
 from common.privacy.budget import split_epsilon
 from common.protocol.session import Session
@@ -74,6 +75,7 @@ class Settings:
         strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
         theta: usefulness of the clique tables, and of the filter's.
         largest_clique: most attributes of a clique.
+        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
     """
 
     filter: str = "useful"
@@ -82,6 +84,7 @@ class Settings:
     strength: Fraction = Fraction(1, 10)
     theta: Fraction = Fraction(2)
     largest_clique: int = 10
+    inference: str = TABLES
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
@@ -95,6 +98,7 @@ class Settings:
             strength=reader.weight("strength", default.strength),
             theta=reader.weight("theta", default.theta),
             largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
+            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
         )
         reader.finish()
         return read
@@ -113,7 +117,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     chosen = check(settings, schema)
     attributes = range(len(schema.attributes))
     if len(attributes) == 1:
-        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE)
+        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
     filtering, draws, tables = _split(chosen, epsilon, session.rows, schema)
     candidates, opened = await _filter(session, filtering, chosen.threshold)
     plan = plan_edges(schema.domain, session.rows, tables, chosen.theta, chosen.strength, chosen.largest_clique)
@@ -126,7 +130,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, *limits))
     bigger = bigger_cliques(cliques, schema.domain, *limits)
     check_cliques(bigger, schema)
-    return await learn_cliques(session, junction_tree(bigger), bigger, opened, tables, plan.share)
+    return await learn_cliques(session, junction_tree(bigger), bigger, opened, tables, plan.share, chosen.inference)
 
 
 def _split(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> tuple[Fraction, Fraction, Fraction]:

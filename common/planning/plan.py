@@ -141,6 +141,11 @@ class Planner:
         self._key_bits = key_bits
         self._arithmetic = None if key_bits is None else arithmetic or Arithmetic.measured(key_bits)
 
+    @property
+    def rounds(self) -> list[Round]:
+        """What was asked for, in its order."""
+        return [round_ for round_, _ in self._session.rounds]
+
     def phases(self) -> list[PhasePlan]:
         """In the order in which they come."""
         costs = self._session.record.costs
@@ -148,17 +153,16 @@ class Planner:
 
     def _phase(self, phase: str) -> PhasePlan:
         costs = [cost for cost in self._session.record.costs if cost.phase == phase]
-        payers = {payer for cost in costs for payer in cost.payers}
-        spent = [self._session.record.spent(payer)[phase] for payer in payers]
+        spent = self._session.record.most(phase)
         rounds = [(round_, cells) for round_, cells in self._session.rounds if round_.phase == phase]
         plaintexts = [self._plaintexts(round_, cells) for round_, cells in rounds]
         sent = sum(self._payload_bytes(cells, count) for (_, cells), count in zip(rounds, plaintexts, strict=True))
         errors = [_error(t) for name, t in self._session.record.measured if name == phase]
         return PhasePlan(
             phase=phase,
-            epsilon=max(s.epsilon for s in spent),
-            delta=max(s.delta for s in spent),
-            rho=max(s.rho for s in spent),
+            epsilon=spent.epsilon,
+            delta=spent.delta,
+            rho=spent.rho,
             mechanisms=tuple(dict.fromkeys(cost.mechanism for cost in costs)),
             draws=self._session.draws.get(phase, 0),
             tables=sum(len(round_.tables) for round_, _ in rounds),

@@ -19,12 +19,13 @@ from common.models import Model
 from common.privacy.concentrated import RhoAccount
 from common.privacy.record import OWN_MODEL, Cost, RunRecord
 from common.protocol.draws import DrawSeries
+from common.protocol.expected_tables import check_expected
 from common.protocol.limits import cells_of
 from common.protocol.lots import public_lot
 from common.protocol.round import Round
 from common.protocol.round_session import RoundSession
 from common.protocol.scores import Evaluation
-from common.protocol.steps import Select
+from common.protocol.steps import Draw, SelectTable
 from common.schema import Schema
 from common.table import CodedTable
 
@@ -82,8 +83,10 @@ class PlannedSession(RoundSession):
         self.draws[phase] = self.draws.get(phase, 0) + draws
         return series
 
-    async def _choose(self, _party: int, step: Select) -> int:
-        return self.lot(step.draw, len(step.candidates))
+    async def _choose(self, _party: int, step: Draw) -> int:
+        if isinstance(step, SelectTable):
+            check_expected(step.expected, self.schema.derived, max(self.party_rows))
+        return self.lot(step.draw, step.choices)
 
     async def learn_apart(
         self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from common.inference.bounds import Inference
 from common.privacy.composition import Accounting
 from common.privacy.concentrated import GaussianTerms, converted
 from common.privacy.noise_law import GAUSSIAN, LAPLACE
 from common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
+from common.privacy.scores import DISTANCE
 from common.statistics import NoisyTable
 
 OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
@@ -34,12 +36,16 @@ def noise_on_scores(*, shared: bool) -> str:
 
 def noisy_max_on(score: str) -> str:
     """The mechanism of draws on a score."""
-    return f"report noisy max (integer form of the exponential mechanism) on the score {score}"
+    return f"report noisy max (integer form of the exponential mechanism) on {_named(score)}"
 
 
 def exponential_on(score: str) -> str:
     """The mechanism of draws on a score in a run with an account in rho."""
-    return f"exponential mechanism (bounded range) on the score {score}; {CONCENTRATED}"
+    return f"exponential mechanism (bounded range) on {_named(score)}; {CONCENTRATED}"
+
+
+def _named(score: str) -> str:
+    return "the distance of tables from a model" if score == DISTANCE else f"the score {score}"
 
 
 @dataclass(frozen=True)
@@ -75,10 +81,15 @@ class Spent:
 
 @dataclass
 class RunRecord:
-    """Grows with every await of the session; the same after a replay."""
+    """Grows with every await of the session; the same after a replay.
+
+    Attributes:
+        inference: how the tables were made one distribution; an algorithm that has a choice says so.
+    """
 
     opened: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
+    inference: Inference | None = None
 
     def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:
         self.opened.append((phase, tables))
@@ -110,6 +121,14 @@ class RunRecord:
             found[phase] = Spent(epsilon, sum((cost.delta for cost in own), first), new)
             before, delta = after, delta + first
         return found
+
+    def most(self, phase: str) -> Spent:
+        """What the phase cost the party that it cost most; of those whom it cost as much, that which paid most in all:
+        the same phase adds less to what a party has paid the more that is.
+        """
+        payers = dict.fromkeys(payer for cost in self.costs if cost.phase == phase for payer in cost.payers)
+        found = [(self.spent(payer)[phase], self.rho(payer)) for payer in payers]
+        return max(found, key=lambda one: (one[0].rho, one[1], one[0].epsilon), default=(Spent(), 0))[0]
 
     def phases(self, party: str) -> dict[str, Fraction]:
         """Epsilon by phase, as charged to this party."""

@@ -105,6 +105,10 @@ class Score:
     largest_rows: float = math.inf
 
 
+DISTANCE = "distance"
+"""The name of what is no score of a pair: how far a table is from what a model expects of it
+(``common.protocol.expected_tables``)."""
+
 SCORES: dict[str, Score] = {
     "F": Score(f_scores, f_sensitivity, binary=True),
     "I": Score(i_scores, i_sensitivity, largest_rows=LARGEST_ROWS),

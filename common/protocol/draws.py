@@ -8,7 +8,9 @@ from fractions import Fraction
 from common.privacy.concentrated import RhoAccount, draw_rho
 from common.privacy.cost import draw_epsilon, quotas
 from common.privacy.record import Cost, exponential_on, noisy_max_on
-from common.protocol.steps import FREE, Select
+from common.privacy.scores import DISTANCE
+from common.protocol.expected_tables import ExpectedTables
+from common.protocol.steps import FREE, Draw, Select, SelectTable
 from common.statistics import AttributeParentPair
 
 
@@ -18,7 +20,7 @@ class DrawSeries:
     Args:
         epsilon: what the series costs every party that makes some of its draws, or the amount if there is an account.
         ask: sends a step to the party of this index and gives back the index of the choice.
-        score: kind of score, a name in ``common.privacy.scores``.
+        score: kind of score, a name in ``common.privacy.scores``: of pairs, or ``DISTANCE`` of tables.
         name: prefix of the draws' keys, unique within the run.
         account: in rho, if the run has one.
     """
@@ -32,7 +34,7 @@ class DrawSeries:
         epsilon: Fraction,
         party_rows: Sequence[int],
         balanced: bool,
-        ask: Callable[[int, Select], Awaitable[int]],
+        ask: Callable[[int, Draw], Awaitable[int]],
         score: str = "R",
         account: RhoAccount | None = None,
     ) -> None:
@@ -45,6 +47,7 @@ class DrawSeries:
         self._next = 0
         self._ask = ask
         self._score = score
+        self._party_rows = tuple(party_rows)
 
     def costs(self, members: Sequence[str]) -> list[Cost]:
         """What the series costs the members, of which some may make no draw."""
@@ -60,12 +63,34 @@ class DrawSeries:
 
     async def draw(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
         """The next draw of the series, at the party whose turn it is."""
-        if self._next >= len(self._turns):
-            raise RuntimeError(f"only {len(self._turns)} draws were declared")
         if not candidates:
             raise ValueError("a draw needs candidates")
-        party, epsilon = self._turns[self._next]
-        draw = f"{self._name}/{self._next}"
+        if self._score == DISTANCE:
+            raise RuntimeError("the series was declared for draws among tables")
+        party, draw, epsilon = self._take_turn()
         step = Select(self._run, self._phase, draw, candidates, epsilon, self._score, self._delta)
-        self._next += 1
         return candidates[await self._ask(party, step)]
+
+    async def draw_farthest(self, expected: ExpectedTables) -> int:
+        """The next draw of the series, among tables: the index of the one that was chosen."""
+        if self._score != DISTANCE:
+            raise RuntimeError(f"the series was declared for draws on the score {self._score}")
+        party, draw, epsilon = self._take_turn()
+        return await self._ask(party, SelectTable(self._run, self._phase, draw, expected, epsilon, self._delta))
+
+    @property
+    def rows_next(self) -> int:
+        """Public row count of the party whose turn is next."""
+        return self._party_rows[self._turn()[0]]
+
+    def _turn(self) -> tuple[int, Fraction]:
+        if self._next >= len(self._turns):
+            raise RuntimeError(f"only {len(self._turns)} draws were declared")
+        return self._turns[self._next]
+
+    def _take_turn(self) -> tuple[int, str, Fraction]:
+        """Whose turn it is, by index, the name of the draw, and its epsilon."""
+        party, epsilon = self._turn()
+        draw = f"{self._name}/{self._next}"
+        self._next += 1
+        return party, draw, epsilon

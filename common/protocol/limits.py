@@ -22,6 +22,9 @@ ROUND_CELLS = 1 << 24
 DRAW_CANDIDATES = 1 << 20
 """Most candidates of one draw."""
 
+DRAW_CELLS = 1 << 20
+"""Most cells of all tables of a draw among tables: it brings a count for each."""
+
 
 def cells_of(tables: Sequence[Marginal], domain: Sequence[int]) -> npt.NDArray[np.float64]:
     """Cells of each table, shape (tables,); exact below 2^53. Draws come with a hundred thousand of them.

@@ -18,7 +18,8 @@ from common.protocol.openings import OpeningSeries
 from common.protocol.round import Round
 from common.protocol.scores import Score
 from common.protocol.secure_sum import noisy_tables
-from common.protocol.steps import Select
+from common.protocol.session import Result
+from common.protocol.steps import Draw
 from common.schema import Schema
 from common.statistics import Marginal, NoisyScores, NoisyTables
 
@@ -60,6 +61,9 @@ class RoundSession(ABC):
         """Public number of rows that the opened sum is over."""
         return sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
 
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        return work()
+
     async def _open_tables(self, round_: Round) -> NoisyTables:
         vector = await self._open(round_)
         opened = noisy_tables(
@@ -92,7 +96,7 @@ class RoundSession(ABC):
         epsilon: Fraction,
         balanced: bool,
         score: str,
-        ask: Callable[[int, Select], Awaitable[int]],
+        ask: Callable[[int, Draw], Awaitable[int]],
     ) -> DrawSeries:
         name = self._next_name(phase)
         return DrawSeries(self.run, phase, name, draws, epsilon, self.party_rows, balanced, ask, score, self._account)

@@ -6,17 +6,21 @@ awaits. It sees statistics; it never sees rows, parties' vectors, sockets or key
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from common.models import Model
 from common.privacy.composition import Accounting
+from common.privacy.record import RunRecord
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.openings import OpeningSeries
 from common.protocol.scores import Score
 from common.schema import Schema
 from common.statistics import AttributeParentPair, Marginal, NoisyScores, NoisyTables
+
+Result = TypeVar("Result")
 
 
 class Selection(Protocol):
@@ -27,6 +31,18 @@ class Selection(Protocol):
 
         The candidates may depend on earlier outputs only. Drawing more often than declared is an error.
         """
+        ...
+
+    async def draw_farthest(self, expected: ExpectedTables) -> int:
+        """The same among tables, by their distance from what a model expects: the index of the one that is drawn.
+
+        In a series that was declared with the score ``DISTANCE``. What is expected may depend on earlier outputs only.
+        """
+        ...
+
+    @property
+    def rows_next(self) -> int:
+        """Public row count of the party whose turn is next: of so many rows the next draw's scores are made."""
         ...
 
 
@@ -60,6 +76,18 @@ class Session(Protocol):
 
         In a run with an account in rho that is the range of a draw's privacy loss. Either way, candidates differ in
         probability by exp(epsilon s/(2D)) where their scores differ by s, or by somewhat more.
+        """
+        ...
+
+    @property
+    def record(self) -> RunRecord:
+        """What the run has opened and charged, and how its tables were fitted."""
+        ...
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        """What this gives, done where it holds nobody up: for work that takes more than a moment.
+
+        It sees statistics only, and must give the same at every replay.
         """
         ...
 
@@ -112,7 +140,7 @@ class Session(Protocol):
         """Declare ``draws`` draws once; they cost every party that makes some ``epsilon`` in all.
 
         Each draw happens at one party: quotas in proportion to the public row counts, or balanced.
-        ``score`` is a name in ``common.privacy.scores``.
+        ``score`` is a name in ``common.privacy.scores``: of attribute-parent pairs, or ``DISTANCE``, of tables.
         """
         ...
 

@@ -17,6 +17,7 @@ from common.canonical import digest
 from common.crypto.sealing import SealedBlob
 from common.privacy.concentrated import draw_rho
 from common.protocol.attempt import Attempt
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.plan import RunPlan, RunSpec
 from common.protocol.round import Round
 from common.statistics import AttributeParentPair
@@ -148,8 +149,29 @@ class Opened:
         return {"kind": "opened", "run": self.run, "round": self.round, "digest": self.digest}
 
 
+class _DrawStep:
+    """What every draw has: the key, and a price that is an epsilon or a rho."""
+
+    draw: str
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def key(self) -> str:
+        return f"select/{self.draw}"
+
+    @property
+    def cost(self) -> Fraction:
+        return FREE if self.delta else self.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """What it costs of the run's account in rho; None if it costs an epsilon."""
+        return draw_rho(self.epsilon) if self.delta else None
+
+
 @dataclass(frozen=True)
-class Select:
+class Select(_DrawStep):
     """Draw one candidate on the party's own rows.
 
     Attributes:
@@ -169,17 +191,9 @@ class Select:
         object.__setattr__(self, "candidates", Candidates.of(self.candidates))
 
     @property
-    def key(self) -> str:
-        return f"select/{self.draw}"
-
-    @property
-    def cost(self) -> Fraction:
-        return FREE if self.delta else self.epsilon
-
-    @property
-    def rho(self) -> Fraction | None:
-        """What it costs of the run's account in rho; None if it costs an epsilon."""
-        return draw_rho(self.epsilon) if self.delta else None
+    def choices(self) -> int:
+        """Of how many candidates one is drawn."""
+        return len(self.candidates)
 
     def content(self) -> dict[str, Any]:
         return {
@@ -194,6 +208,41 @@ class Select:
             # Named only where there is one: a draw of a pure run keeps its digest.
             **({"delta": str(self.delta)} if self.delta else {}),
         }
+
+
+@dataclass(frozen=True)
+class SelectTable(_DrawStep):
+    """Draw one table on the party's own rows, by how far its counts are from what a model expects.
+
+    Attributes:
+        epsilon, delta: as of ``Select``.
+    """
+
+    run: str
+    phase: str
+    draw: str
+    expected: ExpectedTables
+    epsilon: Fraction
+    delta: Fraction = FREE
+
+    @property
+    def choices(self) -> int:
+        """Of how many tables one is drawn."""
+        return len(self.expected)
+
+    def content(self) -> dict[str, Any]:
+        return {
+            "kind": "select-table",
+            "run": self.run,
+            "phase": self.phase,
+            "draw": self.draw,
+            "expected": self.expected.content,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+        }
+
+
+Draw = Select | SelectTable
 
 
 @dataclass(frozen=True)
@@ -245,7 +294,7 @@ class Close:
         return {"kind": "close", "run": self.run, "state": self.state}
 
 
-Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Select | Learn | Close
+Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Draw | Learn | Close
 
 
 def step_digest(step: Step) -> str:
@@ -268,7 +317,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Choice:
-    """Reply to Select: index into the step's candidates; an outcome of the exponential mechanism."""
+    """Reply to Select and SelectTable: index into the step's candidates; an outcome of the exponential mechanism."""
 
     index: int
 

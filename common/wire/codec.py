@@ -19,6 +19,7 @@ from common.protocol.plan import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan,
 from common.protocol.scores import scores_from
 from common.statistics import Marginal
 from common.wire.candidates import decode_candidates, encode_candidates
+from common.wire.expected_tables import decode_expected, encode_expected
 from common.wire.v1 import privity_pb2 as pb
 
 CHUNK_BYTES = 1 << 16
@@ -104,6 +105,16 @@ def encode_step(step: steps.Step) -> bytes:
                     delta=str(step.delta) if step.delta else "",
                 )
             )
+        case steps.SelectTable():
+            message.select_table.CopyFrom(
+                pb.SelectTable(
+                    phase=step.phase,
+                    draw=step.draw,
+                    expected=encode_expected(step.expected),
+                    epsilon=str(step.epsilon),
+                    delta=str(step.delta) if step.delta else "",
+                )
+            )
         case steps.Learn():
             message.learn.CopyFrom(
                 pb.Learn(
@@ -148,6 +159,10 @@ def decode_step(data: bytes) -> steps.Step:
                 pairs = decode_candidates(s.candidates)
                 epsilon, delta = positive_fraction(s.epsilon), positive_fraction(s.delta) if s.delta else steps.FREE
                 step = steps.Select(message.run, s.phase, s.draw, pairs, epsilon, s.score, delta)
+            case "select_table":
+                d = message.select_table
+                epsilon, delta = positive_fraction(d.epsilon), positive_fraction(d.delta) if d.delta else steps.FREE
+                step = steps.SelectTable(message.run, d.phase, d.draw, decode_expected(d.expected), epsilon, delta)
             case "learn":
                 o = message.learn
                 settings = _document(o.settings, LARGEST_SPEC)
@@ -283,7 +298,7 @@ def _check_names(step: steps.Step) -> None:
             names = [step.attempt.round]
         case steps.Opened():
             names = [step.round, step.digest]
-        case steps.Select():
+        case steps.Select() | steps.SelectTable():
             names = [step.phase, step.draw]
         case steps.Learn():
             names = [step.phase, step.name, step.algorithm]

@@ -1,9 +1,11 @@
 """Steps and replies on the wire: what is sent arrives as it was, and nothing else is taken for a message."""
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,9 +14,11 @@ from common.canonical import canonical_bytes
 from common.crypto.identity import Identity
 from common.crypto.sealing import SealedBlob
 from common.privacy.composition import Accounting
+from common.privacy.concentrated import RhoAccount
 from common.protocol import round as rounds
 from common.protocol import steps
 from common.protocol.attempt import Attempt
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.limits import DRAW_CANDIDATES
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.statistics import AttributeParentPair
@@ -52,6 +56,13 @@ ROUND = st.builds(
 )
 ATTEMPT = st.builds(Attempt, TEXT, TEXT, UINT32, st.lists(TEXT, max_size=3).map(tuple))
 PAIRS = st.lists(st.builds(AttributeParentPair, UINT32, MARGINAL), max_size=4).map(tuple)
+EXPECTED = st.builds(
+    ExpectedTables,
+    st.lists(MARGINAL, max_size=4).map(tuple),
+    st.lists(UINT32, max_size=9).map(lambda counts: np.array(counts, dtype=np.int64)),
+    UINT32,
+    st.lists(UINT32, max_size=4).map(tuple),
+)
 DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEXT, max_size=2)), max_size=3)
 STEP = st.one_of(
     st.just(steps.Enrol(SPEC)),
@@ -69,6 +80,7 @@ STEP = st.one_of(
     ),
     st.builds(steps.Opened, RUN, TEXT, TEXT),
     st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON, st.sampled_from(["R", "I", "F"])),
+    st.builds(steps.SelectTable, RUN, TEXT, TEXT, EXPECTED, EPSILON, st.just(Fraction(0)) | EPSILON),
     st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, EPSILON),
     st.builds(steps.Close, RUN, TEXT),
 )
@@ -211,7 +223,15 @@ EPSILONS = [
 def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
     messages = [
         pb.Step(run="run-1", select=pb.Select(epsilon=text)),
+        pb.Step(run="run-1", select_table=pb.SelectTable(epsilon=text)),
         pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(epsilon=text))),
+        *(
+            pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(terms=pb.GaussianTerms(**fields))))
+            for key in ("rho", "delta", "unit")
+            for fields in [{"rho": "1/3", "delta": "1/1000", "unit": "7", key: text}]
+        ),
+        # Without a delta it is a draw of a pure run.
+        *([pb.Step(run="run-1", select=pb.Select(epsilon="1", delta=text))] if text else []),
         pb.Step(run="run-1", learn=pb.Learn(epsilon=text, settings=b"{}")),
         pb.Step(run="run-1", enrol=pb.Enrol(spec=canonical_bytes({**SPEC.to_dict(), "epsilon": text}))),
     ]
@@ -220,6 +240,23 @@ def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
         with pytest.raises(MalformedMessageError):
             decode_step(message.SerializeToString())
     assert time.process_time() - start < 1
+
+
+def test_steps_in_rho_come_back_as_they_went_and_pure_ones_have_the_digest_that_they_had():
+    terms = RhoAccount(Fraction(1), Fraction(1, 10**9)).terms(Fraction(1, 3), (1, 2), 2)
+    round_ = rounds.Round("run-1", "p", "r", ((0,), (1,)), Fraction(0), None, (1, 2), terms=terms)
+    series = rounds.Replacement(1, None, 0, terms.unit, last=False)
+    draw = steps.Select("run-1", "p", "d", [AttributeParentPair(0, (1,))], Fraction(1, 8), delta=Fraction(1, 10**9))
+    for step in (steps.Contribute(round_), steps.Contribute(replace(round_, weights=(), replacement=series)), draw):
+        assert decode_step(encode_step(step)) == step
+    assert draw.rho == Fraction(1, 512)
+    assert draw.cost == 0
+    # Both: the digest of a step of a pure run does not know of rho.
+    assert "delta" not in replace(draw, delta=Fraction(0)).content()
+    assert "terms" not in rounds.Round("run-1", "p", "r", ((0,),), Fraction(1)).content()
+    both = pb.Round(terms=pb.GaussianTerms(**terms.content()), epsilon="1")
+    with pytest.raises(MalformedMessageError):
+        decode_step(pb.Step(run="run-1", contribute=pb.Contribute(round=both)).SerializeToString())
 
 
 @pytest.mark.parametrize("run", ["", "a/b", "/", "..", "a b", "é", "a" * 64, "a\n"])

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from common.algorithms.estimation import (
+from common.inference.estimation import (
     Estimate,
     average,
     collect,
@@ -19,7 +19,7 @@ from common.algorithms.estimation import (
     shrink_pair,
     smooth,
 )
-from common.algorithms.estimation import one_way_marginals as one_way
+from common.inference.estimation import one_way_marginals as one_way
 from common.statistics import NoisyTable
 
 COUNTS = st.floats(-1000, 1000, allow_nan=False, width=32)

@@ -20,11 +20,11 @@ from common.algorithms.dependency_graph import (
     plan_edges,
     visible_edges,
 )
-from common.algorithms.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
 from common.algorithms.parameters import PAIR_SHARE, PARAMETERS, learn_cliques
 from common.algorithms.privhd import bigger_cliques, useful_triangulation
 from common.errors import PrivityError, ProblemsFound
 from common.evaluation.distance import marginal_distances
+from common.inference.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
 from common.protocol.limits import ROUND_CELLS, TABLE_CELLS
 from common.schema import parse_schema
 from common.table import CodedTable

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.algorithms import pair_consistency
-from common.algorithms.consistency import make_consistent
-from common.algorithms.estimation import collect
-from common.algorithms.pair_consistency import ConsistentPairs
+from common.inference import pair_consistency
+from common.inference.consistency import make_consistent
+from common.inference.estimation import collect
+from common.inference.pair_consistency import ConsistentPairs
 from common.privacy.noise_law import LAPLACE, NoiseLaw
 from common.statistics import NoisyTables
 

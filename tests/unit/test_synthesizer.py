@@ -12,7 +12,7 @@ from common.formats import require
 from common.privacy.ledger import Ledger
 from common.release.content import RELEASE_FILES
 from common.release.folder import verify_release
-from party import Copula, DPSubn, OneWay
+from party import Copula, DPSubn, JTree, OneWay
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, people, write_people
 
@@ -109,7 +109,6 @@ def test_a_delta_is_charged_and_told(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "delta", "settings", "said"),
     [
-        (OneWay, "0.000001", {}, "the algorithm is pure"),
         (Copula, "0.000001", {"composition": "basic"}, "basic composition spends no delta"),
         (Copula, "0", {"composition": "zcdp"}, "the composition zcdp needs a delta above 0"),
     ],
@@ -122,6 +121,18 @@ def test_a_delta_that_does_not_go_with_the_rest_is_refused_before_anything_is_sp
         kind("1", delta=delta, population="p", ledger=ledger, settings=settings).fit(people(50), SCHEMA)
     assert caught.value.code == "bad-option"
     assert not ledger.exists()
+
+
+@pytest.mark.parametrize("kind", [DPSubn, JTree, OneWay])
+def test_any_algorithm_spends_a_delta_and_has_less_noise_for_it(tmp_path, kind):
+    given = {"population": "p", "ledger": tmp_path / "ledger"}
+    fitted = kind("1", delta="0.000001", **given).fit(people(200), SCHEMA)
+    assert fitted.charged == fitted.record.of_a_person("owner", 1)
+    assert Fraction(999, 1000) < fitted.charged[0] <= 1
+    assert fitted.charged[1] == Fraction(1, 10**6)
+    assert {table.law.name for _, table in fitted.record.measured} == {"discrete Gaussian"}
+    if kind is not OneWay:
+        assert any("exponential mechanism (bounded range)" in cost.mechanism for cost in fitted.record.costs)
 
 
 def test_a_total_of_delta_is_kept(tmp_path):

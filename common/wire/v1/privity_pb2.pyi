@@ -37,7 +37,7 @@ class ManifestReply(_message.Message):
     def __init__(self, document: _Optional[bytes] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened")
+    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -48,6 +48,7 @@ class Step(_message.Message):
     CLOSE_FIELD_NUMBER: _ClassVar[int]
     LEARN_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
+    SELECT_TABLE_FIELD_NUMBER: _ClassVar[int]
     run: str
     enrol: Enrol
     begin: Begin
@@ -58,7 +59,8 @@ class Step(_message.Message):
     close: Close
     learn: Learn
     opened: Opened
-    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ...) -> None: ...
+    select_table: SelectTable
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ("spec",)
@@ -219,6 +221,32 @@ class Select(_message.Message):
     score: str
     delta: str
     def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateGroup, _Mapping]]] = ..., epsilon: _Optional[str] = ..., score: _Optional[str] = ..., delta: _Optional[str] = ...) -> None: ...
+
+class SelectTable(_message.Message):
+    __slots__ = ("phase", "draw", "expected", "epsilon", "delta")
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    DRAW_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    phase: str
+    draw: str
+    expected: ExpectedTables
+    epsilon: str
+    delta: str
+    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., expected: _Optional[_Union[ExpectedTables, _Mapping]] = ..., epsilon: _Optional[str] = ..., delta: _Optional[str] = ...) -> None: ...
+
+class ExpectedTables(_message.Message):
+    __slots__ = ("tables", "counts", "rows", "handicaps")
+    TABLES_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    HANDICAPS_FIELD_NUMBER: _ClassVar[int]
+    tables: _containers.RepeatedCompositeFieldContainer[Attributes]
+    counts: _containers.RepeatedScalarFieldContainer[int]
+    rows: int
+    handicaps: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., counts: _Optional[_Iterable[int]] = ..., rows: _Optional[int] = ..., handicaps: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Learn(_message.Message):
     __slots__ = ("phase", "name", "algorithm", "settings", "epsilon")

@@ -21,7 +21,7 @@ from itertools import chain, combinations, pairwise
 
 import numpy as np
 
-from common.algorithms.estimation import Estimate
+from common.inference.estimation import Estimate
 from common.statistics import Marginal
 
 

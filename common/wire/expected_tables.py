@@ -1,0 +1,33 @@
+"""What a model expects of candidate tables, on the wire: counts as numbers of their own length, as most are small."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.protocol.expected_tables import ExpectedTables
+from common.protocol.limits import DRAW_CANDIDATES, DRAW_CELLS
+from common.wire.v1 import privity_pb2 as pb
+
+MOST_ATTRIBUTES = 1 << 20
+"""Of all tables of a draw together."""
+
+
+def encode_expected(expected: ExpectedTables) -> pb.ExpectedTables:
+    """Raises ValueError for counts or handicaps that no party takes."""
+    return pb.ExpectedTables(
+        tables=[pb.Attributes(index=table) for table in expected.tables],
+        counts=expected.counts.tolist(),
+        rows=expected.rows,
+        handicaps=expected.handicaps,
+    )
+
+
+def decode_expected(message: pb.ExpectedTables) -> ExpectedTables:
+    """ValueError for more than is worth reading."""
+    if max(len(message.tables), len(message.handicaps)) > DRAW_CANDIDATES or len(message.counts) > DRAW_CELLS:
+        raise ValueError("more tables, handicaps or counts than a draw may have")
+    tables = tuple(tuple(table.index) for table in message.tables)
+    if sum(map(len, tables)) > MOST_ATTRIBUTES:
+        raise ValueError("more attributes than the tables of a draw have")
+    counts = np.fromiter(message.counts, dtype=np.int64, count=len(message.counts))
+    return ExpectedTables(tables, counts, message.rows, tuple(message.handicaps))

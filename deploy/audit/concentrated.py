@@ -1,0 +1,114 @@
+"""Runs with an account in rho in neighbouring worlds: adaptive rounds over several parties, and series of draws.
+
+One outcome is all that a run shows about one row: the claim is its whole rho, converted once. Each round or draw alone
+shows little, so that one that is not charged, or has less noise than it claims, is found in their sum. A rho promises
+(epsilon, delta) at every delta at once; the audit looks at a large one, where few outcomes show much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+
+import numpy as np
+
+from common.privacy.concentrated import RhoAccount, converted, draw_range
+from common.privacy.cost import RELATION
+from common.privacy.mechanisms import ExponentialMechanism
+from common.privacy.sensitivity import scores as scores_move
+from common.protocol.round import Round
+from deploy.audit.laws import table_evidence
+from deploy.audit.mechanisms import PATTERNS
+from deploy.audit.protocols import (
+    ATTRIBUTES,
+    Setting,
+    consortium_of,
+    name_of,
+    remaining,
+    rows_unknown,
+    shape_of,
+)
+from deploy.audit.subject import Seen, Source, Subject
+from deploy.audit.worlds import counts_of_zeros, flipped_row
+
+EPSILON, DELTA = Fraction(100), Fraction(1, 1000)
+"""Of the run of all tables: each table is an outcome of its own, and costs a part of the rho."""
+
+AUDITED = Fraction(1, 20)
+"""The delta at which claims are audited."""
+
+ROUNDS, DRAWS = 6, 8
+
+
+def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
+    """Rounds over the same tables, in an order that depends on the round before; all of their evidence together."""
+    account = RhoAccount(EPSILON, DELTA)
+    amount, alike = EPSILON / ROUNDS, (1,) * ATTRIBUTES
+    terms = account.terms(amount, alike, setting.parties - setting.tolerate)
+    claim = converted(ROUNDS * terms.rho / ATTRIBUTES, AUDITED)
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = flipped_row(world, setting.rows, setting.at, ATTRIBUTES)
+        views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
+        charged = claim
+        for batch in range(-(-count // ATTRIBUTES)):
+            consortium = consortium_of(tables, source, batch)
+            spec = consortium.spec(epsilon=EPSILON, delta=DELTA, tolerate=setting.tolerate)
+            plan = consortium.begin(spec)
+            session = consortium.session(plan)
+            shown = {name: np.zeros(ATTRIBUTES) for name in views}
+            order = list(range(ATTRIBUTES))
+            for number in range(1, ROUNDS + 1):
+                marginals = tuple((a,) for a in order)
+                opened = np.concatenate([t.counts for t in asyncio.run(session.measure("audit", marginals, amount))])
+                round_ = Round(plan.spec.run, "audit", f"{number}-audit", marginals, Fraction(0), terms=terms)
+                for name, group in setting.observers().items():
+                    left = remaining(opened, consortium, round_, group).reshape(-1, 2)
+                    zero, one = (counts_of_zeros(rows_unknown(setting, group), which) for which in (0, 1))
+                    found = table_evidence(left, zero, one, terms.law(1), shape_of(setting, group))
+                    shown[name][order] += found.sum(axis=-1)
+                order = order[::-1] if opened[0] % 2 else order
+            for name, evidence in shown.items():
+                views[name].append(evidence[:, None])
+            ledger = consortium.parties[name_of(setting.at)].ledger
+            rho = sum((line.charge.rho for line in ledger.entries() if line.charge.rho is not None), Fraction(0))
+            if (ledger.spent(), ledger.spent_delta()) != (converted(rho, DELTA), DELTA):
+                rho = Fraction(0)  # the ledger's lines do not come to what their rho does
+            charged = min(charged, converted(rho / ATTRIBUTES, AUDITED))
+        return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
+
+    return Subject("rounds in rho", f"{ROUNDS} rounds, {setting}", claim, sample, runs, quick, AUDITED)
+
+
+def series_of_draws(pattern: str, rho: Fraction, runs: int, quick: int) -> Subject:
+    """Draws of the exponential mechanism on made-up scores, all of a series together."""
+    sensitivity = scores_move(4, RELATION)
+    mechanism = ExponentialMechanism(sensitivity, draw_range(rho, DRAWS))
+    claim = converted(DRAWS * mechanism.cost(sensitivity).rho, AUDITED)
+    worlds = [np.array([4 * score for score in scores]) for scores in PATTERNS[pattern]]
+    logs = []
+    for scores in worlds:
+        scaled = scores * float(mechanism.epsilon) / 8
+        logs.append(scaled - np.log(np.exp(scaled).sum()))
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        entropy, scores = source("choices"), worlds[world]
+        shown = np.zeros((count, 1))
+        for place in range(count):
+            for _ in range(DRAWS):
+                first = mechanism.draw(scores.size, entropy)
+                index = mechanism.choose(scores, 4, mechanism.epsilon, first, entropy)
+                shown[place] += logs[0][index] - logs[1][index]
+        return Seen({"public": np.round(shown, 9)})
+
+    return Subject("draws in rho", f"{DRAWS} draws, {pattern}", claim, sample, runs, quick, AUDITED)
+
+
+def concentrated_subjects() -> list[Subject]:
+    """Rounds over two and three parties, and draws."""
+    return [
+        adaptive_rounds(Setting((3, 4, 5), 1, 0), 6_000, 600),
+        adaptive_rounds(Setting((3, 4, 5), 1, 2), 6_000, 0),
+        adaptive_rounds(Setting((3, 3), 1, 0), 6_000, 0),
+        series_of_draws("one up, one down", Fraction(1, 5), 4_000, 300),
+    ]

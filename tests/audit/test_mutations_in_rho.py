@@ -1,0 +1,85 @@
+"""Faults put into runs with an account in rho: each must turn the audit red, and none is there without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from common.privacy.concentrated import converted
+from common.privacy.gaussian import discrete_gaussian
+from common.privacy.ledger import Ledger
+from common.privacy.noise_law import GAUSSIAN, NoiseLaw
+from deploy.audit.auditor import audit
+from deploy.audit.concentrated import adaptive_rounds, series_of_draws
+from deploy.audit.protocols import Setting
+from deploy.audit.subject import Subject, seeded_source
+from party.releases import ChargedReleases
+
+THREE = adaptive_rounds(Setting((3, 4, 5), 1, 0), 2_400, 0)
+TWO = adaptive_rounds(Setting((3, 3), 1, 0), 600, 0)
+DRAWS = series_of_draws("one up, one down", Fraction(1, 5), 1_200, 0)
+
+
+def findings(subject: Subject):
+    return list(audit([subject], source=seeded_source(7), confirm=False))
+
+
+def broken(subject: Subject) -> set[str]:
+    return {f.observer for f in findings(subject) if f.bound.epsilon > f.claim}
+
+
+@pytest.mark.parametrize("subject", [THREE, TWO, DRAWS], ids=lambda s: f"{s.mechanism}: {s.name}")
+def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
+    for finding in findings(subject):
+        assert finding.holds, finding
+
+
+def test_half_the_sigma(monkeypatch) -> None:
+    def share(self, quota, size, entropy):
+        assert self.name == GAUSSIAN
+        return discrete_gaussian(self.scale / quota / 4, size, entropy)
+
+    monkeypatch.setattr(NoiseLaw, "share", share)
+    assert {"party-2", "party-3"} <= broken(THREE)
+
+
+def test_a_party_that_skips_its_share(monkeypatch) -> None:
+    """Of two parties the other one then sees exact counts."""
+    draw = ChargedReleases._draw
+
+    def lazy(self, round_, quota, cells, label):
+        return np.zeros(cells, dtype=np.int64) if self.party == "party-1" else draw(self, round_, quota, cells, label)
+
+    monkeypatch.setattr(ChargedReleases, "_draw", lazy)
+    assert "party-2" in broken(TWO)
+
+
+def test_one_charge_for_two_rounds(monkeypatch) -> None:
+    charge, settle = Ledger.charge, Ledger.settle
+    for name, original in (("charge", charge), ("settle", settle)):
+
+        def maybe(self, asked, *rest, original=original):
+            return None if asked.step == "round/2-audit" else original(self, asked, *rest)
+
+        monkeypatch.setattr(Ledger, name, maybe)
+    assert all(not finding.paid for finding in findings(TWO))
+
+
+def test_rounds_that_are_charged_as_if_only_the_largest_counted(monkeypatch) -> None:
+    """The sum of the rho forgotten: every line after the first one adds nothing."""
+    monkeypatch.setattr("common.privacy.ledger._telescoped", _only_the_first)
+    assert all(not finding.paid for finding in findings(TWO))
+
+
+def _only_the_first(charge, in_run):
+    epsilon = Fraction(0) if in_run.rho else converted(charge.rho, charge.delta)
+    return replace(charge, epsilon=epsilon, delta=charge.delta - in_run.its_delta)
+
+
+def test_the_factor_two_of_a_draw_left_out(monkeypatch) -> None:
+    scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
+    monkeypatch.setattr("common.privacy.exponential.noisy_max_scale", scale)
+    assert broken(DRAWS) == {"public"}
