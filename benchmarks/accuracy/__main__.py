@@ -40,7 +40,7 @@ from benchmarks.sweep import say
 
 PACKAGE = "accuracy"
 DATASETS = ("adult", "nltcs", "diabetes130", "cps_taxunits")
-PATIENCE = 1800.0
+PATIENCE = 3600.0
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -185,7 +185,9 @@ def test_a_rho_is_made_divisible_at_next_to_no_loss():
     assert spent > had, "or it would not have to be made so"
 
 
-def test_a_sample_of_triples_stands_for_all(make_table, monkeypatch):
+@pytest.mark.parametrize("dense", [0, 1 << 18])
+def test_a_sample_of_triples_stands_for_all(make_table, monkeypatch, dense):
+    monkeypatch.setattr(distances_module, "DENSE_CELLS", dense)
     real, other = make_table([2, 3, 4, 2, 5, 3, 2], 300, seed=1), make_table([2, 3, 4, 2, 5, 3, 2], 200, seed=2)
     every = distances(real, other)
     assert every["mean3"] == marginal_distances(real, other, ways=(3,))["tvd3"]
