@@ -45,9 +45,14 @@ class Best:
         return f"{self.method}, {spread(self.values, 4)}"
 
 
-def best(results: Results[Point], points: Sequence[Point], measure: str = "mean2") -> Best | None:
-    found = [Best(point.method, values) for point in points if (values := results.values(point, measure))]
+def best(results: Results[Point], points: Sequence[Point]) -> Best | None:
+    found = [Best(point.method, values) for point in points if (values := _values(results, point))]
     return min(found, key=lambda one: one.mean, default=None)
+
+
+def _values(results: Results[Point], point: Point) -> list[float]:
+    """Mean 2-way distances of tables; of a peer's model before any row is sampled, where that is known."""
+    return results.values(point, "model2") or results.values(point, "mean2")
 
 
 def ours(data: str, epsilon: str, guarantee: str, parties: int = 1) -> list[Point]:
