@@ -106,7 +106,8 @@ class Results(Generic[Point]):
         return [found[seed] for seed in sorted(found)]
 
     def values(self, point: Point, measure: str) -> list[float]:
-        return [values[measure] for values in self.seeds(point)]
+        """Of all seeds that have the measure."""
+        return [values[measure] for values in self.seeds(point) if measure in values]
 
     def points(self, kind: str, data: str) -> list[Point]:
         """Those of a kind and a table, for points that have such attributes."""

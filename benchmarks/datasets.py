@@ -60,9 +60,15 @@ def load(data: Path, schema_file: Path) -> CodedTable:
 def split_table(table: CodedTable, parties: int, how: str, generator: np.random.Generator) -> list[CodedTable]:
     """The rows of each party, by the rules of ``privity simulate`` (codes in the place of values)."""
     frame = pd.DataFrame({"row": np.arange(table.rows)})
-    if how.startswith("by:"):
-        name = how.removeprefix("by:")
+    name = _attribute_of(how)
+    if name is not None:
         column = table.columns[table.schema.index(name)]
         # Padded, since the rule sorts texts.
         frame[name] = [f"{code:09}" for code in column.tolist()]
     return [table.take(part["row"].to_numpy()) for part in split_rows(frame, parties, how, generator)]
+
+
+def _attribute_of(how: str) -> str | None:
+    """The attribute by which a rule splits, if there is one."""
+    rule, _, rest = how.partition(":")
+    return {"by": rest, "dirichlet": rest.rpartition(":")[0]}.get(rule)

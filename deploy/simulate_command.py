@@ -36,7 +36,9 @@ def simulate_command(
     evaluation_epsilon: EvaluationEpsilon = None,
     evaluation_target: EvaluationTargets = None,
     schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
-    split: Annotated[str, typer.Option(help="random, by:ATTRIBUTE or sizes:.7,.2,.1")] = "random",
+    split: Annotated[
+        str, typer.Option(help="random, by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA or sizes:.7,.2,.1")
+    ] = "random",
     rows: Annotated[int | None, typer.Option(help="use this many rows, drawn at random")] = None,
     secure_sum: Annotated[
         Method, typer.Option(help="how sums over the parties are taken; docs/secure_sums.md compares them")

@@ -1,16 +1,24 @@
-"""Split one table among parties, for simulations: at random, by an attribute, or by sizes."""
+"""Split one table among parties, for simulations: at random, by an attribute, by a Dirichlet law, or by sizes."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from common.errors import Catalogue, PrivityError
 
-HINT = "Use random, by:ATTRIBUTE, or sizes:.7,.2,.1 with one share for each party."
+HINT = "Use random, by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA, or sizes:.7,.2,.1 with one share for each party."
+
+NO_ROW = "a party would get no row"
+LEAST_ALPHA = 0.01
+"""Below it nearly all rows of a value go to one party, and a double may hold no share of the others."""
+DIRICHLET_DRAWS = 100
+"""Shares are drawn anew so often while some party would get no row."""
 
 
 def split_rows(frame: pd.DataFrame, parties: int, how: str, generator: np.random.Generator) -> list[pd.DataFrame]:
@@ -18,19 +26,22 @@ def split_rows(frame: pd.DataFrame, parties: int, how: str, generator: np.random
 
     Args:
         how: ``random`` (equal sizes), ``by:ATTRIBUTE`` (sorted by its values, then cut into equal
-            parts: parties unlike each other), or ``sizes:.7,.2,.1`` (random, of these shares).
+            parts: parties unlike each other), ``dirichlet:ATTRIBUTE:ALPHA`` (each value's rows shared out by a draw
+            of the symmetric Dirichlet law: the smaller alpha, the more unlike are parties, in size too), or
+            ``sizes:.7,.2,.1`` (random, of these shares).
     Raises:
         PrivityError: an unknown rule, or a party would get no row.
     """
     if not 1 <= parties <= len(frame):
         raise _refused("parties", f"{parties} parties cannot share {len(frame)} rows")
+    if how.startswith("dirichlet:"):
+        name, _, alpha = how.removeprefix("dirichlet:").rpartition(":")
+        values = _column(frame, name)
+        return [frame.iloc[rows] for rows in _label_skew(values, parties, _alpha(alpha), generator)]
     shares = [Fraction(1, parties)] * parties
     order = generator.permutation(len(frame))
     if how.startswith("by:"):
-        attribute = how.removeprefix("by:")
-        if attribute not in frame.columns:
-            raise _refused("split", f"there is no attribute {attribute!r}")
-        values = frame[attribute].to_numpy(dtype=str)
+        values = _column(frame, how.removeprefix("by:"))
         order = order[np.argsort(values[order], kind="stable")]
     elif how.startswith("sizes:"):
         shares = _shares(how.removeprefix("sizes:"), parties)
@@ -41,8 +52,43 @@ def split_rows(frame: pd.DataFrame, parties: int, how: str, generator: np.random
         cuts.append(round(sum(shares[:k], Fraction(0)) * len(frame)))
     parts = [frame.iloc[order[start:end]] for start, end in itertools.pairwise(cuts)]
     if any(part.empty for part in parts):
-        raise _refused("split", "a party would get no row")
+        raise _refused("split", NO_ROW)
     return parts
+
+
+def _column(frame: pd.DataFrame, attribute: str) -> np.ndarray:
+    if attribute not in frame.columns:
+        raise _refused("split", f"there is no attribute {attribute!r}")
+    return frame[attribute].to_numpy(dtype=str)
+
+
+def _label_skew(
+    values: np.ndarray, parties: int, alpha: float, generator: np.random.Generator
+) -> list[npt.NDArray[np.int64]]:
+    """Places of each party's rows: the rows of each value in shares of their own, as parties are made unlike each other
+    in the experiments of Yurochkin et al. (Bayesian nonparametric federated learning of neural networks, ICML 2019)."""
+    order = generator.permutation(len(values))
+    groups = [order[values[order] == value] for value in np.unique(values)]
+    for _ in range(DIRICHLET_DRAWS):
+        held: list[list[npt.NDArray[np.int64]]] = [[] for _ in range(parties)]
+        for rows in groups:
+            ends = np.rint(np.cumsum(generator.dirichlet(np.full(parties, alpha))) * len(rows)).astype(int)
+            for party, part in zip(held, np.split(rows, ends[:-1]), strict=True):
+                party.append(part)
+        parts = [np.concatenate(party) for party in held]
+        if all(len(part) for part in parts):
+            return parts
+    raise _refused("split", f"{NO_ROW} in {DIRICHLET_DRAWS} draws")
+
+
+def _alpha(text: str) -> float:
+    try:
+        alpha = float(Fraction(text))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise _refused("split", f"alpha {text!r} is no number") from None
+    if not LEAST_ALPHA <= alpha < math.inf:
+        raise _refused("split", f"alpha must be at least {LEAST_ALPHA}")
+    return alpha
 
 
 def _shares(text: str, parties: int) -> list[Fraction]:

@@ -133,11 +133,14 @@ def _by_run(book: Ledger) -> Table:
 
 
 def _by_step(book: Ledger) -> Table:
-    table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", "answered")
-    for entry in book.entries():
+    entries = book.entries()
+    in_rho = any(entry.charge.rho is not None for entry in entries)
+    table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", *["rho"] * in_rho, "answered")
+    for entry in entries:
         c = entry.charge
+        rho = ["" if c.rho is None else f"{float(c.rho):.4g}"] * in_rho
         answered = "yes" if entry.answered else "no"
-        text_table.add(table, entry.at, c.run, c.step, readable(c.epsilon), readable(c.delta), answered)
+        text_table.add(table, entry.at, c.run, c.step, readable(c.epsilon), readable(c.delta), *rho, answered)
     return table
 
 

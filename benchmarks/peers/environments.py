@@ -45,6 +45,7 @@ ENVIRONMENTS = {
     ),
     "data-synthesizer": Environment("data-synthesizer", pip=((*BINARY, "DataSynthesizer==0.1.13"),)),
     "dpmm": Environment("dpmm", pip=((*BINARY, "dpmm==0.1.9"),)),
+    "opendp": Environment("opendp", pip=((*BINARY, "opendp[mbi]==0.16.0"),)),
     "private-pgm": Environment("private-pgm", pip=((*BINARY, "private-pgm"),)),
 }
 

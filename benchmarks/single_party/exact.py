@@ -8,11 +8,11 @@ import numpy as np
 
 from common.counting import contingency_tables
 from common.protocol.round import Round
-from common.protocol.steps import Select
+from common.protocol.steps import Draw, SelectTable
 from common.statistics import NoisyTables
 from common.table import CodedTable
 from deploy.in_process import InProcessSession
-from party.handlers import PairScores
+from party.handlers import PairScores, TableCounts, distances
 from party.rows import InMemory
 
 NO_NOISE = 1e-6
@@ -32,12 +32,16 @@ class PartlyExactSession(InProcessSession):
     def __init__(self, table: CodedTable, epsilon: Fraction, *, exact_draws: bool, exact_tables: bool) -> None:
         super().__init__([table], epsilon)
         self._table, self._pair_scores = table, PairScores(InMemory(table))
+        self._counts = TableCounts(InMemory(table))
         self._exact_draws, self._exact_tables = exact_draws, exact_tables
 
-    async def _ask(self, party: int, step: Select) -> int:
+    async def _ask(self, party: int, step: Draw) -> int:
         if not self._exact_draws:
             return await super()._ask(party, step)
-        found = self._pair_scores.of(step.candidates, step.score)
+        if isinstance(step, SelectTable):
+            found = distances(step.expected, self._counts)
+        else:
+            found = self._pair_scores.of(step.candidates, step.score)
         return max(range(len(found)), key=found.__getitem__)
 
     async def _open_tables(self, round_: Round) -> NoisyTables:

@@ -23,13 +23,11 @@ from typing import Any
 
 from common.algorithms.dependency_graph import check_all_pairs
 from common.algorithms.settings import SettingsReader
+from common.algorithms.split_by_noise import measure_single, one_way_part, tables_for
 from common.algorithms.worst_explained import (
     SELECTIONS,
     Chooser,
     Pair,
-    measure_single,
-    one_way_part,
-    tables_for,
 )
 from common.inference.bounds import PGM, Inference, size_of_fit
 from common.inference.graphical_model import cells_of_tree, tree_over

@@ -40,11 +40,12 @@ Numbers = npt.NDArray[np.float64]
 STEPS, STEPS_BETWEEN = 300, 40
 """Of L-BFGS: of a fit that is released, and of one that only says what to measure next."""
 
-SINGLE_RIDGE = 0.05
-"""Of 1-way tables, in rows: a code without rows then keeps less than one."""
+SINGLE_RIDGE = 0.5
+"""Of 1-way tables, in rows: a code without rows then keeps a few."""
 
 PRIOR = 0.5
-"""Part of the ridge of empirical Bayes that is used. Adult, mean 2-way distance with .3, .5, 1 at (eps, 1e-9)."""
+"""Part of the ridge of empirical Bayes that is used. Adult, AIM, eps .4 with delta 1e-9, mean 2-way distance with .25,
+.5, 1: .0423, .0412, .0420."""
 
 LEAST_STRENGTH = 1e-9
 SCALE_ROWS = 10.0

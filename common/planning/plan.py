@@ -6,14 +6,14 @@ import math
 import time
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import gmpy2
 
 from common.crypto.fixed_base import WIDE
 from common.crypto.packing import Layout, slot_width
 from common.crypto.residues import SHORT_BITS, Exponents
-from common.planning.session import PlannedSession
+from common.privacy.record import RunRecord
 from common.protocol.combiner_tree import combiners_needed
 from common.protocol.round import Round
 from common.protocol.sum_kind import SumKind
@@ -107,18 +107,28 @@ def products(kind: Exponents, key_bits: int) -> int:
     return -(-bits // WIDE) + 1
 
 
+class Asked(Protocol):
+    """A session that notes what it was asked for: rounds with their cells, and draws by phase."""
+
+    rows: int
+    party_rows: tuple[int, ...]
+    record: RunRecord
+    rounds: list[tuple[Round, int]]
+    draws: dict[str, int]
+
+
 class Planner:
-    """What the rounds of a rehearsed run take. One party alone sends nothing and encrypts nothing.
+    """What the rounds of a run take. One party alone sends nothing and encrypts nothing.
 
     Args:
-        session: rehearsed.
+        session: that an algorithm has been through, most often a rehearsal (``common.planning.session``).
         kind, key_bits: how sums are taken; no bits with masks.
         arithmetic: this machine's, measured if it is left out.
     """
 
     def __init__(
         self,
-        session: PlannedSession,
+        session: Asked,
         tolerate: int,
         kind: SumKind,
         key_bits: int | None,

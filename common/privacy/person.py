@@ -57,11 +57,16 @@ def most_of_a_person(epsilon: Fraction, delta: Fraction, rows: int, account: Rho
 
     Args:
         account: in rho, if the run has one; what it leaves of epsilon is pure.
+    Raises:
+        PrivityError: bad-option for an account of amounts that no run may have.
     """
-    if account is None or rows == 1:
+    if account is None:
         return cost_of_a_person(epsilon, delta, rows)
-    pure = rows * (epsilon - account.epsilon)
-    return max(epsilon, pure + converted(rho_of_a_person(account.rho, rows), delta)), delta
+    # First of all, as it refuses what no run may have.
+    rho = rho_of_a_person(account.rho, rows)
+    if rows == 1:
+        return epsilon, delta
+    return max(epsilon, rows * (epsilon - account.epsilon) + converted(rho, delta)), delta
 
 
 def _readable_above(delta: Fraction) -> Fraction:

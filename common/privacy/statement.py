@@ -136,9 +136,11 @@ def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
 def _of_people(statement: dict[str, Any], delta: Fraction, *, absent_rows: bool) -> list[str]:
     m, s = statement["rows_per_person"], statement["parties_per_person"]
     if (m, s) == (1, 1):
+        several = "m times the loss" + (", and m e^((m-1) epsilon) times the delta" if delta else "")
+        if _in_rho(statement):
+            several = "m^2 times the loss in rho, which is to be converted at the same delta"
         return [
-            "One person is taken to have one row, at one party. A person with m rows has m times the loss"
-            + (", and m e^((m-1) epsilon) times the delta." if delta else "."),
+            f"One person is taken to have one row, at one party. A person with m rows has {several}.",
             *_places(absent_rows),
         ]
     worst = max((Fraction(p["epsilon_per_person"]) for p in statement["parties"]), default=Fraction(0))
@@ -151,6 +153,15 @@ def _of_people(statement: dict[str, Any], delta: Fraction, *, absent_rows: bool)
         f" of a person, by party, is {by}." + ("" if absent_rows else " How many rows a person has is not protected."),
         *_places(absent_rows),
     ]
+
+
+def _in_rho(statement: dict[str, Any]) -> bool:
+    return any("rho" in party for party in statement["parties"])
+
+
+def _told(epsilon: Fraction) -> str:
+    """Exact, for people: what was converted from rho has few digits."""
+    return f"{float(epsilon):.7g}" if Fraction(f"{float(epsilon):.7g}") == epsilon else str(epsilon)
 
 
 def _places(absent_rows: bool) -> list[str]:
@@ -168,14 +179,15 @@ def _in_words(
     k, t = statement["K"], statement["t"]
     but = f", and {_above(delta)} in probability besides," if delta else ""
     kind = "approximate" if delta else "pure"
+    told = _told(largest) if _in_rho(statement) else str(largest)
     words = [
         f"Anyone who sees this release learns almost the same about a person whether that person's row was"
-        f" used as it is or replaced by another: no outcome becomes more than e^{largest} times as likely{but}"
-        f" ({kind} differential privacy, epsilon = {largest}, delta = {delta}).",
+        f" used as it is or replaced by another: no outcome becomes more than e^{told} times as likely{but}"
+        f" ({kind} differential privacy, epsilon = {told}, delta = {delta}).",
         *_of_people(statement, delta, absent_rows=absent_rows),
         "The number of rows of each party is public and not protected.",
     ]
-    if any("rho" in party for party in statement["parties"]):
+    if _in_rho(statement):
         words.append(
             "The run has one account of zero-concentrated differential privacy: the rho of all its noisy tables and"
             " choices adds up, and the sum is converted to (epsilon, delta) once. Beside each phase stands its rho, and"

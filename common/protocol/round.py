@@ -191,6 +191,14 @@ class Round:
             return noise_scale(len(self.tables), self.replacement.widest)
         return self.law(min(self.all_weights)).reach
 
+    @property
+    def fits_widest(self) -> bool:
+        """Whether its noise is no wider than that for which the layout of its series is made."""
+        if self.replacement is None:
+            return True
+        widest = self.replacement.widest
+        return widest <= self.epsilon if self.terms is None else self.terms.unit <= widest
+
     def covers(self, position: int) -> bool:
         """Whether the rows of the member at this position (from 0) are in the opened sum."""
         return self.replacement is None or position < self.replacement.coverage

@@ -46,7 +46,7 @@ class RoundContext:
         # Rows never leave the running sum: an opening must be charged to all that are in it.
         grows = 0 <= r.previous_coverage <= r.coverage <= self.plan.parties
         first = (r.previous is None) == (r.previous_coverage == 0)
-        if not grows or not first or r.coverage < 1 or r.widest > self.round.epsilon:
+        if not grows or not first or r.coverage < 1 or not self.round.fits_widest:
             raise self.refusal("its coverage or its layout does not fit a running sum")
 
     def refusal(self, reason: str) -> PrivityError:

@@ -106,11 +106,9 @@ def series_of_draws(pattern: str, rho: Fraction, runs: int, quick: int) -> Subje
 
 def concentrated_subjects() -> list[Subject]:
     """Rounds over two and three parties, and draws."""
-    part = Fraction(1, 5)
     return [
         adaptive_rounds(Setting((3, 4, 5), 1, 0), 6_000, 600),
         adaptive_rounds(Setting((3, 4, 5), 1, 2), 6_000, 0),
         adaptive_rounds(Setting((3, 3), 1, 0), 6_000, 0),
-        series_of_draws("one up, one down", part, 4_000, 300),
-        series_of_draws("one up, eight down", part, 4_000, 0),
+        series_of_draws("one up, one down", Fraction(1, 5), 4_000, 300),
     ]

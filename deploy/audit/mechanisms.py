@@ -14,6 +14,7 @@ from common.privacy.cost import RELATION as REPLACE
 from common.privacy.cost import noise_scale
 from common.privacy.ledger import MEMORY, Ledger
 from common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
+from common.privacy.scores import DISTANCE
 from common.privacy.sensitivity import Norm
 from common.privacy.sensitivity import contingency_tables as tables_move
 from common.privacy.sensitivity import scores as scores_move
@@ -22,7 +23,14 @@ from common.table import CodedTable
 from deploy.audit.consortium import PLENTY, POPULATION, UNLIMITED
 from deploy.audit.laws import statistics
 from deploy.audit.subject import Seen, Source, Subject
-from deploy.audit.worlds import counts_of_zeros, flipped_row, matched_halves, opposed_pairs
+from deploy.audit.worlds import (
+    counts_of_zeros,
+    expecting_zeros,
+    flipped_row,
+    matched_halves,
+    one_farther,
+    opposed_pairs,
+)
 from party import handlers
 from party.local import LocalSession
 from party.releases import ChargedReleases
@@ -136,6 +144,29 @@ def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> S
     return Subject("selection", f"eps {epsilon}, one owner, {kind}", epsilon, sample, runs, quick)
 
 
+def local_distances(others: int, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """Draws among tables by their distance from a model, through the local session, charges included."""
+    rows, expected = 12, expecting_zeros(1 + others)
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        table = one_farther(world, rows, others)
+        chosen: list[int] = []
+        charged = PLENTY
+
+        async def draws(session: LocalSession) -> None:
+            series = session.selection("audit", DRAWS, DRAWS * epsilon, score=DISTANCE)
+            for _ in range(DRAWS):
+                chosen.append(await series.draw_farthest(expected))
+
+        for batch in range(-(-count // DRAWS)):
+            session, ledger = owner(table, source, batch)
+            asyncio.run(draws(session))
+            charged = min(charged, ledger.spent() / DRAWS)
+        return Seen({"public": np.array(chosen[:count])}, charged)
+
+    return Subject("distances", f"eps {epsilon}, one owner, {1 + others} tables", epsilon, sample, runs, quick)
+
+
 def score_sensitivity(kind: str, binary: bool, runs: int, quick: int) -> Subject:
     """A score under the worst replaced row that is known, next to its declared sensitivity.
 
@@ -175,6 +206,8 @@ def mechanism_subjects() -> list[Subject]:
         noisy_max_pattern("one up, one down", third, 40_000, 0),
         local_selection(True, one, 10_000, 1_600),
         local_selection(False, one, 10_000, 0),
+        local_distances(1, one, 20_000, 1_600),
+        local_distances(8, one, 20_000, 0),
         score_sensitivity("R", True, 400_000, 40_000),
         score_sensitivity("R", False, 400_000, 40_000),
         score_sensitivity("I", True, 400_000, 20_000),

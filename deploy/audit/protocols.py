@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from common.privacy.cost import noise_scale, score_scale
+from common.privacy.scores import DISTANCE
 from common.protocol.openings import OpeningSeries, schedule_weights
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
@@ -28,7 +29,7 @@ from curator.session import NetworkSession
 from deploy.audit.consortium import PLENTY, Consortium, Member, generous_policy
 from deploy.audit.laws import statistics
 from deploy.audit.subject import Seen, Source, Subject
-from deploy.audit.worlds import counts_of_zeros, flipped_row, opposed_pairs
+from deploy.audit.worlds import counts_of_zeros, expecting_zeros, flipped_row, one_farther, opposed_pairs
 
 KEY_BITS = 256
 ATTRIBUTES = 300  # outcomes of one round
@@ -315,6 +316,34 @@ def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int
     return Subject("selection", name, epsilon, sample, runs, quick)
 
 
+def network_distances(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """Draws among tables at one of several parties of unlike size, through session and engines."""
+    others = 1
+    expected = expecting_zeros(1 + others)
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = [one_farther(world if k == setting.at else 0, rows, others) for k, rows in enumerate(setting.rows)]
+        chosen: list[int] = []
+        charged = PLENTY
+
+        async def draws(session: NetworkSession) -> None:
+            # Each party has a quota of DRAWS; those of the others' rows are alike in both worlds.
+            series = session.selection("audit", DRAWS * setting.parties, DRAWS * epsilon, balanced=True, score=DISTANCE)
+            drawn = [await series.draw_farthest(expected) for _ in range(DRAWS * setting.parties)]
+            chosen.extend(drawn[DRAWS * setting.at : DRAWS * (setting.at + 1)])
+
+        for batch in _batches(count, DRAWS):
+            consortium = consortium_of(tables, source, batch)
+            plan = begin(consortium, setting)
+            asyncio.run(draws(consortium.session(plan)))
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / DRAWS)
+        return Seen({"everybody": np.array(chosen[:count])}, charged)
+
+    rows = "/".join(map(str, setting.rows))
+    name = f"eps {epsilon}, rows {rows}, row at {name_of(setting.at)}"
+    return Subject("distances", name, epsilon, sample, runs, quick)
+
+
 def protocol_subjects() -> list[Subject]:
     """Rounds and series of draws over 2 to 4 parties."""
     one = Fraction(1)
@@ -342,4 +371,6 @@ def protocol_subjects() -> list[Subject]:
         network_selection(Setting((10, 30), 1, 0), one, 6_000, 640),
         network_selection(Setting((10, 30), 1, 1), one, 4_000, 0),
         network_selection(Setting((8, 10, 40), 1, 1), one, 3_000, 0),
+        network_distances(Setting((8, 10, 40), 1, 1), one, 6_000, 640),
+        network_distances(Setting((8, 10, 40), 1, 2), one, 6_000, 0),
     ]

@@ -17,8 +17,9 @@ import numpy as np
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
 from common.privacy.scores import r_score
+from common.protocol.expected_tables import SENSITIVITY
 from common.protocol.round import Round
-from common.protocol.steps import Choice, Contribute, Reply, Select, Step
+from common.protocol.steps import Choice, Contribute, Draw, Reply, Select, SelectTable, Step
 from common.statistics import NoisyTable
 from common.table import CodedTable
 from deploy.audit.consortium import Consortium, generous_policy, make_schema
@@ -41,13 +42,13 @@ class RecordedConsortium(Consortium):
             entropy=lambda name: lambda label: source(f"{batch}/{name}/{label}"),
         )
         self.rounds: dict[str, Round] = {}
-        self.choices: list[tuple[str, Select, int]] = []
+        self.choices: list[tuple[str, Draw, int]] = []
 
     def tell(self, party: str, step: Step) -> Reply:
         reply = super().tell(party, step)
         if isinstance(step, Contribute):
             self.rounds[step.round.round] = step.round
-        if isinstance(step, Select) and isinstance(reply, Choice):
+        if isinstance(step, (Select, SelectTable)) and isinstance(reply, Choice):
             self.choices.append((party, step, reply.index))
         return reply
 
@@ -155,14 +156,20 @@ def _evidence_of_choices(
             continue
         logs = []
         for tables in worlds:
-            table = tables[party]
-            joints = contingency_tables(table, [c.marginal for c in step.candidates])
-            scores = np.array([r_score(joint.reshape(joint.shape[0], -1)) for joint in joints], dtype=np.float64)
-            sensitivity = handlers.selection_sensitivity(step.candidates, table.schema.derived.domain, table.rows)
+            scores, sensitivity = _scores(step, tables[party])
             scaled = scores * float(step.epsilon) / (2 * sensitivity)
             logs.append(scaled[index] - np.log(np.exp(scaled - scaled.max()).sum()) - scaled.max())
         total += logs[0] - logs[1]
     return float(total)
+
+
+def _scores(step: Draw, table: CodedTable) -> tuple[np.ndarray, int]:
+    """The candidates' scores as floats, and by how much a row moves one at most."""
+    if isinstance(step, SelectTable):
+        return handlers.distances(step.expected, handlers.TableCounts(InMemory(table))).astype(np.float64), SENSITIVITY
+    joints = contingency_tables(table, [c.marginal for c in step.candidates])
+    scores = np.array([r_score(joint.reshape(joint.shape[0], -1)) for joint in joints], dtype=np.float64)
+    return scores, handlers.selection_sensitivity(step.candidates, table.schema.derived.domain, table.rows)
 
 
 def run_subjects() -> list[Subject]:
@@ -175,6 +182,8 @@ def run_subjects() -> list[Subject]:
         whole_run("one-way", Setting((3, 4), 1, 1), 2, Fraction(4), 1_000, 0),
         whole_run("privbayes", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("jtree", Setting((4, 5), 1, 0), 3, eight, 300, 0),
+        whole_run("mst", Setting((4, 5), 1, 0), 3, eight, 300, 0),
+        whole_run("aim", Setting((4, 5), 1, 0), 3, eight, 150, 0),
         whole_run("copula", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("copula", Setting((3, 4, 5), 2, 1), 3, Fraction(2), 300, 0, Fraction(1, 1000)),
         whole_run("privhd", Setting((3, 4, 5), 2, 1), 3, eight, 300, 0),

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from common.protocol.expected_tables import ExpectedTables
 from common.schema import Schema
 from common.table import CodedTable
 from deploy.audit.consortium import make_schema
@@ -60,6 +61,25 @@ def opposed_pairs(world: int, rows: int, others: int, *, binary: bool) -> CodedT
     last = [far if world == int(pair == 0) else near for pair in range(1 + others)]
     codes = np.concatenate([np.tile(base, (1, 1 + others)), np.array(last).reshape(1, -1)])
     return table_of(make_schema((size,) * (2 * (1 + others))), codes.tolist())
+
+
+def one_farther(world: int, rows: int, others: int) -> CodedTable:
+    """The worst case of a draw among tables: attribute 0 is farther from all zeros in world 1, and all others nearer.
+
+    Attribute 0 is ``world`` in the last row, all others are its opposite there; in the first row all others are one, in
+    the rows between there are zeros. So distances are 0 and 2 in world 0, and 1 in world 1: a choice's loss is largest
+    between a gap and none.
+    """
+    codes = np.zeros((rows, 1 + others), dtype=np.int64)
+    codes[0, 1:] = 1
+    codes[-1] = [world] + [1 - world] * others
+    return table_of(make_schema((2,) * (1 + others)), codes.tolist())
+
+
+def expecting_zeros(tables: int) -> ExpectedTables:
+    """What a model of zeros expects of so many binary attributes, each by itself."""
+    rows = 1 << 20
+    return ExpectedTables(tuple((a,) for a in range(tables)), np.array([rows, 0] * tables), rows, (0,) * tables)
 
 
 def matched_halves(world: int, rows: int) -> CodedTable:

@@ -19,6 +19,7 @@ from common.privacy.entropy import SeededEntropy
 from common.privacy.ledger import Ledger
 from common.privacy.noise import noise_share
 from common.privacy.scores import SCORES
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.limits import count_cells
 from common.protocol.plan import RunPlan
 from common.protocol.round import Round
@@ -27,6 +28,7 @@ from deploy.audit.auditor import Finding, audit
 from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
 from deploy.audit.protocols import (
     Setting,
+    network_distances,
     network_selection,
     one_round,
     repeated_round,
@@ -47,6 +49,7 @@ TWO = two_rounds(FIRST, ONE, 2_400, 0)
 SCORES_OPENED = scored_release(FIRST, ONE, 2_400, 0)
 LAPLACE = discrete_laplace(ONE, 4_000, 0)
 DRAWS = network_selection(Setting((10, 30), 1, 0), ONE, 320, 0)
+DISTANCES = network_distances(Setting((8, 10, 40), 1, 1), ONE, 640, 0)
 NOISY_MAX = noisy_max_pattern("one up, one down", ONE, 3_000, 0)
 SCORE = score_sensitivity("R", False, 40_000, 0)
 RUN = whole_run("dp-subn", Setting((4, 5), 1, 0), 3, Fraction(2), 12, 0)
@@ -67,7 +70,7 @@ def unpaid(subject: Subject) -> set[str]:
 
 @pytest.mark.parametrize(
     "subject",
-    [ROUND, THREE, REPEATED, TWO, SCORES_OPENED, LAPLACE, DRAWS, NOISY_MAX, SCORE, RUN],
+    [ROUND, THREE, REPEATED, TWO, SCORES_OPENED, LAPLACE, DRAWS, DISTANCES, NOISY_MAX, SCORE, RUN],
     ids=lambda s: f"{s.mechanism}: {s.name}",
 )
 def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
@@ -169,7 +172,7 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
     assert "party-2" in broken(replace(ROUND, runs=12_000))
 
 
-@pytest.mark.parametrize("subject", [NOISY_MAX, DRAWS], ids=["made-up scores", "several parties"])
+@pytest.mark.parametrize("subject", [NOISY_MAX, DRAWS, DISTANCES], ids=["made-up scores", "pairs", "tables"])
 def test_the_factor_two_of_a_draw_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
     monkeypatch.setattr("common.privacy.selection.noisy_max_scale", scale)
@@ -185,6 +188,19 @@ def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
 
     monkeypatch.setattr("party.releases.handlers.selection_sensitivity", of_all_rows)
     assert broken(replace(DRAWS, runs=600))
+
+
+def test_half_the_sensitivity_of_a_distance(monkeypatch) -> None:
+    monkeypatch.setattr("party.releases.SENSITIVITY", Fraction(1, 2))
+    assert broken(replace(DISTANCES, runs=1_200))
+
+
+def test_distances_in_rows_of_all_parties(monkeypatch) -> None:
+    """The distance times n instead of n_k moves by n/n_k with a row."""
+    everybody, of_one = 58, 10
+    scores = ExpectedTables.scores
+    monkeypatch.setattr(ExpectedTables, "scores", lambda self, own, rows: scores(self, own, rows) * everybody // of_one)
+    assert broken(DISTANCES)
 
 
 def test_the_binary_sensitivity_for_wider_domains(monkeypatch) -> None:
@@ -228,8 +244,16 @@ def without_charges(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize(
     ("subject", "step"),
-    [(ROUND, "round/"), (LAPLACE, "round/"), (DRAWS, "select/"), (RUN, "round/1-"), (RUN, "select/"), (TWO, "round/2")],
-    ids=["round", "one owner", "draws", "run: first round", "run: draws", "second round"],
+    [
+        (ROUND, "round/"),
+        (LAPLACE, "round/"),
+        (DRAWS, "select/"),
+        (replace(DISTANCES, runs=80), "select/"),
+        (RUN, "round/1-"),
+        (RUN, "select/"),
+        (TWO, "round/2"),
+    ],
+    ids=["round", "one owner", "draws", "tables", "run: first round", "run: draws", "second round"],
 )
 def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) -> None:
     without_charges.append(step)

@@ -129,7 +129,14 @@ def charges(outcome: Outcome, party: str) -> list[tuple[str, ...]]:
     ledger = Ledger(outcome.consortium.party(party) / "state" / "ledger.sqlite", "simulation")
     try:
         return [
-            (e.charge.run, e.charge.step, str(e.charge.epsilon), str(e.charge.delta), str(e.answered))
+            (
+                e.charge.run,
+                e.charge.step,
+                str(e.charge.epsilon),
+                str(e.charge.delta),
+                str(e.charge.rho),
+                str(e.answered),
+            )
             for e in ledger.entries()
         ]
     finally:

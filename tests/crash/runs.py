@@ -12,6 +12,9 @@ WIDE = ("ward", "smoker", "score", "cost")
 SMALL = Run()
 """One opened sum, under masks."""
 
+IN_RHO = Run("dp-subn", {"schedule": "uniform"}, fields=WIDE, rows=200, delta="0.000000001")
+"""Draws and openings that are charged to one account in rho."""
+
 COMBINER = "party-3"
 """Its combiner."""
 
@@ -22,8 +25,10 @@ LONG = {
     "independent": Run("independent", fields=WIDE, rows=200, epsilon="5"),
     "manual": Run(policy="rows_per_person = 2\n", manual=True),
     "tree": Run(parties=9),
+    "rho": IN_RHO,
 }
-"""Openings with noise replacement, draws, models learnt apart, owners who say yes, a tree of combiners."""
+"""Openings with noise replacement, draws, models learnt apart, owners who say yes, a tree of combiners, an account
+in rho."""
 
 LARGER = Run("dp-subn", {"schedule": "uniform"}, parties=5, fields=("age", *WIDE), rows=300)
 """Killed at random moments."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
+from common.privacy.concentrated import converted
+from common.privacy.ledger import Ledger
 from tests.crash.checks import problems
 from tests.crash.conftest import Undisturbed
 from tests.crash.matrix import Worlds, kill_at, kills, points
 from tests.crash.node import CURATOR
-from tests.crash.runs import COMBINER, SMALL
+from tests.crash.runs import COMBINER, IN_RHO, SMALL
 from tests.crash.world import again_and_again
 
 EVERYBODY = (CURATOR, *SMALL.names)
@@ -38,6 +42,23 @@ def test_nodes_that_are_killed_at_each_of_their_writes_in_one_run(
     # A node makes at least as many changes as it has lives.
     for name in who:
         assert outcome.lives[name] > 10
+
+
+def test_steps_in_rho_are_charged_once_whatever_dies_and_come_to_what_their_sum_does(
+    worlds: Worlds, undisturbed: Undisturbed
+) -> None:
+    """Every node killed at its writes in one run: the ledgers' lines are those of a run that nobody disturbs."""
+    template, reference = undisturbed(IN_RHO)
+    outcome = worlds.run(template, seed=None, kills=dict.fromkeys(EVERYBODY, again_and_again))
+    assert not problems(outcome, reference, same_noise=False)
+    for party in IN_RHO.names:
+        ledger = Ledger(outcome.consortium.party(party) / "state" / "ledger.sqlite", "simulation")
+        lines = [entry.charge for entry in ledger.entries() if entry.charge.rho is not None]
+        delta = Fraction(IN_RHO.delta)
+        assert len(lines) > 1
+        assert ledger.spent() == converted(sum((line.rho for line in lines), Fraction(0)), delta) <= 1
+        assert ledger.spent_delta() == delta
+        ledger.close()
 
 
 def test_the_combiner_is_the_one_that_is_named(undisturbed: Undisturbed) -> None:

@@ -61,6 +61,7 @@ class Run:
     rows: int = 50
     secure_sum: str = "masks"
     epsilon: str = "1"
+    delta: str = "0"
     policy: str = ""
     manual: bool = False
 
@@ -78,6 +79,7 @@ class Run:
             "algorithm": self.algorithm,
             "settings": dict(self.settings),
             "epsilon": self.epsilon,
+            "delta": self.delta,
             "tolerate": 1,
             "key_bits": self.key_bits,
             "secure_sum": self.secure_sum,
@@ -90,7 +92,7 @@ class Run:
         fields = [entry for entry in FIELDS if entry["name"] in self.fields]
         schema.write_text(json.dumps({"name": "people", "fields": fields}), encoding="utf-8")
         frames = {n: people(self.rows, seed=k)[list(self.fields)] for k, n in enumerate(self.names, start=1)}
-        limits = Limits(Fraction(100), 1, sum_kind(self.secure_sum, None), self.key_bits)
+        limits = Limits(Fraction(100), 1, sum_kind(self.secure_sum, None), self.key_bits, Fraction(self.delta))
         consortium = provision(
             folder / "consortium", frames, load_schema(schema), schema, limits, patience=PATIENCE_SECONDS
         )

@@ -10,8 +10,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.round import Round
-from common.protocol.steps import Close, Contribute, Done, Enrol, Opened, Refusal, Reply, Step
+from common.protocol.steps import Close, Contribute, Done, Enrol, Opened, Refusal, Reply, SelectTable, Step
 from common.protocol.sum_kind import MASKS, PAILLIER
 from common.wire.codec import MalformedMessageError, decode_reply, decode_step, encode_step
 from common.wire.v1 import privity_pb2 as pb
@@ -21,6 +24,7 @@ from tests.hostile.mutations import Mutator
 from tests.hostile.tally import Tally, Timer
 
 DOMAIN = (2, 3, 4, 2)
+EXPECTED = ExpectedTables(((0, 1), (2,)), np.array([9, 3, 3, 0, 0, 1, 4, 4, 4, 4]), 16, (0, 2))
 DELTA = Fraction(1, 10**9)
 WORLDS: dict[str, dict[str, Any]] = {
     "dp-subn": {"settings": {"frontier": "always"}},
@@ -76,6 +80,9 @@ class World:
         for party in self.consortium.parties:
             assert self.consortium.tell(party, Close("run-3", "COMPLETED")) == Done()
         self.steps = self.consortium.recorder.sent + self._opened
+        # No algorithm of these worlds asks for it.
+        draw = encode_step(SelectTable("run-1", "test", "d", EXPECTED, Fraction(1, 100)))
+        self.steps += [(party, draw) for party in self.consortium.parties]
         self.replies: list[Answered] = list(zip(self.consortium.told, self.consortium.recorder.received, strict=True))
         self.consortium.tell = tell
 
@@ -130,6 +137,8 @@ class PartyTarget:
                 step.contribute.round.round = name
             case "select":
                 step.select.draw = name
+            case "select_table":
+                step.select_table.draw = name
             case "learn":
                 step.learn.name = name
             case "seal_block":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from common.errors import PrivityError
+from common.protocol.limits import DRAW_CANDIDATES, DRAW_CELLS
 from common.protocol.plan import MOST_MEMBERS
 from common.protocol.steps import Learned, Refusal
 from common.wire.candidates import MOST_GROUPS
@@ -22,6 +23,7 @@ from common.wire.codec import (
     decode_step,
     encode_reply,
 )
+from common.wire.expected_tables import MOST_ATTRIBUTES
 from common.wire.v1 import privity_pb2 as pb
 
 EMPTY = pb.Attributes()
@@ -36,6 +38,10 @@ def select(*groups: pb.CandidateGroup) -> dict:
     return {"select": pb.Select(epsilon="1", candidates=groups)}
 
 
+def expected(**fields) -> dict:
+    return {"select_table": pb.SelectTable(epsilon="1", expected=pb.ExpectedTables(**fields))}
+
+
 STEPS = {
     "a step": {"close": pb.Close(state="x" * LARGEST_STEP)},
     "a plan": {"begin": pb.Begin(plan=b" " * (LARGEST_PLAN + 1))},
@@ -48,6 +54,10 @@ STEPS = {
     "attributes of a group": select(pb.CandidateGroup(attributes=[0] * (MOST_GROUPS + 1))),
     "a pool": select(pb.CandidateGroup(attributes=[0], pool=[0] * (MOST_GROUPS + 1), size=20)),
     "parents": select(pb.CandidateGroup(attributes=[0], parent_sets=[pb.Attributes(index=range(21))])),
+    "tables of a draw": expected(tables=[EMPTY] * (DRAW_CANDIDATES + 1)),
+    "attributes of a draw": expected(tables=[pb.Attributes(index=[0] * (MOST_ATTRIBUTES + 1))]),
+    "counts of a draw": expected(counts=[0] * (DRAW_CELLS + 1)),
+    "handicaps of a draw": expected(handicaps=[0] * (DRAW_CANDIDATES + 1)),
     "combiners": {"seal_block": pb.SealBlock(attempt=pb.Attempt(combiners=["a"] * (MOST_MEMBERS + 1)))},
     "blobs": {"combine_block": pb.CombineBlock(blobs=[pb.Blob()] * (MOST_BLOBS + 1))},
 }

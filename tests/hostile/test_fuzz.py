@@ -19,7 +19,8 @@ def test_nothing_crashes_hangs_grows_or_is_charged(tmp_path: Path) -> None:
     tally = campaign(tmp_path, to_parties=3_000, to_curator=2_000, runs=10, seed=7)
     assert tally.broken() == []
     answered = {target for target, _, _ in tally.answers}
-    steps = ("Enrol", "Begin", "Contribute", "SealBlock", "CombineBlock", "Opened", "Select", "Learn", "Close")
+    draws = ("Select", "SelectTable")
+    steps = ("Enrol", "Begin", "Contribute", "SealBlock", "CombineBlock", "Opened", *draws, "Learn", "Close")
     assert answered >= {f"party {step}" for step in steps}
     methods = ("Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest")
     assert answered >= {"NextStep", "SendReply", "Alive", "GetManifest", *(f"Operator {method}" for method in methods)}

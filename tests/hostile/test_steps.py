@@ -9,13 +9,16 @@ import asyncio
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from common.crypto import paillier
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.plan import Enrolment, RunPlan
 from common.protocol.round import Replacement, Round
 from common.protocol.steps import (
     Begin,
+    Choice,
     Close,
     CombineBlock,
     Contribute,
@@ -28,16 +31,19 @@ from common.protocol.steps import (
     SealBlock,
     Sealed,
     Select,
+    SelectTable,
     Step,
     Sum,
 )
 from common.statistics import AttributeParentPair
+from common.wire.codec import MalformedMessageError, decode_step, encode_step
 from party.rounds import MOST_OPEN
 from tests.harness.consortium import KEY_BITS, TestConsortium, make_consortium
 from tests.hostile.test_fuzz import state_of
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 PAIR = (AttributeParentPair(0, (1,)),)
+EXPECTED = ExpectedTables(((0,), (2,)), np.array([8, 8, 16, 0]), 16, (0, 0))
 
 
 def round_of(run: str = "run-1", name: str = "1", tables=((0, 1),), epsilon: Fraction = HALF) -> Round:
@@ -67,6 +73,7 @@ def enrolments(consortium: TestConsortium, *specs) -> tuple[Enrolment, ...]:
 DATA_STEPS: dict[str, Step] = {
     "contribute": Contribute(round_of()),
     "select": Select("run-1", "test", "d", PAIR, HALF),
+    "select table": SelectTable("run-1", "test", "d", EXPECTED, HALF),
     "learn": Learn("run-1", "test", "m", "one-way", {}, HALF),
 }
 
@@ -213,6 +220,38 @@ def test_tables_that_are_too_large() -> None:
     assert consortium.tell("party-1", Contribute(round_of(tables=((0,),)))) == Done()
 
 
+@pytest.mark.parametrize(
+    ("lie", "said"),
+    [
+        (replace(EXPECTED, tables=((0,), (99,))), "attributes that the schema does not have, or one twice"),
+        (replace(EXPECTED, tables=((0,), (2, 2))), "attributes that the schema does not have, or one twice"),
+        (replace(EXPECTED, tables=(), counts=EXPECTED.counts[:0], handicaps=()), "no table"),
+        (replace(EXPECTED, tables=((0,), (1,))), "not one count for each cell"),
+        (replace(EXPECTED, counts=EXPECTED.counts[:3]), "not one count for each cell"),
+        (replace(EXPECTED, rows=15), "more rows than there are"),
+        (replace(EXPECTED, rows=0, counts=0 * EXPECTED.counts), "or of none"),
+        (replace(EXPECTED, rows=(1 << 32) - 1), "more rows than there are"),
+        (replace(EXPECTED, handicaps=(0,)), "not one handicap for each table"),
+        (replace(EXPECTED, handicaps=(0, 1 << 31)), "a handicap lies beyond"),
+    ],
+)
+def test_a_model_that_expects_what_cannot_be(lie: ExpectedTables, said: str) -> None:
+    consortium = make_consortium()
+    consortium.begin()
+    refused(consortium, "party-1", SelectTable("run-1", "test", "d", lie, HALF), "step-refused", said)
+    assert isinstance(consortium.tell("party-1", SelectTable("run-1", "test", "d", EXPECTED, HALF)), Choice)
+
+
+def test_a_model_of_more_cells_than_a_draw_has() -> None:
+    consortium = make_consortium(domain=(1024, 1024, 2))
+    consortium.begin()
+    many = ExpectedTables(((0, 1), (2,)), np.zeros((1 << 20) + 2, dtype=np.int64), 1, (0, 0))
+    with pytest.raises(MalformedMessageError):
+        decode_step(encode_step(SelectTable("run-1", "test", "d", many, HALF)))
+    few = replace(many, counts=many.counts[:4])
+    refused(consortium, "party-1", SelectTable("run-1", "test", "d", few, HALF), "domain-too-large", "1048578 cells")
+
+
 def test_rounds_that_cost_this_party_nothing_do_not_fill_its_disk() -> None:
     """Of the first parties' rows only, under a schedule: kept are a few, until they are opened."""
     consortium = make_consortium()
@@ -233,7 +272,8 @@ def test_more_epsilon_than_the_run_has() -> None:
     refused(consortium, "party-1", Contribute(round_of(epsilon=Fraction(11, 10))), "step-refused", "more epsilon")
     assert consortium.tell("party-1", Contribute(round_of())) == Done()
     refused(consortium, "party-1", Contribute(round_of(name="2", epsilon=ONE)), "budget-exhausted")
-    refused(consortium, "party-1", Select("run-1", "test", "d", PAIR, ONE), "budget-exhausted")
+    for draw in (Select("run-1", "test", "d", PAIR, ONE), SelectTable("run-1", "test", "d", EXPECTED, ONE)):
+        refused(consortium, "party-1", draw, "budget-exhausted")
 
 
 def test_a_replayed_step_of_a_closed_run() -> None:

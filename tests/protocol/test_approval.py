@@ -8,13 +8,15 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from common.errors import PrivityError
 from common.journal import Journal
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.plan import RunSpec
 from common.protocol.round import Replacement, Round
-from common.protocol.steps import Close, Contribute, Done, Enrol, Enrolled, Learn, Pending, Refusal, Select
+from common.protocol.steps import Close, Contribute, Done, Enrol, Enrolled, Learn, Pending, Refusal, Select, SelectTable
 from common.statistics import AttributeParentPair
 from curator.desk import Desk
 from party.approvals import MOST_WAITING, Approvals
@@ -25,6 +27,7 @@ from tests.harness.network import NetworkConsortium
 ASKS = open_policy(approval=Approval.MANUAL)
 NAME = "party-1"
 WHOLE = Round("run-1", "test", "1", ((0,),), Fraction(1))
+EXPECTED = ExpectedTables(((0,),), np.array([1, 1]), 2, (0,))
 PART = Round("run-1", "test", "1", ((0,),), Fraction(1, 2), Replacement(1, None, 0, Fraction(1, 2), False))
 
 
@@ -126,6 +129,7 @@ def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path:
     ("algorithm", "step", "said"),
     [
         ("one-way", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "draws nothing"),
+        ("one-way", SelectTable("run-1", "p", "d", EXPECTED, Fraction(1)), "draws nothing"),
         ("one-way", Learn("run-1", "p", "1", "privbayes", {}, Fraction(1)), "learns no model of one party's rows"),
         ("one-way", Contribute(PART), "opens sums over all parties only"),
         ("dp-subn", Contribute(PART), "opens sums over all parties only"),

@@ -14,12 +14,13 @@ import pytest
 from common.errors import PrivityError
 from common.formats import require
 from common.privacy.composition import Accounting, calibrate
-from common.privacy.concentrated import RhoAccount
+from common.privacy.concentrated import RhoAccount, converted, rho_within
 from common.privacy.ledger import Allowance
 from common.privacy.noise_law import GAUSSIAN
 from common.privacy.record import Cost, RunRecord
 from common.privacy.statement import privacy_statement
 from common.protocol.round import Replacement, Round
+from common.protocol.scores import Evaluation
 from common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
 from common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
@@ -204,6 +205,34 @@ def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(cha
     assert consortium.tell("party-2", Contribute(round_)) == Done()
     (entry,) = consortium.parties["party-2"].ledger.entries()
     assert (entry.charge.epsilon, entry.charge.delta, entry.charge.rho) == (ONE, DELTA, FAIR.rho)
+
+
+@pytest.mark.parametrize("algorithm", ["dp-subn", "privbayes"])
+def test_a_run_of_draws_and_tables_in_rho_is_charged_stated_and_reported(tmp_path, algorithm: str) -> None:
+    """With an evaluation, which stays pure: (epsilon, delta) of the whole is that of its rho, and the scores'."""
+    consortium = consortium_of(3, domain=(2, 3, 4, 2), rows=3_000)
+    evaluation = Evaluation(Fraction(1, 4), ("A0",))
+    folder = tmp_path / "release"
+    consortium.drive(folder, algorithm=algorithm, epsilon=ONE, delta=DELTA, evaluation=evaluation)
+    statement = json.loads((folder / "privacy.json").read_text())
+    require(statement, "privacy", "privacy")
+    available = rho_within(Fraction(3, 4), DELTA)
+    for party in statement["parties"]:
+        ledger = consortium.parties[party["name"]].ledger
+        rho = sum((e.charge.rho for e in ledger.entries() if e.charge.rho is not None), Fraction(0))
+        assert Fraction(party["rho"]) == rho <= available
+        assert Fraction(party["epsilon"]) == ledger.spent() == Fraction(1, 4) + converted(rho, DELTA) <= 1
+        assert Fraction(party["delta"]) == ledger.spent_delta() == DELTA
+        assert sum(map(Fraction, party["epsilon_by_phase"].values())) == ledger.spent()
+    assert max(Fraction(party["rho"]) for party in statement["parties"]) > available * Fraction(999, 1000)
+    assert any("bounded range" in mechanism for mechanism in statement["mechanisms"])
+    assert not any("report noisy max" in mechanism for mechanism in statement["mechanisms"])
+    words = " ".join(statement["in_words"])
+    assert "one account of zero-concentrated differential privacy" in words
+    assert "m^2 times the loss in rho" in words
+    assert "A phase's epsilon is what it added to the total" in (folder / "report.html").read_text()
+    marginals = json.loads((folder / "marginals.json").read_text())
+    assert {table["law"] for table in marginals["tables"]} == {GAUSSIAN}
 
 
 def test_nine_widths_of_noise_are_too_many() -> None:

@@ -7,12 +7,14 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from common.errors import PrivityError
+from common.protocol.expected_tables import ExpectedTables
 from common.protocol.round import Round
-from common.protocol.steps import Contribute, Enrol, Refusal, Select
+from common.protocol.steps import Contribute, Enrol, Refusal, Select, SelectTable
 from common.statistics import AttributeParentPair
 from curator.request import RunRequest
 from tests.harness.consortium import make_consortium, open_policy
@@ -55,6 +57,7 @@ def test_nothing_beyond_them_can_be_asked_for() -> None:
     for step in (
         Contribute(Round("run-1", "test", "1", ((beyond,),), Fraction(1))),
         Select("run-1", "test", "d", (AttributeParentPair(0, (beyond,)),), Fraction(1)),
+        SelectTable("run-1", "test", "e", ExpectedTables(((beyond,),), np.array([1, 1]), 2, (0,)), Fraction(1)),
     ):
         reply = consortium.tell("party-1", step)
         assert isinstance(reply, Refusal)

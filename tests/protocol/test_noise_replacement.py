@@ -13,6 +13,7 @@ from scipy import stats
 
 from common.counting import contingency_tables
 from common.errors import PrivityError
+from common.privacy.concentrated import RhoAccount, converted
 from common.protocol.openings import schedule_weights
 from common.protocol.round import Replacement, Round
 from common.protocol.secure_sum import open_block
@@ -34,9 +35,11 @@ def true_counts(consortium: TestConsortium, parties: int, tables=TABLES) -> np.n
     )
 
 
-def open_all(consortium: TestConsortium, epsilon: Fraction, weights, tables=TABLES, kind: SumKind = PAILLIER):
+def open_all(
+    consortium: TestConsortium, epsilon: Fraction, weights, tables=TABLES, kind: SumKind = PAILLIER, delta=Fraction(0)
+):
     """Every opening of a series: (coverage rows, all counts in one vector, variance)."""
-    plan = consortium.begin(consortium.spec(epsilon=epsilon, secure_sum=kind))
+    plan = consortium.begin(consortium.spec(epsilon=epsilon, secure_sum=kind, delta=delta))
 
     async def whole():
         series = consortium.session(plan).openings("update", tables, epsilon, weights)
@@ -136,6 +139,30 @@ def test_an_opening_carries_exactly_one_shared_noise_and_noise_never_accumulates
         assert abs(noise.mean()) < 5 * np.sqrt(expected / noise.size)
     for first, second in itertools.pairwise(found):
         assert abs(np.corrcoef(first, second)[0, 1]) < 0.07, "the old noise is still in the sum"
+
+
+@pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
+@pytest.mark.parametrize("schedule", ["uniform", "back-loaded"])
+def test_openings_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_they_say(
+    schedule: str, kind: SumKind
+) -> None:
+    epsilon, delta, tables = Fraction(1, 2), Fraction(1, 10**9), ((0, 1),)
+    weights, account = schedule_weights(schedule, 3), RhoAccount(epsilon, delta)
+    policies = {f"party-{k}": open_policy(total_delta=Fraction(1, 1000)) for k in (1, 2, 3)}
+    consortium = make_consortium(3, domain=(40, 40), rows=10, policies=policies)
+    noise = []
+    for k, (_, counts, variance) in enumerate(open_all(consortium, epsilon, weights, tables, kind, delta), start=1):
+        terms = account.terms(epsilon * weights[k - 1], (1,), 2)
+        noise.append(counts - true_counts(consortium, k, tables))
+        assert variance == pytest.approx(1.5 * float(terms.unit))
+        # 1,600 variables: the standard error of their variance is about 4 %.
+        assert noise[-1].var() == pytest.approx(variance, rel=0.2)
+    for first, second in itertools.pairwise(noise):
+        assert abs(np.corrcoef(first, second)[0, 1]) < 0.15, "the old noise is still in the sum"
+    spent = [account.part(epsilon * weight) for weight in weights]
+    for k, party in enumerate(consortium.parties.values()):
+        assert party.ledger.spent() == converted(sum(spent[k:]), delta)
+        assert party.ledger.spent_delta() == delta
 
 
 def series_of(plan, weights, name: str = "s") -> list[Round]:

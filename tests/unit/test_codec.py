@@ -1,6 +1,7 @@
 """Steps and replies on the wire: what is sent arrives as it was, and nothing else is taken for a message."""
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -13,6 +14,7 @@ from common.canonical import canonical_bytes
 from common.crypto.identity import Identity
 from common.crypto.sealing import SealedBlob
 from common.privacy.composition import Accounting
+from common.privacy.concentrated import RhoAccount
 from common.protocol import round as rounds
 from common.protocol import steps
 from common.protocol.attempt import Attempt
@@ -223,6 +225,13 @@ def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
         pb.Step(run="run-1", select=pb.Select(epsilon=text)),
         pb.Step(run="run-1", select_table=pb.SelectTable(epsilon=text)),
         pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(epsilon=text))),
+        *(
+            pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(terms=pb.GaussianTerms(**fields))))
+            for key in ("rho", "delta", "unit")
+            for fields in [{"rho": "1/3", "delta": "1/1000", "unit": "7", key: text}]
+        ),
+        # Without a delta it is a draw of a pure run.
+        *([pb.Step(run="run-1", select=pb.Select(epsilon="1", delta=text))] if text else []),
         pb.Step(run="run-1", learn=pb.Learn(epsilon=text, settings=b"{}")),
         pb.Step(run="run-1", enrol=pb.Enrol(spec=canonical_bytes({**SPEC.to_dict(), "epsilon": text}))),
     ]
@@ -231,6 +240,23 @@ def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
         with pytest.raises(MalformedMessageError):
             decode_step(message.SerializeToString())
     assert time.process_time() - start < 1
+
+
+def test_steps_in_rho_come_back_as_they_went_and_pure_ones_have_the_digest_that_they_had():
+    terms = RhoAccount(Fraction(1), Fraction(1, 10**9)).terms(Fraction(1, 3), (1, 2), 2)
+    round_ = rounds.Round("run-1", "p", "r", ((0,), (1,)), Fraction(0), None, (1, 2), terms=terms)
+    series = rounds.Replacement(1, None, 0, terms.unit, last=False)
+    draw = steps.Select("run-1", "p", "d", [AttributeParentPair(0, (1,))], Fraction(1, 8), delta=Fraction(1, 10**9))
+    for step in (steps.Contribute(round_), steps.Contribute(replace(round_, weights=(), replacement=series)), draw):
+        assert decode_step(encode_step(step)) == step
+    assert draw.rho == Fraction(1, 512)
+    assert draw.cost == 0
+    # Both: the digest of a step of a pure run does not know of rho.
+    assert "delta" not in replace(draw, delta=Fraction(0)).content()
+    assert "terms" not in rounds.Round("run-1", "p", "r", ((0,),), Fraction(1)).content()
+    both = pb.Round(terms=pb.GaussianTerms(**terms.content()), epsilon="1")
+    with pytest.raises(MalformedMessageError):
+        decode_step(pb.Step(run="run-1", contribute=pb.Contribute(round=both)).SerializeToString())
 
 
 @pytest.mark.parametrize("run", ["", "a/b", "/", "..", "a b", "é", "a" * 64, "a\n"])

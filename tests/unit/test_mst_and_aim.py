@@ -11,7 +11,8 @@ import pytest
 
 from common.algorithms import ALGORITHMS, aim, mst, worst_explained
 from common.algorithms.mst import most_edges
-from common.algorithms.worst_explained import candidate_pairs, coarse_pairs, single_weights, tables_for
+from common.algorithms.split_by_noise import single_weights, tables_for
+from common.algorithms.worst_explained import candidate_pairs, coarse_pairs
 from common.counting import contingency_tables
 from common.errors import PrivityError, ProblemsFound
 from common.inference.bounds import PGM

@@ -33,6 +33,8 @@ from benchmarks.utility import TASKS
 from common.algorithms import ALGORITHMS
 from common.counting import contingency_tables
 from common.evaluation.utility import Task
+from common.privacy.scores import DISTANCE
+from common.protocol.expected_tables import ExpectedTables
 from common.schema import load_schema, parse_schema
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
@@ -154,6 +156,16 @@ def test_exact_draws_take_the_largest_score(binary):
     scores = session._pair_scores.of(pairs, "F")
     drawn = asyncio.run(session.selection("draws", 1, Fraction(1, 1000), score="F").draw(pairs))
     assert scores[pairs.index(drawn)] == max(scores)
+
+
+def test_exact_draws_take_the_table_that_is_farthest(binary):
+    session = PartlyExactSession(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
+    expected = ExpectedTables(((0,), (1,), (2,)), np.array([1, 0, 0, 1, 1, 1]), 2, (0, 0, 0))
+    counts = [found.ravel() for found in contingency_tables(binary, expected.tables)]
+    series = session.selection("draws", 1, Fraction(1, 1000), score=DISTANCE)
+    drawn = asyncio.run(series.draw_farthest(expected))
+    scores = expected.scores(counts, binary.rows)
+    assert scores[drawn] == scores.max() > scores.min()
 
 
 def test_exact_tables_are_the_counts(mixed):

@@ -21,7 +21,7 @@ def split(frame, parties, how, seed=1):
     return split_rows(frame, parties, how, np.random.default_rng(seed))
 
 
-RULES = st.sampled_from(["random", "by:city", "sizes"])
+RULES = st.sampled_from(["random", "by:city", "dirichlet:city:.5", "sizes"])
 
 
 @given(st.integers(1, 60), st.integers(1, 6), RULES, st.data())
@@ -82,10 +82,39 @@ def test_random_parts_are_like_each_other():
     assert max(shares) - min(shares) < 0.04
 
 
-def test_the_split_repeats_with_the_seed_and_changes_with_it():
+@pytest.mark.parametrize("how", ["random", "by:city", "dirichlet:city:1"])
+def test_the_split_repeats_with_the_seed_and_changes_with_it(how):
     frame = frame_of(50)
-    one, same, other = (split(frame, 2, "random", seed)[0]["row"].tolist() for seed in (1, 1, 2))
+    one, same, other = (split(frame, 2, how, seed)[0]["row"].tolist() for seed in (1, 1, 2))
     assert one == same != other
+
+
+def unlikeness(parts):
+    """Mean total variation distance of the parties' cities from those of all."""
+    whole = pd.concat(parts)["city"].value_counts(normalize=True)
+    shares = [part["city"].value_counts(normalize=True).reindex(whole.index, fill_value=0) for part in parts]
+    return float(np.mean([(share - whole).abs().sum() / 2 for share in shares]))
+
+
+def test_parties_are_the_more_unlike_the_smaller_alpha_is():
+    frame = frame_of(4000)
+
+    def mean(alpha):
+        return np.mean([unlikeness(split(frame, 3, f"dirichlet:city:{alpha}", seed)) for seed in range(20)])
+
+    assert mean("0.1") > 1.5 * mean("1") > 3 * mean("100")
+    assert mean("10000") < 0.03
+
+
+def test_values_are_shared_out_each_by_itself():
+    parts = split(frame_of(4000), 2, "dirichlet:city:.5")
+    first = parts[0]["city"].value_counts().reindex(list("abcd"), fill_value=0) / frame_of(4000)["city"].value_counts()
+    assert first.max() - first.min() > 0.2
+
+
+def test_an_attribute_may_have_a_colon_in_its_name():
+    frame = frame_of(50).rename(columns={"city": "city: of birth"})
+    assert sum(map(len, split(frame, 2, "dirichlet:city: of birth:1"))) == 50
 
 
 def test_the_frame_itself_stays_as_it_was():
@@ -112,6 +141,13 @@ def test_the_frame_itself_stays_as_it_was():
         (2, "sizes:1,0", "positive"),
         (2, "sizes:1.5,-.5", "positive"),
         (2, "sizes:.99,.01", "would get no row"),
+        (2, "dirichlet:height:1", "no attribute 'height'"),
+        (2, "dirichlet:city", "no attribute ''"),
+        (2, "dirichlet:city:much", "'much' is no number"),
+        (2, "dirichlet:city:inf", "'inf' is no number"),
+        (2, "dirichlet:city:0", "at least 0.01"),
+        (2, "dirichlet:city:-1", "at least 0.01"),
+        (20, "dirichlet:city:.01", "would get no row in 100 draws"),
     ],
 )
 def test_a_rule_that_cannot_be_followed_is_refused(parties, how, reason):

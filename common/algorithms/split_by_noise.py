@@ -1,0 +1,95 @@
+"""How MST and AIM split a budget, by public numbers: the noise, the rows, the domains.
+
+What decides is by how much the noise of the whole budget would move one pair table: ``noise_of_table``. The constants
+are fitted on other tables than those of which results are reported (``python -m benchmarks.budgets``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from common.protocol.session import Session
+from common.statistics import NoisyTable
+
+MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
+"""Mean absolute value of a normal variable, in standard deviations."""
+
+WEIGHTS = (4, 6, 8, 11, 16, 23, 32, 45)
+"""Of 1-way tables by their size: as many different ones as a round may have."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """A power of the noise, within bounds."""
+
+    at_one: float
+    power: float
+    least: float
+    largest: float
+
+    def of(self, noise: float) -> float:
+        return min(self.largest, max(self.least, self.at_one * noise**self.power))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Fitted to one way of adding up: epsilons, or rhos.
+
+    Attributes:
+        tables: how many pair tables are worth measuring; the largest is for each attribute.
+        one_way: part of the budget for the 1-way tables.
+    """
+
+    tables: Power
+    one_way: Power
+
+
+PURE = Split(Power(0.85, -0.54, 1, 4), Power(1.46, 0.24, 0.1, 0.8))
+CONCENTRATED = Split(Power(1.6, -0.7, 1, 4), Power(0.9, 0.27, 0.1, 0.7))
+
+
+def noise_of_table(session: Session, epsilon: Fraction) -> float:
+    """Total variation distance by which the noise of all of epsilon moves a pair table of mean size."""
+    domain = session.schema.domain
+    cells = (sum(domain) ** 2 - sum(size**2 for size in domain)) / 2 / math.comb(len(domain), 2)
+    return MEAN_OF_NORMAL / 2 * math.sqrt(session.noise_variance(1, epsilon)) * cells / session.rows
+
+
+def _fitted(session: Session) -> Split:
+    return CONCENTRATED if session.delta else PURE
+
+
+def tables_for(session: Session, epsilon: Fraction) -> int:
+    """How many pair tables are worth measuring: few clear ones where the noise is wide."""
+    power = _fitted(session).tables
+    worth = power.at_one * noise_of_table(session, epsilon) ** power.power
+    return max(1, min(int(power.largest) * len(session.schema.domain), round(worth)))
+
+
+def one_way_part(session: Session, epsilon: Fraction) -> Fraction:
+    """Part of the budget for the 1-way tables, in hundredths: more where the noise is wide."""
+    return Fraction(round(100 * _fitted(session).one_way.of(noise_of_table(session, epsilon))), 100)
+
+
+def single_weights(domain: Sequence[int], *, pure: bool) -> list[int]:
+    """Weights of the 1-way tables for the least mean error.
+
+    A table of c cells and weight w has an error in proportion to c/w, and costs w of epsilon, or w^2 of rho: so w goes
+    with the square root of c, or with its cube root.
+    """
+    power = 1 / 2 if pure else 1 / 3
+    ratios = np.log([(size / min(domain)) ** power for size in domain])
+    levels = np.log(np.array(WEIGHTS) / WEIGHTS[0])
+    return [WEIGHTS[int(np.abs(levels - ratio).argmin())] for ratio in ratios]
+
+
+async def measure_single(session: Session, phase: str, epsilon: Fraction) -> list[NoisyTable]:
+    """All 1-way tables for ``epsilon`` in all."""
+    domain = session.schema.domain
+    weights = single_weights(domain, pure=not session.delta)
+    return list(await session.measure(phase, [(a,) for a in range(len(domain))], epsilon, weights))

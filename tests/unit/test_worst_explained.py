@@ -1,0 +1,27 @@
+"""The choice of the next table: what a draw is given where noise is far larger than all rows."""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+
+import pytest
+
+from common.algorithms import ALGORITHMS
+from common.privacy.record import RunRecord
+from deploy.in_process import InProcessSession
+from tests.harness.consortium import make_schema, make_table
+
+
+def learnt(algorithm: str, settings: dict[str, int]) -> RunRecord:
+    epsilon = Fraction(1, 20)
+    session = InProcessSession([make_table(make_schema((400, 300, 2)), 300, seed=1)], epsilon)
+    asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
+    return session.record
+
+
+@pytest.mark.parametrize(("algorithm", "settings"), [("mst", {"edges": 2}), ("aim", {})])
+def test_a_table_that_would_drown_many_times_over_is_no_reason_to_fail(algorithm: str, settings) -> None:
+    record = learnt(algorithm, settings)
+    assert record.epsilon("party-1") <= Fraction(1, 20)
+    assert any("distance of tables from a model" in cost.mechanism for cost in record.costs)
