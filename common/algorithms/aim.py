@@ -30,7 +30,7 @@ from common.algorithms.worst_explained import (
     Pair,
 )
 from common.inference.bounds import PGM, Inference, size_of_fit
-from common.inference.graphical_model import cells_of_tree, tree_over
+from common.inference.graphical_model import cells_added_by_pairs, cells_of_tree
 from common.inference.junction_tree import JunctionTree
 from common.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
 from common.models.junction_tree import JunctionTreeModel
@@ -108,7 +108,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         seen = [*tables, *chooser.within(measured)]
         fit = await session.compute(partial(fit_model, seen, schema, rows, fit, STEPS_BETWEEN))
         pairs = await session.compute(partial(getattr, fit.model, "pairs"))
-        allowed = _fitting(chooser.candidates, measured, fit.model.tree, domain, chosen.cells * (round_ + 1) / rounds)
+        allowed = _fitting(chooser.candidates, fit.model.tree, domain, chosen.cells * (round_ + 1) / rounds)
         pair = await chooser.choose({pair: pairs[pair] for pair in allowed}, variance, tables)
         tables += await session.measure(ROUNDS, [pair], price)
         measured.append(pair)
@@ -123,31 +123,9 @@ async def _release(session: Session, tables: Sequence[NoisyTable], start: Fit | 
     return fit.model.release(schema, rows)
 
 
-def _fitting(
-    candidates: Sequence[Pair], measured: Sequence[Pair], tree: JunctionTree, domain: Sequence[int], cells: float
-) -> list[Pair]:
+def _fitting(candidates: Sequence[Pair], tree: JunctionTree, domain: Sequence[int], cells: float) -> list[Pair]:
     """The candidates with which the model's cliques have no more cells than that; one at least."""
-    together = {pair for clique in tree.cliques for pair in ((a, b) for a in clique for b in clique if a < b)}
-    now = cells_of_tree(tree, domain)
-    part = _components(tree)
-
-    def allowed(pair: Pair) -> bool:
-        if pair in together:
-            return True
-        if part[pair[0]] != part[pair[1]]:
-            return now + domain[pair[0]] * domain[pair[1]] <= cells
-        return cells_of_tree(tree_over([*measured, pair], domain), domain) <= cells
-
-    return [pair for pair in candidates if allowed(pair)] or [
-        min(candidates, key=lambda p: domain[p[0]] * domain[p[1]])
-    ]
-
-
-def _components(tree: JunctionTree) -> dict[int, int]:
-    """For each attribute the first clique of its component."""
-    roots: list[int] = []
-    part: dict[int, int] = {}
-    for place, (clique, parent) in enumerate(zip(tree.cliques, tree.parents, strict=True)):
-        roots.append(place if parent is None else roots[parent])
-        part |= dict.fromkeys(clique, roots[place])
-    return part
+    room = cells - cells_of_tree(tree, domain)
+    added = cells_added_by_pairs(tree, domain)
+    fitting = [pair for pair in candidates if added[pair] <= room]
+    return fitting or [min(candidates, key=lambda pair: (added[pair], pair))]
