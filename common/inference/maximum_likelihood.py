@@ -37,7 +37,7 @@ from common.statistics import Marginal, NoisyTable
 
 Numbers = npt.NDArray[np.float64]
 
-STEPS, STEPS_BETWEEN = 300, 40
+STEPS, STEPS_BETWEEN = 1000, 40
 """Of L-BFGS: of a fit that is released, and of one that only says what to measure next."""
 
 SINGLE_RIDGE = 0.5
