@@ -68,6 +68,8 @@ class Mean:
         return cls(statistics.fmean(means), standard_error(means), len(means)) if means else None
 
     def __str__(self) -> str:
+        if self.tables == 1:
+            return f"{math.exp(self.log):.3f}"
         return f"{math.exp(self.log):.3f} +- {self.error:.3f}"
 
     @property

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from common.algorithms import split_by_noise, worst_explained
+from common.algorithms.aim import Settings
 from common.algorithms.split_by_noise import Power, Split
 from common.inference import maximum_likelihood
 
@@ -54,7 +55,7 @@ class Change:
     """One constant changed, the others held.
 
     Attributes:
-        name: of an attribute of ``Constants``, or with `` power`` after it.
+        name: of an attribute of ``Constants``, or with `` power`` after it; ``SHIPPED`` is all that is shipped now.
         by: factor, or what is added to a power.
     """
 
@@ -62,6 +63,8 @@ class Change:
     by: float
 
     def of(self, constants: Constants) -> Constants:
+        if self == SHIPPED:
+            return shipped(pure=constants == REFERENCE[True])
         field, _, power = self.name.partition(" ")
         value = getattr(constants, field)
         if isinstance(value, Power):
@@ -73,11 +76,27 @@ class Change:
         return replace(constants, **{field: changed})
 
 
+SHIPPED = Change("shipped now", 1.0)
+
+
+def shipped(*, pure: bool) -> Constants:
+    """What the software has now."""
+    split = split_by_noise.PURE if pure else split_by_noise.CONCENTRATED
+    return Constants(
+        split.tables,
+        split.one_way,
+        float(Settings().draws),
+        worst_explained.HANDICAP,
+        maximum_likelihood.PRIOR,
+        maximum_likelihood.SINGLE_RIDGE,
+    )
+
+
 def changes(algorithm: str) -> list[Change]:
     """What is tried with an algorithm; fits of MST have neither prior nor ridge that matters."""
     found = [Change(name, by) for name in ("tables", "one_way", "handicap") for by in FACTORS]
     found += [Change(f"{name} power", by) for name in ("tables", "one_way") for by in TURNS]
-    found += [Change("draws", by) for by in WIDE_FACTORS]
+    found += [Change("draws", by) for by in WIDE_FACTORS] + [SHIPPED]
     if algorithm == AIM:
         found += [Change("prior", by) for by in WIDE_FACTORS] + [Change("ridge", by) for by in FAR_FACTORS]
     return found

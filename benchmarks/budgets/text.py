@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from benchmarks.budgets.choice import CONSTANTS, Constant, Mean, by_change, chosen
-from benchmarks.budgets.constants import AIM, MST, TURNED_AT
+from benchmarks.budgets.constants import AIM, MST, SHIPPED, TURNED_AT
 from benchmarks.budgets.measure import MOST_WORK, Tried
 from benchmarks.budgets.session import Ground
 from benchmarks.markdown import NONE, table
@@ -60,6 +60,14 @@ def write_page(tried: Sequence[Tried], grounds: Sequence[Ground], options: argpa
         "## What the public tables support",
         *table(["constant", "where", "was", "supported", "ratio"], (_choice(c, public) for c in CONSTANTS)),
     ]
+    together = [one for one in tried if one.change == SHIPPED]
+    lines += [
+        "",
+        "## What is shipped now, all together",
+        "",
+        "Over the values in bold, whatever became of each of them.",
+        *table(["tables", "budget", "both", "AIM", "MST"], _together(together, reported)),
+    ]
     if reported:
         lines += [
             "",
@@ -88,7 +96,7 @@ def _rows(constant: Constant, tried: Sequence[Tried]) -> list[list[str]]:
         constant.value(change): [
             constant.title,
             f"{constant.value(change):.3g}",
-            *(str(mean or NONE) for mean in (Mean.of(some), Mean.of(_of(AIM, some)), Mean.of(_of(MST, some)))),
+            *_cells_of(some),
         ]
         for change, some in known.items()
     }
@@ -113,6 +121,20 @@ def _left_out(constant: Constant, tried: Sequence[Tried], reported: Sequence[str
         ratio = "" if best is None else f": {math.exp(mean.log):.3f}" if mean else f": {NONE}"
         cells.append(f"{constant.value(best):.3g}{ratio}")
     return [constant.title, *cells]
+
+
+def _together(tried: Sequence[Tried], reported: Sequence[str]) -> list[list[str]]:
+    sets = {"public": [one for one in tried if one.block.ground not in reported]}
+    sets |= {name: [one for one in tried if one.block.ground == name] for name in reported}
+    return [
+        [name, "pure" if pure else "with a delta", *_cells_of([t for t in some if (t.block.delta == "0") == pure])]
+        for name, some in sets.items()
+        for pure in (True, False)
+    ]
+
+
+def _cells_of(tried: Sequence[Tried]) -> list[str]:
+    return [str(Mean.of(some) or NONE) for some in (tried, _of(AIM, tried), _of(MST, tried))]
 
 
 def _panel(constant: Constant, tried: Sequence[Tried]) -> Panel:
