@@ -88,7 +88,11 @@ def by_change(constant: Constant, tried: Sequence[Tried]) -> dict[Change, list[T
 
 
 def chosen(constant: Constant, tried: Sequence[Tried]) -> Change | None:
-    """The change with the least mean ratio, if that is more than a standard error below 1; else none."""
+    """Of the values within a standard error of the best the nearest to the old one; none if that is the old one."""
     means = {change: Mean.of(some) for change, some in by_change(constant, tried).items()}
-    better = {change: mean.log for change, mean in means.items() if mean and mean.log < -mean.error}
-    return min(better, key=lambda change: better[change]) if better else None
+    known = {change: mean for change, mean in means.items() if mean is not None}
+    best = min(known.values(), key=lambda mean: mean.log, default=None)
+    if best is None or best.log + best.error >= 0:
+        return None
+    near = [change for change, mean in known.items() if mean.log <= best.log + best.error]
+    return min(near, key=lambda change: abs(change.by if "power" in change.name else math.log(change.by)))

@@ -96,6 +96,7 @@ def changes(algorithm: str) -> list[Change]:
     """What is tried with an algorithm; fits of MST have neither prior nor ridge that matters."""
     found = [Change(name, by) for name in ("tables", "one_way", "handicap") for by in FACTORS]
     found += [Change(f"{name} power", by) for name in ("tables", "one_way") for by in TURNS]
+    found.append(Change("handicap", FAR_FACTORS[0]))
     found += [Change("draws", by) for by in WIDE_FACTORS] + [SHIPPED]
     if algorithm == AIM:
         found += [Change("prior", by) for by in WIDE_FACTORS] + [Change("ridge", by) for by in FAR_FACTORS]

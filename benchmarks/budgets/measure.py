@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from benchmarks.budgets.constants import AIM, REFERENCE, Change, Constants, changes, in_place
+from benchmarks.budgets.constants import AIM, REFERENCE, SHIPPED, Change, Constants, changes, in_place
 from benchmarks.budgets.session import Ground, mean_distance, session_over
 from benchmarks.cache import Cache
 from common.algorithms import ALGORITHMS
@@ -21,6 +21,9 @@ DELTAS = ("0", "1e-9")
 
 MOST_WORK = 400
 """Rounds of AIM times attributes: a block of more is left out, as a run of it takes more than some five seconds."""
+
+FIRST, FIRST_TOGETHER = 1, 101
+"""Seeds: of tables on which every change is tried, and from which on only all that is shipped is."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,22 @@ class Tried:
     ratio: float
 
 
-def blocks(names: Sequence[str], algorithms: Sequence[str], seeds: int) -> Iterator[Block]:
+def blocks(names: Sequence[str], algorithms: Sequence[str]) -> Iterator[Block]:
     """All blocks, in an order in which the first ones have each table and each budget equally often."""
     budgets = [(epsilon, delta) for delta in DELTAS for epsilon in EPSILONS]
-    for seed in range(1, seeds + 1):
-        for turn in range(len(budgets)):
-            for place, name in enumerate(names):
-                epsilon, delta = budgets[(place + turn * 5) % len(budgets)]
-                for algorithm in algorithms:
-                    yield Block(name, algorithm, epsilon, delta, seed)
+    for turn in range(len(budgets)):
+        for place, name in enumerate(names):
+            epsilon, delta = budgets[(place + turn * 5) % len(budgets)]
+            for algorithm in algorithms:
+                yield Block(name, algorithm, epsilon, delta, FIRST)
+
+
+def together(names: Sequence[str], algorithms: Sequence[str], seeds: int) -> Iterator[Block]:
+    """Blocks on which only what is shipped now is tried, with seeds of their own."""
+    for seed in range(FIRST_TOGETHER, FIRST_TOGETHER + seeds):
+        for name in names:
+            for block in blocks([name], algorithms):
+                yield replace(block, seed=seed)
 
 
 def key_of(block: Block, ground: Ground, constants: Constants) -> dict[str, Any]:
@@ -85,13 +95,17 @@ def run(block: Block, ground: Ground, constants: Constants) -> dict[str, float]:
     return {"distance": distance, "seconds": round(time.process_time() - started, 2)}
 
 
+def tried_on(block: Block) -> list[Change]:
+    return [SHIPPED] if block.seed >= FIRST_TOGETHER else changes(block.algorithm)
+
+
 def try_block(block: Block, ground: Ground, cache: Cache, *, only_cached: bool = False) -> tuple[list[Tried], float]:
     """Every change on this block, as far as it is known, and the seconds of the processor that were spent now."""
     spent, known = 0.0, {}
     reference = REFERENCE[block.delta == "0"]
     everything: Mapping[Change | None, Constants] = {
         None: reference,
-        **{change: change.of(reference) for change in changes(block.algorithm)},
+        **{change: change.of(reference) for change in tried_on(block)},
     }
     for change, constants in everything.items():
         key = key_of(block, ground, constants)

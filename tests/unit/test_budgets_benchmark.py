@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks.budgets.choice import Constant, Mean, chosen
-from benchmarks.budgets.constants import AIM, MST, REFERENCE, TURNED_AT, Change, changes, in_place
+from benchmarks.budgets.constants import AIM, MST, REFERENCE, SHIPPED, TURNED_AT, Change, changes, in_place, shipped
 from benchmarks.budgets.grounds import generated, some_attributes
-from benchmarks.budgets.measure import Block, Tried, blocks, key_of, too_long, try_all
+from benchmarks.budgets.measure import Block, Tried, blocks, key_of, together, too_long, tried_on, try_all
 from benchmarks.budgets.session import Ground, mean_distance, model_pairs, session_over
 from benchmarks.budgets.text import write_page
 from benchmarks.cache import Cache
@@ -94,10 +94,18 @@ def test_changes_that_come_to_the_same_run_have_one_key() -> None:
 
 def test_the_first_blocks_have_each_budget_equally_often() -> None:
     names = [str(number) for number in range(6)]
-    first = list(blocks(names, [AIM], 1))[:6]
+    first = list(blocks(names, [AIM]))[:6]
     assert {block.ground for block in first} == set(names)
     assert len({(block.epsilon, block.delta) for block in first}) == 6
-    assert len(set(blocks(names, [AIM, MST], 2))) == 6 * 6 * 2 * 2
+    assert len(set(blocks(names, [AIM, MST]))) == 6 * 6 * 2
+
+
+def test_all_that_is_shipped_is_tried_on_seeds_of_its_own() -> None:
+    alone = list(together(["known"], [AIM, MST], 2))
+    assert len(set(alone)) == 6 * 2 * 2
+    assert {change for block in alone for change in tried_on(block)} == {SHIPPED}
+    assert SHIPPED.of(REFERENCE[False]) == shipped(pure=False)
+    assert SHIPPED.of(REFERENCE[True]).tables == split_by_noise.PURE.tables
 
 
 def test_a_wide_table_keeps_some_attributes() -> None:
@@ -117,6 +125,8 @@ def test_a_value_is_chosen_only_if_it_is_better_by_more_than_a_standard_error() 
     assert chosen(prior, better + worse) == Change("prior", 2.0)
     assert prior.value(Change("prior", 2.0)) == 1.0
     assert chosen(prior, tries(2.0, [0.9, 0.99, 1.09]) + worse) is None
+    far = tries(4.0, [0.94, 0.95, 0.99])
+    assert chosen(prior, better + far) == Change("prior", 2.0)  # hardly worse, and nearer
     mean = Mean.of([*better, Tried(Block("table 0", AIM, "1.6", "0", 1), Change("prior", 2.0), 0.85)])
     assert mean is not None
     assert mean.tables == 3
@@ -125,7 +135,7 @@ def test_a_value_is_chosen_only_if_it_is_better_by_more_than_a_standard_error() 
 
 def test_the_fit_goes_on_where_it_stopped_and_writes_its_page(tmp_path: Path) -> None:
     grounds = {g.name: g for g in (make_ground(), make_ground("known", reported=True, seed=2))}
-    wanted = [b for b in blocks(list(grounds), (AIM, MST), 1) if b.epsilon == "0.1"]
+    wanted = [b for b in blocks(list(grounds), (AIM, MST)) if b.epsilon == "0.1"]
     said: list[str] = []
     cache = tmp_path / "cache.jsonl"
     assert try_all(grounds, wanted, Cache(cache, "code"), -1, said.append) == []
