@@ -96,7 +96,7 @@ def run(block: Block, ground: Ground, constants: Constants) -> dict[str, float]:
 
 
 def tried_on(block: Block) -> list[Change]:
-    return [SHIPPED] if block.seed >= FIRST_TOGETHER else changes(block.algorithm)
+    return [SHIPPED] if block.seed >= FIRST_TOGETHER else changes(block.algorithm, pure=block.delta == "0")
 
 
 def try_block(block: Block, ground: Ground, cache: Cache, *, only_cached: bool = False) -> tuple[list[Tried], float]:

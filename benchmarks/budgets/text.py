@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from benchmarks.budgets.choice import CONSTANTS, Constant, Mean, by_change, chosen
-from benchmarks.budgets.constants import AIM, MST, SHIPPED, TURNED_AT
+from benchmarks.budgets.constants import AIM, MST, SHIPPED, TOGETHER, TURNED_AT
 from benchmarks.budgets.measure import FIRST_TOGETHER, MOST_WORK, Tried
 from benchmarks.budgets.session import Ground
 from benchmarks.markdown import NONE, table
@@ -60,6 +60,15 @@ def write_page(tried: Sequence[Tried], grounds: Sequence[Ground], options: argpa
         "## What the public tables support",
         *table(["constant", "where", "was", "supported", "ratio"], (_choice(c, public) for c in CONSTANTS)),
     ]
+    lines += [
+        "",
+        "## Changes together, pure",
+        "",
+        "Changes that do well one by one need not add up. Each factor is the one of the table above.",
+        *table(["changed", "public", "AIM", "MST"], (
+            [change.name, *_cells_of([one for one in public if one.change == change])] for change in TOGETHER
+        )),
+    ]  # fmt: skip
     together = [one for one in tried if one.change == SHIPPED]
     lines += [
         "",

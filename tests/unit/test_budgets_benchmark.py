@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 
 from benchmarks.budgets.choice import Constant, Mean, chosen
-from benchmarks.budgets.constants import AIM, MST, REFERENCE, SHIPPED, TURNED_AT, Change, changes, in_place, shipped
+from benchmarks.budgets.constants import (
+    AIM,
+    MST,
+    REFERENCE,
+    SHIPPED,
+    TOGETHER,
+    TURNED_AT,
+    Change,
+    changes,
+    in_place,
+    shipped,
+)
 from benchmarks.budgets.grounds import generated, some_attributes
 from benchmarks.budgets.measure import Block, Tried, blocks, key_of, together, too_long, tried_on, try_all
 from benchmarks.budgets.session import Ground, mean_distance, model_pairs, session_over
@@ -87,7 +98,7 @@ def test_a_power_turns_about_one_noise() -> None:
 
 def test_changes_that_come_to_the_same_run_have_one_key() -> None:
     ground, block = make_ground(), Block("public", MST, "1.6", "1e-9", 1)
-    keys = [key_of(block, ground, change.of(REFERENCE[False])) for change in changes(MST)]
+    keys = [key_of(block, ground, change.of(REFERENCE[False])) for change in changes(MST, pure=False)]
     assert key_of(block, ground, REFERENCE[False]) in keys  # a tree of four attributes has three edges at most
     assert len({str(key) for key in keys}) > 3
 
@@ -98,6 +109,13 @@ def test_the_first_blocks_have_each_budget_equally_often() -> None:
     assert {block.ground for block in first} == set(names)
     assert len({(block.epsilon, block.delta) for block in first}) == 6
     assert len(set(blocks(names, [AIM, MST]))) == 6 * 6 * 2
+
+
+def test_changes_together_are_made_one_after_another() -> None:
+    both = next(change for change in TOGETHER if change.name == "one_way, handicap").of(REFERENCE[True])
+    assert both == Change("one_way", 0.71).of(Change("handicap", 0.5).of(REFERENCE[True]))
+    assert set(TOGETHER) <= set(changes(AIM, pure=True))
+    assert not set(TOGETHER) & set(changes(AIM, pure=False))
 
 
 def test_all_that_is_shipped_is_tried_on_seeds_of_its_own() -> None:
