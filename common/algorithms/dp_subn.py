@@ -260,13 +260,15 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         return await learn_parameters(
             session, await initialise(), [], budget.parameters, budget.share, chosen.inference
         )
-    association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
+    views, association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
     network = await initialise()
     edges = sum(len(parents) for parents in network.values())
     largest_pair = useful_cells(session.rows, edges + len(nodes), budget.update, chosen.frontier_theta)
     frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
     network, opened = await _update_structure(session, frontier, budget.degree, budget.update, weights)
-    return await learn_parameters(session, network, opened, budget.parameters, budget.share, chosen.inference)
+    return await learn_parameters(
+        session, network, [*views, *opened], budget.parameters, budget.share, chosen.inference
+    )
 
 
 def opens_parts(settings: Mapping[str, Any]) -> bool:
@@ -284,18 +286,17 @@ def _weights(schedule: str, parties: int) -> tuple[Fraction, ...]:
 
 async def _quantify_correlations(
     session: Session, epsilon: Fraction, nodes: Sequence[int], views: str
-) -> dict[tuple[int, int], float]:
-    """Phase 1: the association of every pair of attributes, from the views of a covering design or pair tables."""
+) -> tuple[Sequence[NoisyTable], dict[tuple[int, int], float]]:
+    """Phase 1: the views of a covering design or all pair tables, and from them the association of every pair."""
     pairs = list(combinations(nodes, 2))
     if views == "pairs":
-        return dict(
-            zip(pairs, map(noisy_association, await session.measure(CORRELATIONS, pairs, epsilon)), strict=True)
-        )
+        opened = await session.measure(CORRELATIONS, pairs, epsilon)
+        return opened, dict(zip(pairs, map(noisy_association, opened), strict=True))
     design = optimal_design([session.schema.derived.domain[node] for node in nodes])
     tables = await session.measure(CORRELATIONS, [tuple(nodes[i] for i in view) for view in design.views], epsilon)
     by_view = dict(zip(design.views, tables, strict=True))
     places = combinations(range(len(nodes)), 2)
-    return {
+    return tables, {
         pair: noisy_association(_within(by_view[design.view_of(i, j)], pair))
         for pair, (i, j) in zip(pairs, places, strict=True)
     }

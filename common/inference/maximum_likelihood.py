@@ -23,13 +23,14 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from common.blas import one_blas_thread
-from common.inference.estimation import Estimate, collect, one_way_marginals
+from common.inference.consistency import make_consistent
+from common.inference.estimation import Estimate, average, collect, marginalise, one_way_marginals
 from common.inference.graphical_model import GraphicalModel, Propagation, tree_over
 from common.inference.groups import Codes, condense, expand, groups_of
 from common.schema import Schema
@@ -121,7 +122,7 @@ def _terms(estimates: Mapping[Marginal, Estimate], schema: Schema, rows: int) ->
     derived, attributes = schema.derived, range(len(schema.attributes))
     single = one_way_marginals(estimates, attributes, rows, schema.ordered_codes)
     terms = [_Term((a,), (a,), (None,), single[a], SINGLE_RIDGE) for a in attributes]
-    for key, estimate in estimates.items():
+    for key, estimate in _with_pairs(estimates, rows).items():
         if len(key) == 1:
             continue
         bases = [derived.base[a] for a in key]
@@ -132,6 +133,27 @@ def _terms(estimates: Mapping[Marginal, Estimate], schema: Schema, rows: int) ->
         counts = _with_margins(estimate.counts, marginals).transpose(axes)
         terms.append(_Term(key, tuple(bases[i] for i in axes), tuple(groups[i] for i in axes), counts, ridge))
     return terms
+
+
+def _with_pairs(estimates: Mapping[Marginal, Estimate], rows: int) -> dict[Marginal, Estimate]:
+    """The tables, agreeing with each other, and the pair tables that wider ones hold; variances as they were measured.
+
+    A wide table whose cells are drowned may hold clear pairs. One ridge for all its cells would take these away too:
+    nltcs, K = 3, JTree, eps 1.6: mean 2-way distance .042 without, .011 with them.
+    """
+    consistent = make_consistent(estimates, rows)
+    found = {key: Estimate(consistent[key].counts, estimate.variance) for key, estimate in estimates.items()}
+    within: dict[Marginal, list[Estimate]] = {}
+    for key, estimate in estimates.items():
+        if len(key) > 2:
+            for axes in combinations(range(len(key)), 2):
+                held = tuple(key[axis] for axis in axes)
+                within.setdefault(held, []).append(marginalise(estimate, axes))
+                found.setdefault(held, marginalise(consistent[key], axes))
+    for pair, parts in within.items():
+        known = [*parts, estimates[pair]] if pair in estimates else parts
+        found[pair] = Estimate(found[pair].counts, average(known).variance)
+    return found
 
 
 def _independent(marginals: Sequence[Numbers], rows: int) -> Numbers:

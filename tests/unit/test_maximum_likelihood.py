@@ -113,7 +113,9 @@ def test_the_model_is_what_its_potentials_make_and_meets_the_condition_of_the_op
     tables = all_measured(wide)
     fit = fit_model(tables, SCHEMA, ROWS, steps=TO_THE_END)
     terms = _terms(collect(tables), SCHEMA, ROWS)
-    assert {term.key for term in terms} == {tuple(sorted(t.attributes)) for t in tables}
+    asked = {tuple(sorted(t.attributes)) for t in tables}
+    held = {pair for key in asked if len(key) > 2 for pair in combinations(key, 2)}
+    assert {term.key for term in terms} == asked | held
     found = by_brute_force(fit, terms)
     for pair in combinations(range(4), 2):
         np.testing.assert_allclose(fit.model.pairs[pair], onto(found, pair), atol=1e-9)
@@ -163,7 +165,8 @@ def test_the_same_tables_give_the_same_bits():
 def test_the_margins_of_a_wide_table_are_those_of_the_one_way_tables_before_the_fit(wide):
     counts = joint()
     tables = [*(measured((a,), counts) for a in range(4)), measured(wide, counts, 900.0)]
-    *single, term = _terms(collect(tables), SCHEMA, ROWS)
+    terms = _terms(collect(tables), SCHEMA, ROWS)
+    single, term = terms[:4], next(t for t in terms if t.key == tuple(sorted(wide)))
     for axis, (a, groups) in enumerate(zip(term.attributes, term.groups, strict=True)):
         others = tuple(other for other in range(term.counts.ndim) if other != axis)
         np.testing.assert_allclose(term.counts.sum(axis=others), condense(single[a].counts, 0, groups))
@@ -217,3 +220,13 @@ def test_negative_counts_and_codes_without_rows_give_probabilities():
         assert np.isfinite(table).all()
         assert (table >= 0).all()
         assert table.sum() == pytest.approx(1)
+
+
+def test_a_drowned_wide_table_still_tells_of_the_clear_pairs_that_it_holds():
+    """One ridge for all its cells would take the pairs away with the cells."""
+    counts = joint()
+    wide = measured((0, 1, 2, 3), counts, 100.0)
+    model = fit_model([*(measured((a,), counts, 4.0) for a in range(4)), wide], SCHEMA, ROWS).model
+    independent = np.multiply.outer(onto(counts, (0,)), onto(counts, (1,))) / ROWS
+    far = np.abs(independent - onto(counts, (0, 1))).sum()
+    assert np.abs(ROWS * model.pairs[0, 1] - onto(counts, (0, 1))).sum() < far / 4
