@@ -74,7 +74,9 @@ def write_page(tried: Sequence[Tried], grounds: Sequence[Ground], options: argpa
         "",
         "## What is shipped now, all together",
         "",
-        "Over the values in bold. Scale and power of `one_way` say nearly the same, so one of them was changed.",
+        "Over the values in bold. Changed are the handicap and, pure, the scale of `one_way`. All three changes",
+        "together are better by less than a standard error; of two, those with the least error were taken. The power",
+        "of `one_way` says nearly what its scale says.",
         f"The reported tables with {options.seeds} seeds; their errors are not known, as each is one table.",
         *table(["tables", "budget", "both", "AIM", "MST"], _together(together, reported)),
     ]
