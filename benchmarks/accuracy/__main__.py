@@ -43,16 +43,21 @@ DATASETS = ("adult", "nltcs", "diabetes130", "cps_taxunits")
 PATIENCE = 3600.0
 
 
+def readable(epsilon: str) -> str:
+    """The one text of a number, by which results are kept: .1 and 0.10 are 0.1."""
+    return f"{float(epsilon):g}"
+
+
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of NAME.csv.gz and NAME.schema.json")
     parser.add_argument("--out", type=Path, required=True, help=f"folder of {PACKAGE}.md")
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
-    parser.add_argument("--epsilons", nargs="+")
+    parser.add_argument("--epsilons", nargs="+", type=readable)
     parser.add_argument("--parties", nargs="+", type=int, help="numbers of parties")
     parser.add_argument("--deltas", nargs="+", choices=(DELTA, PURE), help="0 is pure")
     parser.add_argument("--alphas", nargs="+", help="of the Dirichlet law")
-    parser.add_argument("--peer-epsilons", nargs="+")
+    parser.add_argument("--peer-epsilons", nargs="+", type=readable)
     parser.add_argument("--seeds", type=int, help="runs of a point of ours")
     parser.add_argument("--peer-seeds", type=int, help="runs of a point of a peer")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="parts that are measured")
