@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from common.errors import PrivityError
+from common.privacy import ledger
 from common.privacy.entropy import SeededEntropy
 from common.privacy.ledger import Ledger
 from common.privacy.noise import noise_share
@@ -22,7 +23,6 @@ from common.privacy.scores import SCORES
 from common.protocol.expected_tables import ExpectedTables
 from common.protocol.limits import count_cells
 from common.protocol.plan import RunPlan
-from common.protocol.round import Round
 from common.protocol.scores import TreeScore
 from deploy.audit.auditor import Finding, audit
 from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
@@ -263,7 +263,8 @@ def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) 
 def test_a_delta_that_is_not_charged(monkeypatch) -> None:
     subject = whole_run("copula", FIRST, 2, ONE, 10, 0, Fraction(1, 1000))
     assert not broken(subject)
-    monkeypatch.setattr(Round, "delta", property(lambda _round: Fraction(0)))
+    telescoped = ledger._telescoped
+    monkeypatch.setattr(ledger, "_telescoped", lambda *asked: replace(telescoped(*asked), delta=Fraction(0)))
     assert unpaid(subject) == set(findings(subject))
 
 
