@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from common.blas import keep_one_blas_thread
 from common.membership.joining import read_invite
 from common.membership.member_folder import hand_over
 from common.node import logs
@@ -68,4 +69,5 @@ def serve(
     if stop_with_stdin:
         stop_when_stdin_closes()
     with logs.errors_for_logs(log_format):
+        keep_one_blas_thread()
         asyncio.run(server.serve(server.load_config(config), port_file))

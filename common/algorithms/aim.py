@@ -74,7 +74,7 @@ class Settings:
             draws=reader.weight("draws", default.draws, Fraction(1, 2)),
             rounds=reader.optional_whole("rounds", 1, MOST_ROUNDS),
             cells=reader.whole("cells", default.cells, 1 << 10, 1 << 22),
-            selection=reader.choice("selection", default.selection, SELECTIONS) or default.selection,
+            selection=reader.choice("selection", default.selection, SELECTIONS),
         )
         reader.finish()
         return read

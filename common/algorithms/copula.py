@@ -97,7 +97,7 @@ class Settings:
         read = cls(
             one_way=reader.share("one_way", default.one_way, Fraction(9, 10)),
             certainty=reader.weight("certainty", default.certainty),
-            composition=reader.choice("composition", None, [BASIC, CONCENTRATED, *COMPOSITIONS]),
+            composition=reader.optional_choice("composition", [BASIC, CONCENTRATED, *COMPOSITIONS]),
         )
         reader.finish()
         return read

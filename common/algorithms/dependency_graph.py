@@ -17,7 +17,7 @@ import networkx as nx
 
 from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE
 from common.algorithms.structure import LEAST_BETA, part_for_draws
-from common.algorithms.usefulness import holds_typical_table, useful_cells
+from common.algorithms.usefulness import TableNoise, holds_typical_table, useful_cells
 from common.candidates import CandidateGroup, Candidates, ParentSets
 from common.inference.junction_tree import is_useful, keeps_apart
 from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, check_tables
@@ -49,16 +49,17 @@ class Plan:
     cells: int
 
 
-def visible_edges(domain: Sequence[int], rows: int, epsilon: Fraction, strength: float) -> int:
+def visible_edges(domain: Sequence[int], noise: TableNoise, epsilon: Fraction, strength: float) -> int:
     """How many pair tables may share ``epsilon`` so that an association of ``strength`` is as strong as their noise.
 
     ``strength`` is Cramer's V: in a table of g x g cells with even margins its squared residuals add up to
-    ``V^2 (g-1) / g^2`` times the square of the rows, those of the noise of m tables to ``g^2 8 m^2 / epsilon^2``. The
+    ``V^2 (g-1) / g^2`` times the square of the rows, those of noise of the scale b to ``g^2 2 b^2``. The
     sizes' geometric mean stands for g. The paper compares each pair with V = .2, on its rows; this compares the
-    noise with it, by public numbers. At least 1.
+    noise with it, by public numbers. At least 1, and at most what a forest has.
     """
     g = 2 ** (sum(math.log2(size) for size in domain) / len(domain))
-    return max(1, math.floor(strength * rows * float(epsilon) * math.sqrt(g - 1) / (math.sqrt(8) * g**2)))
+    largest = strength * noise.rows * math.sqrt((g - 1) / 2) / g**2
+    return 1 + sum(noise.scale(tables, epsilon) <= largest for tables in range(2, len(domain)))
 
 
 def most_edges(domain: Sequence[int], cells: int, clique: int) -> int:
@@ -138,7 +139,7 @@ def _grouped(pairs: Iterable[Pair]) -> Candidates:
 
 def plan_edges(
     domain: Sequence[int],
-    rows: int,
+    noise: TableNoise,
     epsilon: Fraction,
     theta: Fraction,
     strength: Fraction,
@@ -155,8 +156,8 @@ def plan_edges(
     Args:
         edges: the number itself, in the place of all this.
     """
-    cells = min(most_cells(domain), useful_cells(rows, len(domain), epsilon * WIDE_SHARE, theta))
-    visible = visible_edges(domain, rows, epsilon * PAIR_SHARE, float(strength))
+    cells = min(most_cells(domain), useful_cells(noise, len(domain), epsilon * WIDE_SHARE, theta))
+    visible = visible_edges(domain, noise, epsilon * PAIR_SHARE, float(strength))
     forest = len(domain) - 1
     sizes = range(WIDE_CLIQUE, min(largest_clique, len(domain)) + 1)
     typical = max((size for size in sizes if holds_typical_table(domain, size, cells)), default=WIDE_CLIQUE - 1)
@@ -170,11 +171,16 @@ def plan_edges(
 
 
 def part_for_edges(
-    domain: Sequence[int], rows: int, epsilon: Fraction, theta: Fraction, strength: Fraction, largest_clique: int
+    domain: Sequence[int],
+    noise: TableNoise,
+    epsilon: Fraction,
+    theta: Fraction,
+    strength: Fraction,
+    largest_clique: int,
 ) -> Fraction:
     """Part of epsilon for the draws: what those of a forest need, or of the edges planned if these are fewer."""
-    planned = plan_edges(domain, rows, epsilon * (1 - LEAST_BETA), theta, strength, largest_clique).edges
-    return part_for_draws("R", min(planned, len(domain) - 1), epsilon, rows)
+    planned = plan_edges(domain, noise, epsilon * (1 - LEAST_BETA), theta, strength, largest_clique).edges
+    return part_for_draws("R", min(planned, len(domain) - 1), epsilon, noise.rows)
 
 
 def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, clique: int) -> list[Pair]:

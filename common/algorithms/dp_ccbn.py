@@ -44,7 +44,7 @@ class Settings:
 def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
     """Refuse bad settings; all pair tables together must be within the limits of a round."""
     reader = SettingsReader("dp-ccbn", settings)
-    chosen = Settings(reader.choice("inference", TABLES, INFERENCES) or TABLES)
+    chosen = Settings(reader.choice("inference", TABLES, INFERENCES))
     reader.finish()
     if len(schema.attributes) > 1:
         check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)

@@ -34,9 +34,9 @@ from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_
 from common.algorithms.search_frontier import Parents, build_frontier
 from common.algorithms.settings import SettingsReader
 from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
-from common.algorithms.usefulness import holds_typical_table, useful_cells, useful_degree
+from common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells, useful_degree
 from common.errors import Catalogue, PrivityError
-from common.inference.bounds import INFERENCES, TABLES
+from common.inference.bounds import INFERENCES, PGM, TABLES
 from common.models import Model
 from common.privacy.budget import split_epsilon
 from common.protocol.limits import TABLE_CELLS, count_cells
@@ -85,7 +85,8 @@ class Settings:
             ``w1,...,wK``, one for each party.
         first_attribute: name of the attribute without parents from which the structure grows;
             without it the first one of the schema.
-        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
+        inference: how the tables are made one distribution: ``pgm``, a graphical model, or ``tables`` that agree,
+            the only way for bits.
     """
 
     correlations: Fraction = Fraction(1, 50)
@@ -105,7 +106,7 @@ class Settings:
     parents: str = "generalised"
     schedule: str = "final"
     first_attribute: str | None = None
-    inference: str = TABLES
+    inference: str = PGM
 
     @property
     def encoding(self) -> str:
@@ -119,6 +120,7 @@ class Settings:
         """From the plain document of a run spec; every fault at once."""
         reader = SettingsReader("dp-subn", settings)
         default = cls()
+        binary = settings.get("attributes") == "binary"
         read = cls(
             correlations=reader.weight("correlations", default.correlations),
             initialisation=reader.weight("initialisation", default.initialisation),
@@ -129,16 +131,15 @@ class Settings:
             largest_degree=reader.whole("largest_degree", default.largest_degree, 1, LARGEST_DEGREE),
             degree=reader.optional_whole("degree", 1, LARGEST_DEGREE),
             frontier_degree=reader.optional_whole("frontier_degree", 1, LARGEST_DEGREE + 1),
-            frontier=reader.choice("frontier", "always" if "schedule" in settings else default.frontier, FRONTIERS)
-            or default.frontier,
-            attributes=reader.choice("attributes", default.attributes, ATTRIBUTES) or default.attributes,
-            views=reader.choice("views", default.views, VIEWS) or default.views,
-            quotas=reader.choice("quotas", default.quotas, QUOTAS) or default.quotas,
-            edges=reader.choice("edges", default.edges, EDGES) or default.edges,
-            parents=reader.choice("parents", default.parents, PARENTS) or default.parents,
+            frontier=reader.choice("frontier", "always" if "schedule" in settings else default.frontier, FRONTIERS),
+            attributes=reader.choice("attributes", default.attributes, ATTRIBUTES),
+            views=reader.choice("views", default.views, VIEWS),
+            quotas=reader.choice("quotas", default.quotas, QUOTAS),
+            edges=reader.choice("edges", default.edges, EDGES),
+            parents=reader.choice("parents", default.parents, PARENTS),
             schedule=reader.read("schedule", default.schedule, parse_schedule),
-            first_attribute=reader.choice("first_attribute", None, schema.names),
-            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
+            first_attribute=reader.optional_choice("first_attribute", schema.names),
+            inference=reader.choice("inference", TABLES if binary else default.inference, INFERENCES),
         )
         reader.finish()
         return read
@@ -176,7 +177,7 @@ class Budget:
     cells: int
 
 
-def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[int], parties: int = 1) -> Budget:
+def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Sequence[int], parties: int = 1) -> Budget:
     """Divide epsilon over the phases.
 
     With ``frontier: useful``, phases 1 and 3 run only if the tables of phase 1 are useful on average:
@@ -192,10 +193,10 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
     """
     attributes = len(domain)
     pairs, draws, update, parameters = settings.split(epsilon)
-    seen = useful_cells(rows, math.comb(attributes, 2), pairs, settings.frontier_theta)
+    seen = useful_cells(noise, math.comb(attributes, 2), pairs, settings.frontier_theta)
     frontier = settings.frontier == "always" or holds_typical_table(domain, 2, seen)
-    statistics = useful_cells(rows, attributes, update, settings.frontier_theta)
-    cells = useful_cells(rows, attributes, parameters * WIDE_SHARE, settings.theta)
+    statistics = useful_cells(noise, attributes, update, settings.frontier_theta)
+    cells = useful_cells(noise, attributes, parameters * WIDE_SHARE, settings.theta)
     wide = holds_typical_table(domain, 3, cells)
     if not frontier and wide:
         draws += pairs + update
@@ -203,7 +204,7 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
         parameters += pairs + update
     degree = settings.degree or useful_degree(domain, cells, settings.largest_degree)
     wider = max(degree + 1, useful_degree(domain, statistics, settings.largest_degree + 1))
-    clear = clarity(domain, rows, parameters)
+    clear = clarity(domain, noise, parameters)
     root = Fraction(round(100 * math.sqrt(clear)), 100)
     share = WIDE_SHARE if wide else PAIR_SHARE * root
     edges = None
@@ -219,7 +220,7 @@ def divide(settings: Settings, epsilon: Fraction, rows: int, domain: Sequence[in
         draws *= part
     further = settings.frontier_degree or wider
     # Twice theta, for all of the parameters, as in PrivBayes: adult, eps 5, .029 -> .027; eps 1, no difference.
-    useful = useful_cells(rows, attributes, parameters, 2 * settings.theta)
+    useful = useful_cells(noise, attributes, parameters, 2 * settings.theta)
     return Budget(pairs, draws, update, parameters, share, frontier, degree, further, edges, useful)
 
 
@@ -240,7 +241,8 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     if len(nodes) == 1:
         return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
     weights = _weights(chosen.schedule, len(session.party_rows))
-    budget = divide(chosen, epsilon, session.rows, domain, len(session.party_rows))
+    noise = noise_of(session)
+    budget = divide(chosen, epsilon, noise, domain, len(session.party_rows))
     first = node_of(schema, nodes, chosen.first_attribute) if chosen.first_attribute else nodes[0]
 
     async def initialise() -> Parents:
@@ -263,7 +265,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     views, association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
     network = await initialise()
     edges = sum(len(parents) for parents in network.values())
-    largest_pair = useful_cells(session.rows, edges + len(nodes), budget.update, chosen.frontier_theta)
+    largest_pair = useful_cells(noise, edges + len(nodes), budget.update, chosen.frontier_theta)
     frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
     network, opened = await _update_structure(session, frontier, budget.degree, budget.update, weights)
     return await learn_parameters(

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from common.protocol.limits import check_tables
 from common.schema import Schema
 
-ENCODINGS = ("hierarchical", "vanilla", "binary", "gray")
+BITS = ("binary", "gray")
+ENCODINGS = ("hierarchical", "vanilla", *BITS)
 
 
 def nodes_of(schema: Schema, encoding: str) -> list[int]:

@@ -38,7 +38,8 @@ from common.algorithms.dependency_graph import (
 from common.algorithms.optimal_merging import optimal_clusters
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
 from common.algorithms.settings import SettingsReader
-from common.inference.bounds import INFERENCES, TABLES
+from common.algorithms.usefulness import noise_of
+from common.inference.bounds import INFERENCES, PGM
 from common.inference.junction_tree import junction_tree, maximal_cliques, triangulate
 from common.models.junction_tree import JunctionTreeModel
 from common.privacy.budget import split_epsilon
@@ -69,7 +70,7 @@ class Settings:
     theta: Fraction = Fraction(2)
     largest_clique: int = 10
     clusters: str = "optimal"
-    inference: str = TABLES
+    inference: str = PGM
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
@@ -83,8 +84,8 @@ class Settings:
             beta=reader.optional_weight("beta", Fraction(9, 10)),
             theta=reader.weight("theta", default.theta),
             largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
-            clusters=reader.choice("clusters", default.clusters, CLUSTERS) or default.clusters,
-            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
+            clusters=reader.choice("clusters", default.clusters, CLUSTERS),
+            inference=reader.choice("inference", default.inference, INFERENCES),
         )
         reader.finish()
         return read
@@ -104,10 +105,11 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     attributes = range(len(schema.attributes))
     if len(attributes) == 1:
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
+    noise = noise_of(session)
     rule = chosen.theta, chosen.strength, chosen.largest_clique
-    beta = chosen.beta or part_for_edges(schema.domain, session.rows, epsilon, *rule)
+    beta = chosen.beta or part_for_edges(schema.domain, noise, epsilon, *rule)
     draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
-    plan = plan_edges(schema.domain, session.rows, tables, *rule, chosen.edges)
+    plan = plan_edges(schema.domain, noise, tables, *rule, chosen.edges)
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
     graph.add_edges_from(

@@ -70,8 +70,8 @@ class Settings:
             one_way=reader.optional_weight("one_way", Fraction(9, 10)),
             draws=reader.weight("draws", default.draws, Fraction(1, 2)),
             edges=reader.optional_whole("edges", 1, max(1, len(schema.attributes) - 1)),
-            selection=reader.choice("selection", default.selection, SELECTIONS) or default.selection,
-            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
+            selection=reader.choice("selection", default.selection, SELECTIONS),
+            inference=reader.choice("inference", default.inference, INFERENCES),
         )
         reader.finish()
         return read

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from common.algorithms.search_frontier import Parents
-from common.algorithms.usefulness import typical_usefulness
+from common.algorithms.usefulness import TableNoise, typical_usefulness
 from common.inference.bounds import TABLES, choose_inference
 from common.inference.consistency import make_consistent
 from common.inference.estimation import (
@@ -48,7 +48,7 @@ LEAST_GAIN = Fraction(97, 100)
 """Two groups of 1-way tables cost a round more: only if the square root of their noise falls below this part."""
 
 
-def clarity(domain: Sequence[int], rows: int, epsilon: Fraction) -> Fraction:
+def clarity(domain: Sequence[int], noise: TableNoise, epsilon: Fraction) -> Fraction:
     """How much of a tree is worth measuring for ``epsilon`` of parameter learning: above 0, at most 1.
 
     Where the pair tables of a tree drown, a few of its strongest edges are better: each gets more epsilon, and
@@ -57,7 +57,7 @@ def clarity(domain: Sequence[int], rows: int, epsilon: Fraction) -> Fraction:
     parameters. Both are near the power 2/3 of the usefulness that the tree's tables would have; the powers 1/2 and
     3/4 are within .003.
     """
-    useful = typical_usefulness(domain, 2, rows, len(domain) - 1, epsilon * PAIR_SHARE)
+    useful = typical_usefulness(domain, 2, noise, len(domain) - 1, epsilon * PAIR_SHARE)
     # Hundredths keep exact scales short.
     return Fraction(max(1, round(100 * min(1.0, useful / CLEAR) ** (2 / 3))), 100)
 

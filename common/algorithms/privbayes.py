@@ -25,12 +25,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms.encoding import ENCODINGS, check_pairs, levels_of, node_of, nodes_of
+from common.algorithms.encoding import BITS, ENCODINGS, check_pairs, levels_of, node_of, nodes_of
 from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from common.algorithms.settings import SettingsReader
 from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw, part_for_draws
-from common.algorithms.usefulness import holds_typical_table, useful_cells
-from common.inference.bounds import INFERENCES, TABLES
+from common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
+from common.inference.bounds import INFERENCES, PGM, TABLES
 from common.models import Model
 from common.privacy.budget import split_epsilon
 from common.protocol.limits import TABLE_CELLS
@@ -60,7 +60,8 @@ class Settings:
         theta: usefulness of the network's tables.
         largest_degree: most parents of an attribute.
         first_attribute: name of the attribute from which the network grows; by default one of all, by lot.
-        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
+        inference: how the tables are made one distribution: ``pgm``, a graphical model, or ``tables`` that agree,
+            the only way for bits.
     """
 
     encoding: str = "hierarchical"
@@ -69,21 +70,22 @@ class Settings:
     theta: Fraction = Fraction(4)
     largest_degree: int = 3
     first_attribute: str | None = None
-    inference: str = TABLES
+    inference: str = PGM
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
         """From the plain document of a run spec; every fault at once."""
         reader = SettingsReader("privbayes", settings)
         default = cls()
+        bits = settings.get("encoding") in BITS
         read = cls(
-            encoding=reader.choice("encoding", default.encoding, ENCODINGS) or default.encoding,
-            score=reader.choice("score", None, SCORE_NAMES),
+            encoding=reader.choice("encoding", default.encoding, ENCODINGS),
+            score=reader.optional_choice("score", SCORE_NAMES),
             beta=reader.optional_weight("beta", Fraction(9, 10)),
             theta=reader.weight("theta", default.theta),
             largest_degree=reader.whole("largest_degree", default.largest_degree, 1, LARGEST_DEGREE),
-            first_attribute=reader.choice("first_attribute", None, schema.names),
-            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
+            first_attribute=reader.optional_choice("first_attribute", schema.names),
+            inference=reader.choice("inference", TABLES if bits else default.inference, INFERENCES),
         )
         if read.score == "F" and not read.binary(schema):
             reader.note("score", "score", "F is for binary attributes.", "Take R, or a binary encoding.")
@@ -92,7 +94,7 @@ class Settings:
 
     def binary(self, schema: Schema) -> bool:
         """Whether all attributes of the network have two values."""
-        return self.encoding in ("binary", "gray") or set(schema.domain) == {2}
+        return self.encoding in BITS or set(schema.domain) == {2}
 
     def score_of(self, schema: Schema) -> str:
         """The kind of score of the draws."""
@@ -117,15 +119,15 @@ class Budget:
     edges: int | None
 
 
-def divide(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> Budget:
+def divide(chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema) -> Budget:
     """Divide epsilon between draws and tables; a beta that was asked for is kept to."""
     domain = [schema.derived.domain[node] for node in nodes_of(schema, chosen.encoding)]
-    beta = chosen.beta or part_for_draws(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, rows)
+    beta = chosen.beta or part_for_draws(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, noise.rows)
     draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
-    cells = min(TABLE_CELLS, useful_cells(rows, len(domain), tables, chosen.theta))
+    cells = min(TABLE_CELLS, useful_cells(noise, len(domain), tables, chosen.theta))
     if holds_typical_table(domain, 3, cells):
         return Budget(draws, tables, WIDE_SHARE, cells, None)
-    clear = clarity(domain, rows, tables)
+    clear = clarity(domain, noise, tables)
     if clear >= CLEAR_ENOUGH or not pairs_fit_one_draw(domain):
         return Budget(draws, tables, PAIR_SHARE, cells, None)
     if chosen.beta is None:
@@ -146,7 +148,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     schema = session.schema
     chosen = check(settings, schema)
     nodes, levels = nodes_of(schema, chosen.encoding), levels_of(schema, chosen.encoding)
-    budget = divide(chosen, epsilon, session.rows, schema)
+    budget = divide(chosen, epsilon, noise_of(session), schema)
     coarsest = sorted(min(schema.derived.domain[level] for level in levels[node]) for node in nodes)[:2]
     if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
         return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE, chosen.inference)

@@ -42,7 +42,7 @@ from common.algorithms.dependency_graph import (
 )
 from common.algorithms.parameters import PAIR_SHARE, learn_cliques
 from common.algorithms.settings import SettingsReader
-from common.algorithms.usefulness import holds_typical_table, useful_cells
+from common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
 from common.inference.bounds import INFERENCES, TABLES
 from common.inference.junction_tree import (
     eliminate,
@@ -92,13 +92,13 @@ class Settings:
         reader = SettingsReader("privhd", settings)
         default = cls()
         read = cls(
-            filter=reader.choice("filter", default.filter, FILTERS) or default.filter,
+            filter=reader.choice("filter", default.filter, FILTERS),
             filtering=reader.optional_weight("filtering", Fraction(9, 10)) or default.filtering,
             threshold=reader.weight("threshold", default.threshold),
             strength=reader.weight("strength", default.strength),
             theta=reader.weight("theta", default.theta),
             largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
-            inference=reader.choice("inference", default.inference, INFERENCES) or default.inference,
+            inference=reader.choice("inference", default.inference, INFERENCES),
         )
         reader.finish()
         return read
@@ -118,9 +118,10 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     attributes = range(len(schema.attributes))
     if len(attributes) == 1:
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
-    filtering, draws, tables = _split(chosen, epsilon, session.rows, schema)
+    noise = noise_of(session)
+    filtering, draws, tables = _split(chosen, epsilon, noise, schema)
     candidates, opened = await _filter(session, filtering, chosen.threshold)
-    plan = plan_edges(schema.domain, session.rows, tables, chosen.theta, chosen.strength, chosen.largest_clique)
+    plan = plan_edges(schema.domain, noise, tables, chosen.theta, chosen.strength, chosen.largest_clique)
 
     def left(graph: nx.Graph) -> list[Pair]:
         return [pair for pair in candidates if not graph.has_edge(*pair)]
@@ -133,10 +134,12 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     return await learn_cliques(session, junction_tree(bigger), bigger, opened, tables, plan.share, chosen.inference)
 
 
-def _split(chosen: Settings, epsilon: Fraction, rows: int, schema: Schema) -> tuple[Fraction, Fraction, Fraction]:
+def _split(
+    chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema
+) -> tuple[Fraction, Fraction, Fraction]:
     """Epsilon of filter, draws and tables; the first is 0 without a filter. By public numbers."""
-    beta = part_for_edges(schema.domain, rows, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
-    seen = useful_cells(rows, math.comb(len(schema.domain), 2), epsilon * chosen.filtering, chosen.theta)
+    beta = part_for_edges(schema.domain, noise, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
+    seen = useful_cells(noise, math.comb(len(schema.domain), 2), epsilon * chosen.filtering, chosen.theta)
     if chosen.filter == "always" or (chosen.filter == "useful" and holds_typical_table(schema.domain, 2, seen)):
         filtering, left = split_epsilon(epsilon, [chosen.filtering, 1 - chosen.filtering])
     else:

@@ -61,7 +61,7 @@ class SettingsReader:
     def optional_whole(self, key: str, smallest: int, largest: int) -> int | None:
         return None if self._value(key) is None else self.whole(key, smallest, smallest, largest)
 
-    def choice(self, key: str, default: str | None, allowed: Sequence[str]) -> str | None:
+    def choice(self, key: str, default: str, allowed: Sequence[str]) -> str:
         value = self._value(key)
         if value is None:
             return default
@@ -69,6 +69,9 @@ class SettingsReader:
             self.note(key, "choice", f"{value!r} is unknown.", f"Write one of: {', '.join(allowed)}.")
             return default
         return str(value)
+
+    def optional_choice(self, key: str, allowed: Sequence[str]) -> str | None:
+        return None if self._value(key) is None else self.choice(key, allowed[0], allowed)
 
     def document(self, key: str) -> dict[str, Any]:
         value = self._value(key)

@@ -1,22 +1,44 @@
 """theta-usefulness: how many cells a table may have before its noise drowns it.
 
 A table is theta-useful if its average count is at least theta times the scale of its noise (PrivBayes,
-section 4.5, definition 4.7, in counts). With m tables for epsilon the scale is 2m/epsilon, so the limit
-follows from public numbers only.
+section 4.5, definition 4.7, in counts). With m tables for epsilon the scale is 2m/epsilon; in a run with a delta
+it is that of Laplace noise of the same variance. So the limit follows from public numbers only.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from common.privacy.cost import noise_scale
+from common.protocol.session import Session
 
 
-def useful_cells(rows: int, tables: int, epsilon: Fraction, theta: Fraction) -> int:
+@dataclass(frozen=True)
+class TableNoise:
+    """What decides whether the tables of a run drown; public.
+
+    Attributes:
+        rows: of all parties.
+        scale: of the noise on a cell if so many tables of weight 1 are measured for this epsilon.
+    """
+
+    rows: int
+    scale: Callable[[int, Fraction], Fraction] = noise_scale
+
+
+def noise_of(session: Session) -> TableNoise:
+    """Of a run's tables: Laplace noise, or noise of another law with the variance of this scale."""
+    if not session.delta:
+        return TableNoise(session.rows)
+    return TableNoise(session.rows, lambda m, epsilon: Fraction(math.sqrt(session.noise_variance(m, epsilon) / 2)))
+
+
+def useful_cells(noise: TableNoise, tables: int, epsilon: Fraction, theta: Fraction) -> int:
     """Most cells of a theta-useful table when ``tables`` of them share ``epsilon``; may be 0."""
-    return math.floor(rows / (theta * noise_scale(tables, epsilon)))
+    return math.floor(noise.rows / (theta * noise.scale(tables, epsilon)))
 
 
 def useful_degree(domain: Sequence[int], cells: int, largest: int) -> int:
@@ -31,10 +53,10 @@ def useful_degree(domain: Sequence[int], cells: int, largest: int) -> int:
     return degree
 
 
-def typical_usefulness(domain: Sequence[int], ways: int, rows: int, tables: int, epsilon: Fraction) -> float:
+def typical_usefulness(domain: Sequence[int], ways: int, noise: TableNoise, tables: int, epsilon: Fraction) -> float:
     """Theta of ``tables`` tables for ``epsilon`` in all, each of ``ways`` attributes of typical size (as above)."""
     bits = sum(math.log2(size) for size in domain) / len(domain)
-    return float(rows / noise_scale(tables, epsilon)) * 2 ** (-ways * bits)
+    return float(noise.rows / noise.scale(tables, epsilon)) * 2 ** (-ways * bits)
 
 
 def holds_typical_table(domain: Sequence[int], ways: int, cells: int) -> bool:

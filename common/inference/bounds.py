@@ -17,7 +17,7 @@ TABLES, PGM = "tables", "pgm"
 INFERENCES = (TABLES, PGM)
 
 MOST_BYTES = 1 << 30
-MOST_SECONDS = 300
+MOST_SECONDS = 120
 
 ARRAYS = 12
 """Of 64-bit numbers for each cell of the cliques: potentials, sums, weights, probabilities, and copies of them."""

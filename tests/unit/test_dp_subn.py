@@ -12,6 +12,7 @@ from common.algorithms import dp_subn, parameters
 from common.algorithms.dp_subn import Settings, divide, learn
 from common.algorithms.parameters import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
 from common.algorithms.structure import draw_forest
+from common.algorithms.usefulness import TableNoise
 from common.privacy.cost import noise_scale
 from deploy.in_process import InProcessSession
 
@@ -34,7 +35,7 @@ def spent(budget):
     st.integers(1, 99),
 )
 def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settings, parties):
-    budget = divide(settings, epsilon, rows, domain, parties)
+    budget = divide(settings, epsilon, TableNoise(rows), domain, parties)
     assert budget.frontier or settings is not ALWAYS
     assert spent(budget) == epsilon
     assert min(budget.draws, budget.parameters, budget.pairs, budget.update) > 0
@@ -44,31 +45,31 @@ def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settin
 
 
 def test_few_rows_make_a_forest_without_a_frontier_and_leave_more_to_the_parameters():
-    budget = divide(USEFUL, Fraction(2), 45_222, [10] * 15)
+    budget = divide(USEFUL, Fraction(2), TableNoise(45_222), [10] * 15)
     assert not budget.frontier
     assert (budget.degree, budget.edges, budget.share) == (1, None, PAIR_SHARE)
     assert (budget.draws, budget.parameters) == (Fraction(2, 10), Fraction(18, 10))
-    fewer = divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15)
+    fewer = divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15)
     assert fewer.edges == 4
     assert fewer.share < PAIR_SHARE / 3
     assert fewer.draws < Fraction(1, 5) / 10
-    assert divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15, parties=8).draws == 2 * fewer.draws
-    assert divide(USEFUL, Fraction(1, 5), 45_222, [10] * 15, parties=99).draws == 3 * fewer.draws
-    assert divide(USEFUL, Fraction(1, 1000), 45_222, [10] * 15).edges == 1
+    assert divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15, parties=8).draws == 2 * fewer.draws
+    assert divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15, parties=99).draws == 3 * fewer.draws
+    assert divide(USEFUL, Fraction(1, 1000), TableNoise(45_222), [10] * 15).edges == 1
 
 
 def test_there_is_no_forest_beside_a_frontier_wider_tables_or_too_many_pairs():
-    assert divide(ALWAYS, Fraction(1), 45_222, [10] * 15).edges is None
-    assert divide(USEFUL, Fraction(1), 21_574, [2] * 16).edges is None
-    assert divide(USEFUL, Fraction(1), 45_222, [1000] * 7).edges is None
+    assert divide(ALWAYS, Fraction(1), TableNoise(45_222), [10] * 15).edges is None
+    assert divide(USEFUL, Fraction(1), TableNoise(21_574), [2] * 16).edges is None
+    assert divide(USEFUL, Fraction(1), TableNoise(45_222), [1000] * 7).edges is None
 
 
 @given(EPSILONS, st.integers(1, 10**6), DOMAIN)
 def test_clarity_grows_with_epsilon_and_is_whole_where_a_tree_is_useful(epsilon, rows, domain):
-    assert 0 < clarity(domain, rows, epsilon) <= clarity(domain, rows, 2 * epsilon) <= 1
+    assert 0 < clarity(domain, TableNoise(rows), epsilon) <= clarity(domain, TableNoise(rows), 2 * epsilon) <= 1
     least = CLEAR * noise_scale(14, PAIR_SHARE) * 100
-    assert clarity([10] * 15, 1, least * Fraction(101, 100)) == 1
-    assert clarity([10] * 15, 1, least / 8) == Fraction(1, 4)
+    assert clarity([10] * 15, TableNoise(1), least * Fraction(101, 100)) == 1
+    assert clarity([10] * 15, TableNoise(1), least / 8) == Fraction(1, 4)
 
 
 @pytest.mark.parametrize("edges", [1, 3, 5])
@@ -87,7 +88,7 @@ def test_a_forest_has_the_strongest_edges_and_hangs_from_the_first_attribute(mak
 
 
 def test_narrow_tables_make_a_higher_degree_and_leave_more_to_the_draws():
-    budget = divide(USEFUL, Fraction(1), 21_574, [2] * 16)
+    budget = divide(USEFUL, Fraction(1), TableNoise(21_574), [2] * 16)
     assert not budget.frontier
     assert (budget.degree, budget.share) == (3, WIDE_SHARE)
     assert (budget.draws, budget.parameters) == (Fraction(1, 5), Fraction(4, 5))
@@ -97,15 +98,16 @@ def test_there_is_a_frontier_from_where_the_tables_of_the_first_phase_are_useful
     domain = [2] * 16
     # 120 pair tables of 4 cells share a fiftieth of epsilon.
     rows = int(4 * 2 * noise_scale(120, Fraction(5) / 50))
-    assert divide(USEFUL, Fraction(5), rows, domain).frontier
-    assert not divide(USEFUL, Fraction(5), rows - 1, domain).frontier
-    assert divide(Settings(frontier_theta=Fraction(1, 100)), Fraction(1), 2_000, domain).frontier
+    assert divide(USEFUL, Fraction(5), TableNoise(rows), domain).frontier
+    assert not divide(USEFUL, Fraction(5), TableNoise(rows - 1), domain).frontier
+    assert divide(Settings(frontier_theta=Fraction(1, 100)), Fraction(1), TableNoise(2_000), domain).frontier
 
 
 def run(make_table, domain, epsilon, rows=400, settings=None, parties=3):
     tables = [make_table(domain, rows, seed) for seed in range(parties)]
     session = InProcessSession(tables, epsilon)
-    model = asyncio.run(learn(session, epsilon, settings or {}))
+    # The light fit's model is the network itself.
+    model = asyncio.run(learn(session, epsilon, {"inference": "tables", **(settings or {})}))
     return session, model
 
 

@@ -22,6 +22,7 @@ from common.algorithms.dependency_graph import (
 )
 from common.algorithms.parameters import PAIR_SHARE, PARAMETERS, learn_cliques
 from common.algorithms.privhd import bigger_cliques, useful_triangulation
+from common.algorithms.usefulness import TableNoise
 from common.errors import PrivityError, ProblemsFound
 from common.evaluation.distance import marginal_distances
 from common.inference.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
@@ -66,6 +67,7 @@ def test_a_run_costs_epsilon_and_gives_every_attribute(make_table, algorithm, do
     ],
 )
 def test_settings_change_what_is_drawn_but_not_what_it_costs(make_table, algorithm, chosen):
+    chosen = {"inference": "tables", **chosen}
     session, model = run([make_table([2, 3, 2, 4, 2], 3000)], algorithm, Fraction(2), chosen)
     assert session.releases[0].ledger.spent() == 2
     phases = {cost.phase for cost in session.record.costs}
@@ -151,13 +153,16 @@ def test_most_edges_can_be_drawn(domain, cells, clique):
     st.integers(2, 12),
 )
 def test_more_epsilon_never_means_fewer_edges(domain, epsilon, theta, strength, largest):
-    plans = [plan_edges(domain, 5000, e, theta, strength, largest) for e in (epsilon, 3 * epsilon)]
+    plans = [plan_edges(domain, TableNoise(5000), e, theta, strength, largest) for e in (epsilon, 3 * epsilon)]
     assert 1 <= plans[0].edges <= plans[1].edges <= math.comb(len(domain), 2)
     assert 0 < plans[0].share <= plans[1].share < 1
 
 
 def test_the_share_of_the_tables_follows_from_the_edges_that_are_asked_for():
-    plans = [plan_edges([2] * 50, 2000, Fraction(1), Fraction(2), Fraction(1, 10), 6, edges) for edges in (7, 49, 60)]
+    plans = [
+        plan_edges([2] * 50, TableNoise(2000), Fraction(1), Fraction(2), Fraction(1, 10), 6, edges)
+        for edges in (7, 49, 60)
+    ]
     assert [plan.edges for plan in plans] == [7, 49, 60]
     assert plans[0].share < plans[1].share == plans[2].share == PAIR_SHARE
 
@@ -173,7 +178,9 @@ def test_cliques_of_the_most_cells_fit_into_a_round_whatever_the_graph(domain):
 
 @pytest.mark.parametrize("algorithm", BOTH)
 def test_a_theta_that_allows_huge_tables_is_held_within_a_round(make_table, algorithm):
-    session, model = run([make_table([5] * 12, 500)], algorithm, Fraction(1), {"theta": "1/1000000"})
+    session, model = run(
+        [make_table([5] * 12, 500)], algorithm, Fraction(1), {"theta": "1/1000000", "inference": "tables"}
+    )
     assert session.releases[0].ledger.spent() == 1
     assert max(clique.weights.size for clique in model.cliques) <= most_cells([5] * 12)
 
@@ -217,7 +224,7 @@ def test_few_tables_get_little(algorithm):
     """At an epsilon of few edges the 1-way tables get more than the others."""
     session, _ = run([chain(12, 4)], algorithm, Fraction(1, 10), {"filter": "never"} if algorithm == "privhd" else {})
     wide, *single = [cost.epsilon for cost in session.record.costs if cost.phase == PARAMETERS]
-    plan = plan_edges([4] * 12, 3000, wide + sum(single), Fraction(2), Fraction(1, 10), 10)
+    plan = plan_edges([4] * 12, TableNoise(3000), wide + sum(single), Fraction(2), Fraction(1, 10), 10)
     assert plan.edges < 11
     assert wide == plan.share * (wide + sum(single)) < sum(single)
 
@@ -272,12 +279,13 @@ def test_what_the_filter_opened_serves_the_parameters(monkeypatch):
 def test_an_edge_of_the_strength_asked_for_is_as_strong_as_its_noise():
     """Binary attributes, even margins, V = .2: squared residuals of n V / 4 in four cells; noise of scale 2m/eps."""
     rows, epsilon = 10_000, Fraction(1)
-    edges = visible_edges([2] * 9, rows, epsilon, 0.2)
+    edges = visible_edges([2] * 300, TableNoise(rows), epsilon, 0.2)
     residual = 4 * (rows * 0.2 / 4) ** 2
     noise = [4 * 2 * (2 * m / float(epsilon)) ** 2 for m in (edges, edges + 1)]
     assert noise[0] <= residual < noise[1]
-    assert visible_edges([2] * 9, 1, epsilon, 0.2) == 1
-    assert visible_edges([50] * 9, rows, epsilon, 0.2) < edges
+    assert visible_edges([2] * 9, TableNoise(rows), epsilon, 0.2) == 8
+    assert visible_edges([2] * 9, TableNoise(1), epsilon, 0.2) == 1
+    assert visible_edges([50] * 300, TableNoise(rows), epsilon, 0.2) < edges
 
 
 @given(graphs(), st.integers(2, 500))

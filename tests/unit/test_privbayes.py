@@ -18,7 +18,8 @@ from deploy.in_process import InProcessSession
 
 def run(tables, epsilon, settings=None):
     session = InProcessSession(tables, epsilon)
-    return session, asyncio.run(learn(session, epsilon, settings or {}))
+    # The light fit's model is the network itself.
+    return session, asyncio.run(learn(session, epsilon, {"inference": "tables", **(settings or {})}))
 
 
 @pytest.mark.parametrize("domain", [[3], [2, 2], [2, 5, 16, 3], [2] * 6])

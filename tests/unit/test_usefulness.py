@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.algorithms.usefulness import useful_cells, useful_degree
+from common.algorithms.usefulness import TableNoise, useful_cells, useful_degree
 from common.privacy.cost import noise_scale
 
 POSITIVE = st.fractions(min_value=Fraction(1, 100), max_value=20)
@@ -15,7 +15,7 @@ DOMAIN = st.lists(st.integers(2, 40), min_size=2, max_size=12)
 
 @given(st.integers(1, 10**6), st.integers(1, 100), POSITIVE, POSITIVE)
 def test_useful_cells_is_the_largest_number_whose_average_count_is_theta_times_the_scale(rows, tables, epsilon, theta):
-    cells = useful_cells(rows, tables, epsilon, theta)
+    cells = useful_cells(TableNoise(rows), tables, epsilon, theta)
     bound = theta * noise_scale(tables, epsilon)
     assert cells >= 0
     assert cells == 0 or Fraction(rows, cells) >= bound
@@ -24,9 +24,9 @@ def test_useful_cells_is_the_largest_number_whose_average_count_is_theta_times_t
 
 def test_useful_cells_of_a_known_case():
     # 21574 rows, 32 tables, epsilon 0.6: scale 64 / 0.6, six times that is 640.
-    assert useful_cells(21574, 32, Fraction(6, 10), Fraction(6)) == 33
-    assert useful_cells(639, 32, Fraction(6, 10), Fraction(6)) == 0
-    assert useful_cells(640, 32, Fraction(6, 10), Fraction(6)) == 1
+    assert useful_cells(TableNoise(21574), 32, Fraction(6, 10), Fraction(6)) == 33
+    assert useful_cells(TableNoise(639), 32, Fraction(6, 10), Fraction(6)) == 0
+    assert useful_cells(TableNoise(640), 32, Fraction(6, 10), Fraction(6)) == 1
 
 
 @given(DOMAIN, st.integers(0, 2**30), st.integers(1, 5))
