@@ -43,7 +43,8 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("usual")
     schema = parse_schema({"name": "people", "fields": FIELDS}, "people")
     parties = {"north": 100, "south": 120, "west": 80}
-    release, synthetic = release_of(folder, "dp-subn", people(300), schema, "0.7", parties=parties)
+    settings = {"inference": "tables"}
+    release, synthetic = release_of(folder, "dp-subn", people(300), schema, "0.7", settings, parties)
     page = folder / "report.html"
     page.write_text(report_page(release, synthetic.table), encoding="utf-8")
     return page
