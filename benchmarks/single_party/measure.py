@@ -77,7 +77,7 @@ def measure_model(
     else:
         session = InProcessSession([table], epsilon)
     started = time.perf_counter()
-    model = asyncio.run(ALGORITHMS[method.algorithm].learn(session, epsilon, method.settings))
+    model = asyncio.run(ALGORITHMS[method.algorithm].learn(session, epsilon, method.asked))
     seconds = time.perf_counter() - started
     if not isinstance(model, BayesianNetwork):
         raise TypeError("only Bayesian networks are measured")

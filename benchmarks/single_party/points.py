@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.inference.bounds import TABLES
 from common.schema import Schema
 
 
@@ -17,6 +18,11 @@ class Method:
     settings: dict[str, Any] = field(default_factory=dict)
     exact_draws: bool = False
     exact_tables: bool = False
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """With the light fit, whose model is the network itself: that is what is looked at."""
+        return {"inference": TABLES, **self.settings} if self.algorithm == DEFAULT else self.settings
 
 
 DEFAULT, ONE_WAY = "privbayes", "one-way"

@@ -139,10 +139,10 @@ def test_a_warm_start_ends_at_the_same_optimum():
     cold = fit_model(more, SCHEMA, ROWS, steps=TO_THE_END)
     warm = fit_model(more, SCHEMA, ROWS, start=fit_model(few, SCHEMA, ROWS), steps=TO_THE_END)
     for pair in combinations(range(4), 2):
-        np.testing.assert_allclose(warm.model.pairs[pair], cold.model.pairs[pair], atol=1e-6)
+        np.testing.assert_allclose(warm.model.pairs[pair], cold.model.pairs[pair], atol=1e-5)
     # And from the optimum itself nothing is left to do.
     again = fit_model(more, SCHEMA, ROWS, start=cold, steps=1)
-    np.testing.assert_allclose(again.model.pairs[0, 1], cold.model.pairs[0, 1], atol=1e-6)
+    np.testing.assert_allclose(again.model.pairs[0, 1], cold.model.pairs[0, 1], atol=1e-5)
 
 
 @pytest.mark.parametrize("wide", [LOOP, [(0, 1, 2), (2, 3)]])

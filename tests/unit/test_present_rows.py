@@ -62,12 +62,14 @@ def learn(algorithm, table, options):
 
 # Algorithm, settings, kind of model, attributes, and what its 2-way marginals may err by; None where it knows none.
 EVERY, FEW = [field["name"] for field in FIELDS], ["work", "member", "ward"]
+LIGHT = {"inference": "tables"}
 WIDE = {"score": "R", "largest_degree": 5}
 MODELS = {
     "one-way": ("one-way", {}, BayesianNetwork, EVERY, None),
-    "tree": ("dp-subn", {}, BayesianNetwork, EVERY, 0.03),
-    "vanilla": ("privbayes", {"encoding": "vanilla"}, BayesianNetwork, EVERY, 0.03),
-    "hierarchical": ("privbayes", {"encoding": "hierarchical"}, BayesianNetwork, EVERY, 0.03),
+    "tree": ("dp-subn", LIGHT, BayesianNetwork, EVERY, 0.03),
+    "graphical": ("dp-subn", {}, JunctionTreeModel, EVERY, 0.03),
+    "vanilla": ("privbayes", {"encoding": "vanilla", **LIGHT}, BayesianNetwork, EVERY, 0.03),
+    "hierarchical": ("privbayes", {"encoding": "hierarchical", **LIGHT}, BayesianNetwork, EVERY, 0.03),
     # Bits tell that a row is absent only together: few attributes and many parents, or the model is too coarse.
     "binary": ("privbayes", {"encoding": "binary", **WIDE}, BayesianNetwork, FEW, 0.03),
     "gray": ("privbayes", {"encoding": "gray", **WIDE}, BayesianNetwork, FEW, 0.03),

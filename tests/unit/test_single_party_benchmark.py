@@ -183,7 +183,7 @@ def test_without_exact_answers_the_session_is_noisy(mixed):
 
 def test_a_network_of_exact_tables_has_the_exact_marginals(mixed):
     session = PartlyExactSession(mixed, Fraction(1, 10), exact_draws=True, exact_tables=True)
-    model = asyncio.run(ALGORITHMS["privbayes"].learn(session, Fraction(1, 10), {}))
+    model = asyncio.run(ALGORITHMS["privbayes"].learn(session, Fraction(1, 10), {"inference": "tables"}))
     for node in model.nodes:
         true = contingency_tables(mixed, [node.pair.marginal])[0]
         assert node.weights / node.weights.sum() == pytest.approx(true / true.sum(), abs=0.01)
