@@ -38,7 +38,7 @@ def test_the_choice_has_its_exact_law(values, sensitivity, epsilon):
     entropy = SeededEntropy(b"exponential", f"law {values}")
     exact = law(values, sensitivity, epsilon)
     won = np.zeros(len(values))
-    for _ in range(20_000):
+    for _ in range(6_000):
         first = draw_trials(len(values), sensitivity, epsilon, entropy)
         won[exponential_choice(values, sensitivity, epsilon, first, entropy)] += 1
     # 5 standard deviations of chi-square.
