@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
 from benchmarks.cache import Cache, Point, Progress, Results, Values
+from deploy.workers import worker_processes
 
 Work = tuple[Point, int]
 
@@ -105,13 +106,10 @@ def in_processes(
     last = [work for work in left if alone(work[0])]
     many = [work for work in left if not alone(work[0])]
     if processes > 1 and many:
-        with ProcessPoolExecutor(processes) as pool:
+        with worker_processes(processes) as pool:
             futures = {pool.submit(attempt, *work): work for work in many}
-            try:
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
-            finally:
-                pool.shutdown(cancel_futures=True)  # when cut off, at once and not after all that is queued
+            for future in as_completed(futures):
+                yield futures[future], future.result()
         many = []
     for work in many + last:
         yield work, attempt(*work)

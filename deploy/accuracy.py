@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -17,6 +14,7 @@ from typing import Any
 from common.algorithms import ALGORITHMS
 from common.planning.stand_in import Profile, shipped_profiles
 from deploy.rehearsal import Outcome, Rehearsal, Shape, rehearse_on_stand_in
+from deploy.workers import worker_processes
 
 TYPICAL = "typical"
 REPEATS = 3
@@ -176,22 +174,7 @@ def _outcomes(
         spent.append(outcome.seconds)
         yield task, outcome
     if left:
-        with _pool(workers) as pool:
+        with worker_processes(workers) as pool:
             futures = {pool.submit(rehearse_on_stand_in, shape, profiles, task): task for task in left}
             for future in as_completed(futures):
                 yield futures[future], future.result()
-
-
-def _leave_interrupts() -> None:
-    """A person's Ctrl-C is for the command alone, which says so once and lets go of its helpers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    # Not forked: threads of this process may hold locks. What is queued ends with it when it is cut off.
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_leave_interrupts)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-import multiprocessing
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +27,7 @@ from curator.answers import Answers
 from curator.meter import Meter
 from curator.rounds import RoundAtWork
 from deploy.benchmark_consortium import Consortium, PartyProcesses, Task
+from deploy.workers import worker_processes
 
 FLOOR_PRODUCTS, FLOOR_POWERS = 20_000, 50
 SAMPLE_SECONDS = 4.0
@@ -93,7 +93,7 @@ def measure(task: Task, say: Callable[[str], None] = lambda _text: None) -> dict
     product_time, power_time = _floor(modulus)
     cores = os.cpu_count() or 1
     say(f"plain Paillier, {SAMPLE_SECONDS:.0f} s")
-    with ProcessPoolExecutor(cores, mp_context=multiprocessing.get_context("fork")) as pool:
+    with worker_processes(cores) as pool:
         plain = sum(pool.map(_plain, [modulus] * cores)) / task.parties
     say(f"{consortium.context.cells:,} cells of {task.parties} parties")
     with PartyProcesses(consortium) as parties:

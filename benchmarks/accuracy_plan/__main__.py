@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.accuracy_plan.fit import TableFit, fit_table, profiles_of
@@ -24,6 +23,7 @@ from benchmarks.datasets import Dataset, load
 from benchmarks.sweep import say
 from common.planning.stand_in import profiles_text
 from common.table import CodedTable
+from deploy.workers import worker_processes
 
 LONG = 10_000
 """Rows from which on a table of the library is tried: in shorter ones noise is nearly all there is."""
@@ -45,7 +45,7 @@ def fit_all(tables: Iterator[tuple[str, CodedTable]], path: Path, processes: int
     """Fit what the file does not hold yet, and keep it there."""
     known = read_fits(path)
     left = [(name, table) for name, table in tables if name not in known]
-    with ProcessPoolExecutor(processes) as pool, path.open("a", encoding="utf-8") as file:
+    with worker_processes(processes) as pool, path.open("a", encoding="utf-8") as file:
         for (name, _), fit in zip(left, pool.map(fit_table, (table for _, table in left)), strict=True):
             known[name] = fit
             file.write(json.dumps({"table": name, **vars(fit)}) + "\n")

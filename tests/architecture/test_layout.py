@@ -56,6 +56,18 @@ def test_only_the_edges_know_grpc_and_generated_types() -> None:
         assert not knows, f"{name} imports {knows}"
 
 
+def test_no_process_is_forked_from_one_that_may_have_threads() -> None:
+    """A child that inherits a lock from a thread that it does not have waits for ever.
+
+    The benchmark of secure sums forks its parties while it has no threads of its own.
+    """
+    here = {"deploy/workers.py", "deploy/benchmark_consortium.py"}
+    paths = [*sources(), *(ROOT / "benchmarks").rglob("*.py")]
+    words = ("ProcessPoolExecutor", "multiprocessing", "os.fork")
+    makers = {p.relative_to(ROOT).as_posix() for p in paths if any(word in p.read_text() for word in words)}
+    assert makers == here
+
+
 def test_rows_are_read_in_one_file_of_the_party() -> None:
     """Only handlers count or score rows; the release layer hands them the table and nothing else does."""
     for path in (ROOT / "party").glob("*.py"):
