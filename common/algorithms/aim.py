@@ -21,16 +21,15 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from common.algorithms.dependency_graph import check_all_pairs
 from common.algorithms.settings import SettingsReader
-from common.algorithms.split_by_noise import measure_single, one_way_part, tables_for
-from common.algorithms.worst_explained import (
-    SELECTIONS,
-    Chooser,
-    Pair,
-)
+from common.algorithms.single_tables import measure_single
+from common.algorithms.split_by_noise import one_way_part, tables_for
+from common.algorithms.worst_explained import SELECTIONS, Chooser, Pair
 from common.inference.bounds import PGM, Inference, size_of_fit
-from common.inference.graphical_model import cells_added_by_pairs, cells_of_tree
+from common.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
 from common.inference.junction_tree import JunctionTree
 from common.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
 from common.models.junction_tree import JunctionTreeModel
@@ -107,12 +106,16 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         # What was seen of a pair on the way to choosing counts as soon as the pair is in the model.
         seen = [*tables, *chooser.within(measured)]
         fit = await session.compute(partial(fit_model, seen, schema, rows, fit, STEPS_BETWEEN))
-        pairs = await session.compute(partial(getattr, fit.model, "pairs"))
+        pairs = await session.compute(partial(_pairs, fit.model))
         allowed = _fitting(chooser.candidates, fit.model.tree, domain, chosen.cells * (round_ + 1) / rounds)
         pair = await chooser.choose({pair: pairs[pair] for pair in allowed}, variance, tables)
         tables += await session.measure(ROUNDS, [pair], price)
         measured.append(pair)
     return await _release(session, [*tables, *chooser.within(measured)], fit)
+
+
+def _pairs(model: GraphicalModel) -> Mapping[Pair, np.ndarray]:
+    return model.pairs
 
 
 async def _release(session: Session, tables: Sequence[NoisyTable], start: Fit | None) -> JunctionTreeModel:

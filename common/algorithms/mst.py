@@ -26,13 +26,9 @@ import networkx as nx
 from common.algorithms.dependency_graph import check_all_pairs
 from common.algorithms.parameters import fit_cliques
 from common.algorithms.settings import SettingsReader
-from common.algorithms.split_by_noise import measure_single, one_way_part, tables_for
-from common.algorithms.worst_explained import (
-    SELECTIONS,
-    Chooser,
-    Pair,
-    candidate_pairs,
-)
+from common.algorithms.single_tables import measure_single
+from common.algorithms.split_by_noise import one_way_part, tables_for
+from common.algorithms.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs
 from common.inference.bounds import INFERENCES, TABLES
 from common.inference.graphical_model import tree_over
 from common.inference.maximum_likelihood import fit_model

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from common.algorithms.search_frontier import Parents
+from common.algorithms.single_tables import measure_single
 from common.algorithms.usefulness import TableNoise, typical_usefulness
 from common.inference.bounds import TABLES, choose_inference
 from common.inference.consistency import make_consistent
@@ -26,7 +26,6 @@ from common.inference.maximum_likelihood import STEPS, fit_model
 from common.models import Model
 from common.models.bayesian_network import BayesianNetwork, Node
 from common.models.junction_tree import Clique, JunctionTreeModel
-from common.protocol.limits import count_cells
 from common.protocol.session import Session
 from common.schema import Schema
 from common.statistics import AttributeParentPair, Marginal, NoisyTable
@@ -43,9 +42,6 @@ PAIR_SHARE = Fraction(1, 2)
 CLEAR = 8
 """Theta of a whole tree's pair tables from which on all its edges are drawn; see ``clarity``. Adult, mean 2-way
 distance with 5, 8, 12: .085, .083, .085 at eps .2; .063, .063, .066 at .4; .0475, .0470, .0467 at 1."""
-
-LEAST_GAIN = Fraction(97, 100)
-"""Two groups of 1-way tables cost a round more: only if the square root of their noise falls below this part."""
 
 
 def clarity(domain: Sequence[int], noise: TableNoise, epsilon: Fraction) -> Fraction:
@@ -129,38 +125,15 @@ async def _measure(
 ) -> Sequence[NoisyTable]:
     """The tables for ``share`` of epsilon and all 1-way tables for the rest; without tables for all of it."""
     if not marginals:
-        return await _measure_single(session, attributes, epsilon)
+        return await measure_single(session, PARAMETERS, epsilon, attributes)
     tables = await session.measure(PARAMETERS, marginals, epsilon * share)
-    return [*tables, *await _measure_single(session, attributes, epsilon * (1 - share))]
+    return [*tables, *await measure_single(session, PARAMETERS, epsilon * (1 - share), attributes)]
 
 
 def _uncontained(marginals: Sequence[Marginal]) -> list[Marginal]:
     """Those that no other one contains: what is in a wider table costs nothing more."""
     sets = [frozenset(marginal) for marginal in marginals]
     return [m for m, attributes in zip(marginals, sets, strict=True) if not any(attributes < other for other in sets)]
-
-
-async def _measure_single(session: Session, attributes: Iterable[int], epsilon: Fraction) -> Sequence[NoisyTable]:
-    """Every 1-way table, narrow and wide ones apart if that pays: a wide table suffers more from a scale.
-
-    g tables of c cells in all have the error g c / share, so shares go as sqrt(g c). Adult, eps .2: mean
-    2-way distance .093 -> .090 (12 % less noise); three groups, or groups of pair tables, gain nothing.
-    """
-    domain = session.schema.derived.domain
-    single: list[Marginal] = [(a,) for a in sorted(attributes, key=lambda a: (domain[a], a))]
-
-    def weight(tables: Sequence[Marginal]) -> Fraction:
-        return Fraction(math.isqrt(10**4 * len(tables) * count_cells(tables, domain)), 100)
-
-    cuts = range(1, len(single))
-    cut = min(cuts, key=lambda c: weight(single[:c]) + weight(single[c:]), default=0)
-    groups = [single[:cut], single[cut:]]
-    if not cut or sum(map(weight, groups)) > LEAST_GAIN * weight(single):
-        return await session.measure(PARAMETERS, sorted(single), epsilon)
-    # Hundredths keep the exact scale short.
-    narrow = Fraction(max(1, round(100 * weight(groups[0]) / sum(map(weight, groups)))), 100)
-    tables = await session.measure(PARAMETERS, sorted(groups[0]), epsilon * narrow)
-    return [*tables, *await session.measure(PARAMETERS, sorted(groups[1]), epsilon * (1 - narrow))]
 
 
 def _fit(session: Session, network: Parents, tables: Sequence[NoisyTable]) -> BayesianNetwork:

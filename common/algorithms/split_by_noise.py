@@ -7,20 +7,13 @@ are fitted on other tables than those of which results are reported (``python -m
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from common.protocol.session import Session
-from common.statistics import NoisyTable
 
 MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a normal variable, in standard deviations."""
-
-WEIGHTS = (4, 6, 8, 11, 16, 23, 32, 45)
-"""Of 1-way tables by their size: as many different ones as a round may have."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,7 @@ class Split:
     """Fitted to one way of adding up: epsilons, or rhos.
 
     Attributes:
-        tables: how many pair tables are worth measuring; the largest is for each attribute.
+        tables: how many pair tables are worth measuring, for each attribute at the most.
         one_way: part of the budget for the 1-way tables.
     """
 
@@ -77,22 +70,3 @@ def tables_for(session: Session, epsilon: Fraction) -> int:
 def one_way_part(session: Session, epsilon: Fraction) -> Fraction:
     """Part of the budget for the 1-way tables, in hundredths: more where the noise is wide."""
     return Fraction(round(100 * _fitted(session).one_way.of(noise_of_table(session, epsilon))), 100)
-
-
-def single_weights(domain: Sequence[int], *, pure: bool) -> list[int]:
-    """Weights of the 1-way tables for the least mean error.
-
-    A table of c cells and weight w has an error in proportion to c/w, and costs w of epsilon, or w^2 of rho: so w goes
-    with the square root of c, or with its cube root.
-    """
-    power = 1 / 2 if pure else 1 / 3
-    ratios = np.log([(size / min(domain)) ** power for size in domain])
-    levels = np.log(np.array(WEIGHTS) / WEIGHTS[0])
-    return [WEIGHTS[int(np.abs(levels - ratio).argmin())] for ratio in ratios]
-
-
-async def measure_single(session: Session, phase: str, epsilon: Fraction) -> list[NoisyTable]:
-    """All 1-way tables for ``epsilon`` in all."""
-    domain = session.schema.domain
-    weights = single_weights(domain, pure=not session.delta)
-    return list(await session.measure(phase, [(a,) for a in range(len(domain))], epsilon, weights))

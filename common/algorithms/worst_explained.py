@@ -139,14 +139,14 @@ def coarse_pairs(session: Session, pairs: Sequence[Pair], size: int) -> list[Mar
 
 
 def candidate_pairs(session: Session) -> list[Pair]:
-    """All pairs of attributes that fit a table, and a draw: of more than that, some that nobody chose."""
+    """All pairs of attributes that fit a table, or of more cells than a draw may have the smallest."""
     domain = session.schema.domain
     attributes = range(len(domain))
     pairs = [(a, b) for a in attributes for b in attributes if a < b and domain[a] * domain[b] <= TABLE_CELLS]
     cells = sum(domain[a] * domain[b] for a, b in pairs)
     if cells <= DRAW_CELLS:
         return pairs
-    # The smallest tables: what is wide and drowned is not missed.
+    # What is wide and drowned is not missed.
     by_size = sorted(pairs, key=lambda p: domain[p[0]] * domain[p[1]])
     sizes = np.cumsum([domain[a] * domain[b] for a, b in by_size])
     return sorted(by_size[: int(np.searchsorted(sizes, DRAW_CELLS, side="right"))])

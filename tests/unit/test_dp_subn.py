@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.algorithms import dp_subn, parameters
+from common.algorithms import dp_subn
 from common.algorithms.dp_subn import Settings, divide, learn
 from common.algorithms.parameters import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
 from common.algorithms.structure import draw_forest
@@ -120,25 +120,6 @@ def test_a_run_costs_exactly_epsilon_and_gives_every_attribute_a_node(make_table
     assert set(model.parents) == set(range(len(domain)))
     phases = {cost.phase for cost in session.record.costs}
     assert (dp_subn.UPDATE in phases) == (dp_subn.CORRELATIONS in phases) == (settings != {} and len(domain) > 1)
-
-
-@pytest.mark.parametrize(("domain", "groups"), [([5] * 6, 1), ([2, 2, 2, 30, 40, 30], 2), ([7], 1)])
-def test_narrow_and_wide_single_tables_are_measured_apart_if_it_pays(make_table, domain, groups):
-    asked = []
-
-    class Session:
-        schema = make_table(domain, 1).schema
-
-        async def measure(self, _phase, tables, epsilon):
-            asked.append((tuple(tables), epsilon))
-            return [*tables]
-
-    tables = asyncio.run(parameters._measure_single(Session(), dict.fromkeys(range(len(domain)), ()), Fraction(2, 3)))
-    assert sorted(tables) == [(a,) for a in range(len(domain))]
-    assert len(asked) == groups
-    assert sum(epsilon for _, epsilon in asked) == Fraction(2, 3)
-    error = sum(len(t) / e * sum(domain[a] for (a,) in t) for t, e in asked)
-    assert error <= len(domain) * sum(domain) / Fraction(2, 3)
 
 
 @pytest.mark.parametrize("frontier", ["useful", "always"])

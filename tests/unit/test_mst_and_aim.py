@@ -11,7 +11,7 @@ import pytest
 
 from common.algorithms import ALGORITHMS, aim, mst, split_by_noise, worst_explained
 from common.algorithms.mst import most_edges
-from common.algorithms.split_by_noise import single_weights, tables_for
+from common.algorithms.split_by_noise import tables_for
 from common.algorithms.worst_explained import candidate_pairs, coarse_pairs
 from common.counting import contingency_tables
 from common.errors import PrivityError, ProblemsFound
@@ -244,16 +244,6 @@ def test_more_tables_are_worth_measuring_the_less_noise_there_is():
     assert counts == sorted(counts)
     assert counts[0] <= 2
     assert counts[-1] == 10 * split_by_noise.PURE.tables.largest
-
-
-def test_wide_one_way_tables_weigh_more_and_few_weights_are_used():
-    domain = (2, 3, 20, 100, 7, 40, 11, 5, 60, 30, 900)
-    for pure in (True, False):
-        weights = single_weights(domain, pure=pure)
-        by_size = [weight for _, weight in sorted(zip(domain, weights, strict=True))]
-        assert by_size == sorted(by_size)
-        assert set(weights) <= set(split_by_noise.WEIGHTS)
-    assert single_weights((7, 7), pure=True) == [split_by_noise.WEIGHTS[0]] * 2
 
 
 def test_an_overview_is_over_few_groups(people):
