@@ -12,13 +12,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.privacy.concentrated import RhoAccount, converted, draw_range
+from common.privacy.concentrated import RhoAccount, converted, draw_range, draw_rho
 from common.privacy.cost import RELATION
+from common.privacy.ledger import Allowance, Ledger
 from common.privacy.mechanisms import ExponentialMechanism
+from common.privacy.scores import DISTANCE
 from common.privacy.sensitivity import scores as scores_move
 from common.protocol.round import Round
 from deploy.audit.laws import table_evidence
-from deploy.audit.mechanisms import PATTERNS
+from deploy.audit.mechanisms import PATTERNS, owner
 from deploy.audit.protocols import (
     ATTRIBUTES,
     Setting,
@@ -29,7 +31,8 @@ from deploy.audit.protocols import (
     shape_of,
 )
 from deploy.audit.subject import Seen, Source, Subject
-from deploy.audit.worlds import counts_of_zeros, flipped_row
+from deploy.audit.worlds import counts_of_zeros, expecting_zeros, flipped_row, one_farther
+from party.local import LocalSession
 
 EPSILON, DELTA = Fraction(100), Fraction(1, 1000)
 """Of the run of all tables: each table is an outcome of its own, and costs a part of the rho."""
@@ -37,7 +40,10 @@ EPSILON, DELTA = Fraction(100), Fraction(1, 1000)
 AUDITED = Fraction(1, 20)
 """The delta at which claims are audited."""
 
-ROUNDS, DRAWS = 6, 8
+ROUNDS, DRAWS, SERIES = 6, 8, 10
+
+EPSILON_OF_DRAWS = Fraction(9)
+"""Of the run of all draws, of which each series costs a part of the rho."""
 
 
 def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
@@ -70,10 +76,7 @@ def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
                 order = order[::-1] if opened[0] % 2 else order
             for name, evidence in shown.items():
                 views[name].append(evidence[:, None])
-            ledger = consortium.parties[name_of(setting.at)].ledger
-            rho = sum((line.charge.rho for line in ledger.entries() if line.charge.rho is not None), Fraction(0))
-            if (ledger.spent(), ledger.spent_delta()) != (converted(rho, DELTA), DELTA):
-                rho = Fraction(0)  # the ledger's lines do not come to what their rho does
+            rho = _rho_of(consortium.parties[name_of(setting.at)].ledger)
             charged = min(charged, converted(rho / ATTRIBUTES, AUDITED))
         return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
 
@@ -86,10 +89,7 @@ def series_of_draws(pattern: str, rho: Fraction, runs: int, quick: int) -> Subje
     mechanism = ExponentialMechanism(sensitivity, draw_range(rho, DRAWS))
     claim = converted(DRAWS * mechanism.cost(sensitivity).rho, AUDITED)
     worlds = [np.array([4 * score for score in scores]) for scores in PATTERNS[pattern]]
-    logs = []
-    for scores in worlds:
-        scaled = scores * float(mechanism.epsilon) / 8
-        logs.append(scaled - np.log(np.exp(scaled).sum()))
+    logs = [_log_law(scores / 4, mechanism.epsilon) for scores in worlds]
 
     def sample(world: int, count: int, source: Source) -> Seen:
         entropy, scores = source("choices"), worlds[world]
@@ -104,6 +104,50 @@ def series_of_draws(pattern: str, rho: Fraction, runs: int, quick: int) -> Subje
     return Subject("draws in rho", f"{DRAWS} draws, {pattern}", claim, sample, runs, quick, AUDITED)
 
 
+def draws_of_tables(runs: int, quick: int) -> Subject:
+    """Draws among tables by their distance from a model, through the local session, charges included.
+
+    The choices of ``DRAWS`` draws are an outcome, of which a series has ``SERIES``.
+    """
+    rows, account, quota, expected = 12, RhoAccount(EPSILON_OF_DRAWS, DELTA), DRAWS * SERIES, expecting_zeros(2)
+    allowance = Allowance(EPSILON_OF_DRAWS, EPSILON_OF_DRAWS, DELTA, DELTA)
+    range_ = account.draw_epsilon(EPSILON_OF_DRAWS, quota)
+    claim = converted(DRAWS * draw_rho(range_), AUDITED)
+    # The distances of ``one_farther``.
+    laws = [_log_law(np.array(scores), range_) for scores in ((0, 2), (1, 1))]
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        table = one_farther(world, rows, 1)
+        shown: list[float] = []
+        charged = claim
+
+        async def draws(session: LocalSession) -> None:
+            series = session.selection("audit", quota, EPSILON_OF_DRAWS, score=DISTANCE)
+            drawn = np.array([await series.draw_farthest(expected) for _ in range(quota)])
+            shown.extend((laws[0] - laws[1])[drawn].reshape(SERIES, DRAWS).sum(axis=1))
+
+        for batch in range(-(-count // SERIES)):
+            session, ledger = owner(table, source, batch, allowance, account)
+            asyncio.run(draws(session))
+            charged = min(charged, converted(_rho_of(ledger) / SERIES, AUDITED))
+        return Seen({"public": np.round(np.array(shown[:count])[:, None], 9)}, charged)
+
+    name = f"{DRAWS} draws, one owner, {len(expected)} tables"
+    return Subject("distances in rho", name, claim, sample, runs, quick, AUDITED)
+
+
+def _log_law(scores: np.ndarray, range_: Fraction) -> np.ndarray:
+    """Logarithms of the chances of the exponential mechanism on scores of sensitivity one."""
+    scaled = scores * float(range_) / 2
+    return np.asarray(scaled - np.log(np.exp(scaled).sum()))
+
+
+def _rho_of(ledger: Ledger) -> Fraction:
+    """What its lines come to; nothing if it says that they cost something else than their rho does."""
+    rho = sum((line.charge.rho for line in ledger.entries() if line.charge.rho is not None), Fraction(0))
+    return rho if (ledger.spent(), ledger.spent_delta()) == (converted(rho, DELTA), DELTA) else Fraction(0)
+
+
 def concentrated_subjects() -> list[Subject]:
     """Rounds over two and three parties, and draws."""
     return [
@@ -111,4 +155,5 @@ def concentrated_subjects() -> list[Subject]:
         adaptive_rounds(Setting((3, 4, 5), 1, 2), 6_000, 0),
         adaptive_rounds(Setting((3, 3), 1, 0), 6_000, 0),
         series_of_draws("one up, one down", Fraction(1, 5), 4_000, 300),
+        draws_of_tables(2_000, 200),
     ]

@@ -9,10 +9,11 @@ import numpy as np
 
 from common.journal import Journal
 from common.privacy.budget import PureEpsilon, Zcdp
+from common.privacy.concentrated import RhoAccount
 from common.privacy.conversion import zcdp_to_approximate
 from common.privacy.cost import RELATION as REPLACE
 from common.privacy.cost import noise_scale
-from common.privacy.ledger import MEMORY, Ledger
+from common.privacy.ledger import MEMORY, Allowance, Ledger
 from common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
 from common.privacy.scores import DISTANCE
 from common.privacy.sensitivity import Norm
@@ -41,11 +42,18 @@ DRAWS = 40  # of one series: the ledger adds up all its charges at each one
 WHOLE = Fraction(1)
 
 
-def owner(table: CodedTable, source: Source, batch: int) -> tuple[LocalSession, Ledger]:
+def owner(
+    table: CodedTable,
+    source: Source,
+    batch: int,
+    allowance: Allowance = UNLIMITED,
+    account: RhoAccount | None = None,
+) -> tuple[LocalSession, Ledger]:
     """A production single-party session on the table, with a fresh ledger in memory."""
     ledger = Ledger(MEMORY, POPULATION)
     releases = ChargedReleases("owner", InMemory(table), Journal(), ledger, lambda label: source(f"{batch}/{label}"))
-    return LocalSession(f"run-{batch}", table.schema, releases, UNLIMITED), ledger
+    delta = Fraction(0) if account is None else account.delta
+    return LocalSession(f"run-{batch}", table.schema, releases, allowance, delta, account=account), ledger
 
 
 def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:

@@ -13,7 +13,7 @@ from common.privacy.gaussian import discrete_gaussian
 from common.privacy.ledger import Ledger
 from common.privacy.noise_law import GAUSSIAN, NoiseLaw
 from deploy.audit.auditor import audit
-from deploy.audit.concentrated import adaptive_rounds, series_of_draws
+from deploy.audit.concentrated import adaptive_rounds, draws_of_tables, series_of_draws
 from deploy.audit.protocols import Setting
 from deploy.audit.subject import Subject, seeded_source
 from party.releases import ChargedReleases
@@ -21,6 +21,7 @@ from party.releases import ChargedReleases
 THREE = adaptive_rounds(Setting((3, 4, 5), 1, 0), 2_400, 0)
 TWO = adaptive_rounds(Setting((3, 3), 1, 0), 600, 0)
 DRAWS = series_of_draws("one up, one down", Fraction(1, 5), 1_200, 0)
+TABLES = draws_of_tables(240, 0)
 
 
 def findings(subject: Subject):
@@ -31,7 +32,7 @@ def broken(subject: Subject) -> set[str]:
     return {f.observer for f in findings(subject) if f.bound.epsilon > f.claim}
 
 
-@pytest.mark.parametrize("subject", [THREE, TWO, DRAWS], ids=lambda s: f"{s.mechanism}: {s.name}")
+@pytest.mark.parametrize("subject", [THREE, TWO, DRAWS, TABLES], ids=lambda s: f"{s.mechanism}: {s.name}")
 def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
     for finding in findings(subject):
         assert finding.holds, finding
@@ -83,3 +84,9 @@ def test_the_factor_two_of_a_draw_left_out(monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
     monkeypatch.setattr("common.privacy.exponential.noisy_max_scale", scale)
     assert broken(DRAWS) == {"public"}
+    assert broken(replace(TABLES, runs=600)) == {"public"}
+
+
+def test_draws_of_tables_that_are_charged_as_one(monkeypatch) -> None:
+    monkeypatch.setattr("common.privacy.ledger._telescoped", _only_the_first)
+    assert all(not finding.paid for finding in findings(TABLES))

@@ -23,12 +23,13 @@ LONG = {
     "uniform": Run("dp-subn", {"schedule": "uniform"}, fields=WIDE, rows=200),
     "privbayes": Run("privbayes", fields=WIDE, rows=500, epsilon="5"),
     "independent": Run("independent", fields=WIDE, rows=200, epsilon="5"),
-    "manual": Run(policy="rows_per_person = 2\n", manual=True),
+    "manual": Run(manual=True),
     "tree": Run(parties=9),
     "rho": IN_RHO,
+    "aim": Run("aim", {"rounds": 3}, fields=WIDE, rows=200, delta="0.000000001"),
 }
 """Openings with noise replacement, draws, models learnt apart, owners who say yes, a tree of combiners, an account
-in rho."""
+in rho, draws that follow from a model of what was opened."""
 
 LARGER = Run("dp-subn", {"schedule": "uniform"}, parties=5, fields=("age", *WIDE), rows=300)
 """Killed at random moments."""

@@ -50,7 +50,6 @@ class Run:
 
     Attributes:
         fields: how many of the made-up table's attributes there are; rows: of each party.
-        policy: lines that are added to every party's policy.
         manual: whether the owners say yes to the run.
     """
 
@@ -62,7 +61,6 @@ class Run:
     secure_sum: str = "masks"
     epsilon: str = "1"
     delta: str = "0"
-    policy: str = ""
     manual: bool = False
 
     @property
@@ -98,7 +96,7 @@ class Run:
         )
         for name in self.names:
             file = consortium.party(name) / "policy.toml"
-            text = file.read_text(encoding="utf-8") + self.policy
+            text = file.read_text(encoding="utf-8")
             file.write_text(text.replace('"auto"', '"manual"') if self.manual else text, encoding="utf-8")
         key = None
         if self.key_bits is not None:
