@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from fractions import Fraction
 
 import networkx as nx
@@ -256,3 +257,17 @@ def test_an_overview_is_over_few_groups(people):
         for a, base in zip(table, pair, strict=True):
             smallest = min(derived.domain[level] for level in derived.levels(base))
             assert derived.domain[a] <= max(4, smallest)
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_the_split_hardly_depends_on_the_number_of_parties(make_table, delta):
+    """Of 25 parties no share of Gaussian noise may be too narrow, which matters to a table alone and not to many."""
+    account = RhoAccount(Fraction(2), delta) if delta else None
+    sessions = [
+        InProcessSession(
+            [make_table([5] * 12, 5000 // k, seed) for seed in range(k)], Fraction(2), delta=delta, account=account
+        )
+        for k in (1, 25)
+    ]
+    one, many = (split_by_noise.noise_of_table(session, Fraction(2)) for session in sessions)
+    assert many == pytest.approx(one * math.sqrt(25 / 24), rel=0.02)
