@@ -1,13 +1,17 @@
 """How many cells a table may have before its noise drowns it."""
 
+import asyncio
 import math
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.algorithms.usefulness import TableNoise, useful_cells, useful_degree
+from common.algorithms.usefulness import TableNoise, noise_of, useful_cells, useful_degree
+from common.privacy.concentrated import RhoAccount
 from common.privacy.cost import noise_scale
+from deploy.in_process import InProcessSession
 
 POSITIVE = st.fractions(min_value=Fraction(1, 100), max_value=20)
 DOMAIN = st.lists(st.integers(2, 40), min_size=2, max_size=12)
@@ -55,3 +59,18 @@ def test_a_tree_is_always_allowed_and_no_degree_exceeds_the_attributes():
 @given(DOMAIN, st.integers(0, 2**20), st.integers(1, 5))
 def test_more_cells_never_mean_a_smaller_degree(domain, cells, largest):
     assert useful_degree(domain, cells, largest) <= useful_degree(domain, 2 * cells + 1, largest)
+
+
+def test_the_scale_of_a_run_is_that_of_its_noise_pure_and_with_a_delta(make_table):
+    """The law of the opened tables is asked, not the rule that foretold them."""
+    epsilon, delta = Fraction(2), Fraction(1, 10**9)
+    table = make_table([3] * 8, 5000)
+    pure = InProcessSession([table], epsilon)
+    told = InProcessSession([table], epsilon, delta=delta, account=RhoAccount(epsilon, delta))
+    for session in (pure, told):
+        noise = noise_of(session)
+        assert noise.rows == 5000
+        opened = asyncio.run(session.measure("tables", [(a,) for a in range(8)], epsilon))
+        assert float(noise.scale(8, epsilon)) == pytest.approx(math.sqrt(opened[0].variance / 2), rel=0.01)
+    many, theta = 200, Fraction(2)
+    assert useful_cells(noise_of(told), many, epsilon, theta) > 2 * useful_cells(noise_of(pure), many, epsilon, theta)
