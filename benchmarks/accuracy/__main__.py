@@ -21,17 +21,16 @@ from pathlib import Path
 
 from benchmarks.accuracy.figures import draw_all
 from benchmarks.accuracy.measure import PEER_CODE, digest, run_all
+from benchmarks.accuracy.methods import METHODS, refusal
 from benchmarks.accuracy.peers import Programs
 from benchmarks.accuracy.points import (
     DELTA,
-    METHODS,
     PARTS,
     PEERS,
     PURE,
     QUICK,
     Plan,
     Point,
-    refusal,
 )
 from benchmarks.accuracy.text import FOLDER, document
 from benchmarks.cache import Cache

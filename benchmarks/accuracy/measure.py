@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy.distances import distances
+from benchmarks.accuracy.methods import METHODS
 from benchmarks.accuracy.peers import MEASURES, Programs, measure_peer, peer_key
-from benchmarks.accuracy.points import MAJORITY, METHODS, REAL_ROWS, Point
+from benchmarks.accuracy.points import MAJORITY, REAL_ROWS, Point
 from benchmarks.accuracy.wire import MeteredSession, wire_bytes
 from benchmarks.cache import CODE, ROOT, Cache, Results, Values, attempt, code_digest
 from benchmarks.datasets import Dataset, load, split_table

@@ -1,15 +1,14 @@
-"""What the comparison at equal guarantee measures: methods, peers, points, seeds, and the targets that were set."""
+"""What the comparison at equal guarantee measures: peers, points, seeds, and the targets that were set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
+from benchmarks.accuracy.methods import COMPARED, FITS, SLOW, UNLIKE
 from benchmarks.utility import TASKS
-from common.algorithms import ALGORITHMS
-from common.errors import PrivityError
-from common.schema import Schema
+from common.privacy.concentrated import converted, rho_within
 
 PURE, DELTA = "0", "1e-9"
 GUARANTEES = {DELTA: "(eps, 1e-9)", PURE: "pure eps"}
@@ -17,33 +16,6 @@ GUARANTEES = {DELTA: "(eps, 1e-9)", PURE: "pure eps"}
 REPLACED, AUTHORS = "replaced row", "as its authors count"
 """Which two tables a guarantee is about: that of this project, and whatever a peer's accountant means."""
 
-
-@dataclass(frozen=True)
-class Method:
-    """An algorithm of the registry with settings."""
-
-    algorithm: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-COMPARED: dict[str, Method] = {
-    "mst": Method("mst"),
-    "aim": Method("aim"),
-    "dp-subn": Method("dp-subn"),
-    "privbayes": Method("privbayes"),
-    "one-way": Method("one-way"),
-}
-"""Name in the tables -> what is run; over every epsilon, guarantee and K. The last one has no structure."""
-
-SELECTIONS: dict[str, Method] = {
-    f"{name}, {text}": Method(name, {"selection": value})
-    for name in ("mst", "aim")
-    for value, text in (("parties", "drawn at the parties"), ("joint", "joint selection"))
-}
-"""Run where parties are unlike each other, and where they are alike."""
-
-METHODS: dict[str, Method] = {**COMPARED, **SELECTIONS}
-ONE_WAY = "one-way"
 
 REAL_ROWS, MAJORITY = "real rows", "majority"
 """Of the classification tasks: training on the real rows, and the most frequent answer."""
@@ -124,6 +96,7 @@ CURVE = "1"
 """Epsilon of the tables over parties, and of the targets over parties."""
 SVM_PARTIES = (1, 3)
 SKEW_EPSILONS, SKEW_PARTIES = ("0.2", "1"), (3, 10)
+FIT_EPSILONS, FIT_PARTIES = ("0.1", "0.4", "1.6"), (1, 3)
 ALPHAS = ("0.1", "1")
 PEER_EPSILONS = ("0.1", "0.4", "1", "1.6")
 AUTHORS_EPSILONS = ("1",)
@@ -145,12 +118,25 @@ TARGETS: dict[str, tuple[tuple[str, float], ...]] = {
     "with more time": (("0.1", 0.066), ("0.4", 0.037), ("1", 0.026), ("1.6", 0.0185)),
 }
 """Mean 2-way distance on adult at (eps, 1e-9), one party."""
+TARGET_EPSILONS = tuple(epsilon for epsilon, _ in TARGETS["by default, within 60 s"])
+AT_THEIR_COUNT = "aim"
+"""Run also at the epsilons of ``as_their_count``."""
 PURE_TARGETS = (("0.1", 0.10), ("0.4", 0.055), ("1", 0.040), ("1.6", 0.035))
 PARTY_BOUNDS = {2: 0.40, 3: 0.20, 5: 0.10, 10: 0.10, 25: 0.10}
 """K -> by which part the mean 2-way distance may exceed that of one party."""
 SECONDS_TARGET = 60.0
 
-PARTS = ("single", "parties", "skew", "svm", "peers")
+PARTS = ("single", "targets", "parties", "skew", "fits", "svm", "peers")
+
+
+def as_their_count(epsilon: str) -> str:
+    """The epsilon of a replaced row at which tables have the noise that costs ``epsilon`` for one row more or less.
+
+    Twice the rho, converted, and rounded down to four places.
+    """
+    delta = Fraction(DELTA)
+    whole = converted(2 * rho_within(Fraction(epsilon), delta), delta)
+    return f"{int(whole * 10**4) / 10**4:g}"
 
 
 @dataclass(frozen=True)
@@ -187,7 +173,7 @@ class Plan:
     """How much is measured.
 
     Attributes:
-        alphas: of the Dirichlet law; parts: of PARTS; methods: names in COMPARED, SELECTIONS or PEERS, all if empty.
+        alphas: of the Dirichlet law; parts: of PARTS; methods: names in METHODS or PEERS, all if empty.
     """
 
     epsilons: tuple[str, ...] = EPSILONS
@@ -200,6 +186,8 @@ class Plan:
     methods: tuple[str, ...] = ()
     skew_epsilons: tuple[str, ...] = SKEW_EPSILONS
     skew_parties: tuple[int, ...] = SKEW_PARTIES
+    fit_epsilons: tuple[str, ...] = FIT_EPSILONS
+    fit_parties: tuple[int, ...] = FIT_PARTIES
     peer_epsilons: tuple[str, ...] = PEER_EPSILONS
 
     def points(self, data: str, refused: Sequence[str] = ()) -> dict[Point, int]:
@@ -222,11 +210,26 @@ class Plan:
         many = [k for k in self.parties if k > 1]
         return {
             "single": [Point("whole", data, m, e, d) for m, e, d in grid if 1 in self.parties],
+            "targets": self._beside_targets(data),
             "parties": [Point("whole", data, m, e, d, k) for k in many for m, e, d in grid],
             "skew": self._skewed(data),
+            "fits": [
+                Point("whole", data, m, e, d, k)
+                for d in self.guarantees
+                for m in FITS
+                for e in self.fit_epsilons
+                for k in self.fit_parties
+            ],
             "svm": self._classified(data),
             "peers": [*self._peers(data), *self._peers_classified(data)],
         }
+
+    def _beside_targets(self, data: str) -> list[Point]:
+        if data != TARGET_DATA or DELTA not in self.guarantees:
+            return []
+        epsilons = [e for e in TARGET_EPSILONS if e in self.epsilons]
+        slow = [Point("whole", data, m, e, DELTA) for m in SLOW for e in epsilons]
+        return [*slow, *(Point("whole", data, AT_THEIR_COUNT, as_their_count(e), DELTA) for e in epsilons)]
 
     def splits(self, data: str) -> dict[str, str]:
         """Name in the tables -> how the rows are split; the first are alike."""
@@ -243,7 +246,7 @@ class Plan:
         return [
             Point("whole", data, m, e, DELTA, k, split)
             for split in self.splits(data).values()
-            for m in (*SELECTIONS, *(m for m in COMPARED if m not in ("mst", "aim")))
+            for m in UNLIKE
             for e in self.skew_epsilons
             for k in self.skew_parties
         ]
@@ -292,15 +295,3 @@ QUICK = Plan(
     peer_epsilons=("1",), parts=("single", "parties", "skew", "svm"),
 )  # fmt: skip
 """A small plan without peers that shows most tables and pictures within minutes."""
-
-
-def refusal(name: str, schema: Schema) -> str | None:
-    """Why the registry does not run a method, or None if it does."""
-    method = METHODS[name]
-    if method.algorithm not in ALGORITHMS:
-        return f"there is no algorithm {method.algorithm!r}"
-    try:
-        ALGORITHMS[method.algorithm].check(method.settings, schema)
-    except PrivityError as error:
-        return " ".join(error.message.split())
-    return None

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from benchmarks.accuracy.methods import COMPARED, SLOW, UNLIKE
 from benchmarks.accuracy.points import (
     AUTHORS,
-    COMPARED,
     CURVE,
     DELTA,
     GUARANTEES,
     MAJORITY,
-    METHODS,
     PEERS,
     PURE,
     REAL_ROWS,
     REPLACED,
-    SELECTIONS,
     SVM_PARTIES,
     Plan,
     Point,
@@ -30,7 +28,7 @@ Rows = dict[str, list[tuple[Point, str]]]
 
 def single(data: str, plan: Plan, guarantee: str, measure: str, *, models: bool = False) -> Series[Point]:
     """One party: ours, and the peers at the same guarantee; their models before sampling too, if it is asked for."""
-    rows = {m: Point("whole", data, m, "", guarantee) for m in COMPARED}
+    rows = {m: Point("whole", data, m, "", guarantee) for m in (*COMPARED, *SLOW)}
     rows |= {
         peer_name(name): Point("whole", data, name, "", guarantee)
         for name, peer in PEERS.items()
@@ -74,11 +72,10 @@ def over_parties_by_epsilon(data: str, plan: Plan, method: str) -> Series[Point]
 
 def skewed(data: str, plan: Plan, epsilon: str, parties: int, measure: str) -> Series[Point]:
     """A column for each way to split the rows."""
-    methods = [*SELECTIONS, *(m for m in COMPARED if m not in {METHODS[s].algorithm for s in SELECTIONS})]
     splits = plan.splits(data)
     rows: Rows = {
         m: [(Point("whole", data, m, epsilon, DELTA, parties, split), measure) for split in splits.values()]
-        for m in methods
+        for m in UNLIKE
     }
     title = f"{data}: {MEASURES[measure]}, eps {epsilon}, {GUARANTEES[DELTA]}, K = {parties}"
     return Series(title, "rows split", DISTANCE, list(splits), rows)

@@ -16,23 +16,21 @@ from benchmarks.accuracy import verdict
 from benchmarks.accuracy.__main__ import command_of, main, make_parser, plan_of, whole
 from benchmarks.accuracy.distances import distances, triples
 from benchmarks.accuracy.measure import cache_key, run_all
+from benchmarks.accuracy.methods import COMPARED, FITS, METHODS, SELECTIONS, SLOW, refusal
 from benchmarks.accuracy.peers import PeerError, Programs, _said, job_of, read_codes, rho_of
 from benchmarks.accuracy.points import (
     AUTHORS,
-    COMPARED,
     DELTA,
-    METHODS,
     PARTS,
     PEERS,
     PURE,
     REAL_ROWS,
     REPLACED,
-    SELECTIONS,
     SKEWED,
     SLOW_PEERS,
     Plan,
     Point,
-    refusal,
+    as_their_count,
 )
 from benchmarks.accuracy.text import document
 from benchmarks.accuracy.wire import MeteredSession, wire_bytes
@@ -107,6 +105,24 @@ def test_a_plan_has_the_grid_the_splits_the_tasks_and_the_peers():
         assert Point("whole", "adult", method, "1", DELTA, 10, "dirichlet:income:0.1") in points
     assert not any(p.method in SLOW_PEERS for p in points)
     assert any(p.method in SLOW_PEERS for p in Plan(methods=SLOW_PEERS).points("adult"))
+
+
+def test_both_fits_of_every_algorithm_that_has_them_and_a_larger_model_are_points():
+    points = Plan().points("adult")
+    assert len(FITS) == 2 * sum(algorithm.infers for algorithm in ALGORITHMS.values())
+    for method in FITS:
+        assert points[Point("whole", "adult", method, "1.6", PURE, 3)] == 5
+    for method in SLOW:
+        assert Point("whole", "adult", method, "1.6", DELTA) in points
+        assert Point("whole", "nltcs", method, "1.6", DELTA) not in Plan().points("nltcs")
+    assert not any(p.method in (*FITS, *SLOW) for p in Plan(parts=("single", "parties")).points("adult"))
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.4", "1.6"])
+def test_a_run_at_the_others_count_has_twice_the_rho(epsilon):
+    found = as_their_count(epsilon)
+    theirs, ours = (rho_within(Fraction(e), Fraction(DELTA)) for e in (epsilon, found))
+    assert 2 * theirs * Fraction("0.998") < ours <= 2 * theirs * Fraction("1.000001")
 
 
 def test_a_plan_is_restricted_to_parts_methods_and_what_can_run():
@@ -329,6 +345,28 @@ def test_targets_stand_beside_what_was_measured():
     assert rows["by default, within 60 s", "1"][4:] == ["privbayes, 0.0335 (0.0330-0.0340)", "1", "yes"]
     assert rows["with more time", "1"][4:] == ["aim, 0.0250", "400", "yes"]
     assert rows["with more time", "0.1"][4:] == ["not measured", "-", "-"]
+
+
+def test_a_larger_model_counts_where_there_is_more_time():
+    found = {Point("whole", "adult", m, "1.6", DELTA): [mean] for m, mean in (("aim", 0.02), (*SLOW, 0.018))}
+    rows = {(row[1], row[2]): row for row in rows_of(verdict.targets(results_of(found)))}
+    assert rows["by default, within 60 s", "1.6"][4] == "aim, 0.0200"
+    assert rows["with more time", "1.6"][4:] == [f"{next(iter(SLOW))}, 0.0180", "1", "yes"]
+
+
+def test_both_fits_stand_side_by_side():
+    found = {point(f"jtree, fit {fit}", "0.4", 3): [mean] for fit, mean in (("tables", 0.10), ("pgm", 0.08))}
+    results = results_of(found | {point("mst, fit pgm", "0.4"): [0.1]})
+    rows = rows_of(verdict.fits(results, "toy", Plan(), DELTA))
+    assert rows[1:] == [["jtree", "3", "-", "0.1000 -> 0.0800 (-20 %), 1.0 -> 1.0 s", "-"]]
+    assert verdict.fits(results, "toy", Plan(), PURE) == []
+
+
+def test_what_the_lighter_count_buys_stands_beside_the_targets():
+    ours = Point("whole", "adult", "aim", as_their_count("0.1"), DELTA)
+    rows = rows_of(verdict.at_their_count(results_of({ours: [0.06, 0.07]})))
+    assert rows[1:] == [["0.1", ours.epsilon, "0.0650 (0.0600-0.0700)", "0.07", "0.066"]]
+    assert verdict.at_their_count(results_of({})) == []
 
 
 def test_the_price_of_parties_is_compared_with_its_bound():
