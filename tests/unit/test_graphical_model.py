@@ -92,6 +92,22 @@ def test_each_table_is_within_a_clique_and_cells_are_those_of_the_cliques(proble
     assert cells_of_tree(tree, domain) == sum(math.prod(shape) for shape in propagation.shapes)
 
 
+@given(st.lists(st.tuples(st.sampled_from([2, 3, 16]), st.integers(-1, 20)), min_size=1, max_size=12))
+def test_the_tree_over_a_forest_is_the_forest(drawn):
+    """MST measures its edges and nothing wider: a clique of three attributes would have no table."""
+    domain = [size for size, _ in drawn]
+    edges = [(hangs % place, place) for place, (_, hangs) in enumerate(drawn) if place and hangs >= 0]
+    alone = set(range(len(domain))) - {a for edge in edges for a in edge}
+    assert sorted(tree_over(edges, domain).cliques) == sorted([*edges, *((a,) for a in alone)])
+
+
+def test_attributes_of_two_values_in_the_middle_of_a_forest_are_not_joined():
+    """Three of them together have as many cells as two pairs."""
+    domain = [2, 16, 2, 2, 2, 2, 2, 13, 4, 3, 7]
+    edges = [(0, 5), (1, 5), (2, 7), (3, 4), (3, 7), (4, 5), (4, 9), (5, 8), (6, 9), (7, 10)]
+    assert sorted(tree_over(edges, domain).cliques) == edges
+
+
 def test_cells_without_probability_give_no_nonsense():
     """Where a separator's cell has no weight, nothing divides by it."""
     domain = [2, 2, 2]
