@@ -54,14 +54,15 @@ class Settings:
         draws: part of the rest for choosing tables.
         rounds: how many tables are chosen; by default it follows from the noise.
         cells: most cells of the model's cliques.
-        selection: whether the ``parties`` draw in turn, or a ``joint`` overview of all pairs tells.
+        selection: whether the ``parties`` draw in turn, or a ``joint`` overview of all pairs tells; by default it
+            follows from the noise of either.
     """
 
     one_way: Fraction | None = None
     draws: Fraction = Fraction(1, 10)
     rounds: int | None = None
     cells: int = LARGEST_MODEL
-    selection: str = SELECTIONS[0]
+    selection: str | None = None
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
@@ -73,7 +74,7 @@ class Settings:
             draws=reader.weight("draws", default.draws, Fraction(1, 2)),
             rounds=reader.optional_whole("rounds", 1, MOST_ROUNDS),
             cells=reader.whole("cells", default.cells, 1 << 10, 1 << 22),
-            selection=reader.choice("selection", default.selection, SELECTIONS),
+            selection=reader.optional_choice("selection", SELECTIONS),
         )
         reader.finish()
         return read

@@ -47,14 +47,15 @@ class Settings:
         one_way: part of the budget for the 1-way tables; by default it follows from the noise.
         draws: part of the rest for choosing edges.
         edges: of the tree; by default as many as the noise allows.
-        selection: whether the ``parties`` draw in turn, or a ``joint`` overview of all pairs tells.
+        selection: whether the ``parties`` draw in turn, or a ``joint`` overview of all pairs tells; by default it
+            follows from the noise of either.
         inference: ``tables``, or ``pgm`` for a graphical model.
     """
 
     one_way: Fraction | None = None
     draws: Fraction = Fraction(1, 10)
     edges: int | None = None
-    selection: str = SELECTIONS[0]
+    selection: str | None = None
     inference: str = TABLES
 
     @classmethod
@@ -66,7 +67,7 @@ class Settings:
             one_way=reader.optional_weight("one_way", Fraction(9, 10)),
             draws=reader.weight("draws", default.draws, Fraction(1, 2)),
             edges=reader.optional_whole("edges", 1, max(1, len(schema.attributes) - 1)),
-            selection=reader.choice("selection", default.selection, SELECTIONS),
+            selection=reader.optional_choice("selection", SELECTIONS),
             inference=reader.choice("inference", default.inference, INFERENCES),
         )
         reader.finish()

@@ -32,6 +32,10 @@ MODEL_ROWS = 1 << 20
 PARTIES, JOINT = "parties", "joint"
 SELECTIONS = (PARTIES, JOINT)
 
+OVERVIEW_FROM = 0.4
+"""Noise of a draw over that of an overview from which on the overview is asked. On public tables whose rows are split
+at random the two are as good there (docs/benchmarks/many_parties.md); where parties are unlike draws may be far off."""
+
 HANDICAP = 0.3
 """Part of what noise and chance would show that a table must be apart: the fit takes some of the noise away. Public
 tables, one party, mean 2-way distance over that at .6 (docs/benchmarks/budgets.md): with .15, .3, .43, .84, 1.2 it is
@@ -55,14 +59,14 @@ class Chooser:
         self.candidates = candidates
 
     @classmethod
-    async def start(cls, session: Session, phase: str, draws: int, epsilon: Fraction, selection: str) -> Chooser:
+    async def start(cls, session: Session, phase: str, draws: int, epsilon: Fraction, selection: str | None) -> Chooser:
         """One that will choose at most so many tables for ``epsilon`` in all.
 
         Args:
-            selection: a name in ``SELECTIONS``.
+            selection: a name in ``SELECTIONS``; None for the one that public numbers speak for.
         """
         candidates = candidate_pairs(session)
-        if selection == JOINT:
+        if (selection or selection_for(session, draws, epsilon)) == JOINT:
             overview = await session.measure(phase, coarse_pairs(session, candidates, COARSE), epsilon)
             return cls(session, None, list(overview), candidates)
         return cls(session, session.selection(phase, draws, epsilon, score=DISTANCE), [], candidates)
@@ -82,6 +86,29 @@ class Chooser:
         """The tables of the overview that are over these pairs: they tell about them, too."""
         wanted, base = set(pairs), self._session.schema.derived.base
         return [table for table in self._overview if tuple(sorted(base[a] for a in table.attributes)) in wanted]
+
+
+def selection_for(session: Session, draws: int, epsilon: Fraction) -> str:
+    """Who tells which table is worst explained, by public numbers alone.
+
+    One party draws for itself: its rows are all rows.
+    """
+    alone = len(session.party_rows) == 1
+    return PARTIES if alone or noise_of_draws(session, draws, epsilon) < OVERVIEW_FROM else JOINT
+
+
+def noise_of_draws(session: Session, draws: int, epsilon: Fraction) -> float:
+    """Of a draw at one party over that of a table of an overview, in total variation distance.
+
+    The more parties, the fewer rows a draw is made by; the fewer values attributes have, the clearer is an overview.
+    """
+    overview = coarse_pairs(session, candidate_pairs(session), COARSE)
+    domain = session.schema.derived.domain
+    cells = sum(domain[a] * domain[b] for a, b in overview) / len(overview)
+    deviation = math.sqrt(session.noise_variance(len(overview), epsilon))
+    of_overview = MEAN_OF_NORMAL / 2 * cells * deviation / session.rows
+    rows = session.rows / len(session.party_rows)
+    return 2 / session.selection_epsilon(draws, epsilon) / rows / of_overview
 
 
 async def draw_farthest(series: Selection, pairs: Mapping[Pair, Numbers], variance: float, rows: int) -> Pair:

@@ -26,7 +26,7 @@ LONG = {
     "manual": Run(manual=True),
     "tree": Run(parties=9),
     "rho": IN_RHO,
-    "aim": Run("aim", {"rounds": 3}, fields=WIDE, rows=200, delta="0.000000001"),
+    "aim": Run("aim", {"rounds": 3, "selection": "parties"}, fields=WIDE, rows=200, delta="0.000000001"),
 }
 """Openings with noise replacement, draws, models learnt apart, owners who say yes, a tree of combiners, an account
 in rho, draws that follow from a model of what was opened."""

@@ -15,7 +15,7 @@ from tests.harness.consortium import TestConsortium, make_consortium, open_polic
 
 DOMAIN = (2, 3, 4, 2)
 DELTA = Fraction(1, 2**20)
-SMALL = {"aim": {"rounds": 3}, "mst": {"edges": 3}}
+SMALL = {"aim": {"rounds": 3, "selection": "parties"}, "mst": {"edges": 3, "selection": "parties"}}
 FILES = ("model.json", "marginals.json", "privacy.json")
 
 

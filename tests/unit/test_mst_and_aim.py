@@ -13,7 +13,14 @@ import pytest
 from common.algorithms import ALGORITHMS, aim, mst, split_by_noise, worst_explained
 from common.algorithms.mst import most_edges
 from common.algorithms.split_by_noise import tables_for
-from common.algorithms.worst_explained import candidate_pairs, coarse_pairs
+from common.algorithms.worst_explained import (
+    JOINT,
+    PARTIES,
+    candidate_pairs,
+    coarse_pairs,
+    noise_of_draws,
+    selection_for,
+)
 from common.counting import contingency_tables
 from common.errors import PrivityError, ProblemsFound
 from common.inference.bounds import PGM
@@ -107,6 +114,36 @@ def test_three_parties_find_the_structure_of_their_rows_and_pay_at_most_what_the
     assert len(drawn) == (selection == "parties")
 
 
+def planned(domain, rows=1000, parties=1, delta=Fraction(0)):
+    account = RhoAccount(Fraction(1), delta) if delta else None
+    shares = {f"p{k}": rows // parties for k in range(parties)}
+    return PlannedSession(make_schema(domain), shares, min(parties - 1, 1), delta, account)
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_an_overview_is_asked_where_many_parties_draw_by_few_rows_each(delta):
+    """With a delta, of attributes of two values; of many values an overview is drowned, and all are in pure runs."""
+    binary, wide = (lambda k, size=size: planned((size,) * 16, 50_000, k, delta) for size in (2, 16))
+    for count in (1, 2, 25):
+        assert selection_for(wide(count), 20, Fraction(1, 10)) == PARTIES
+    assert selection_for(binary(25), 20, Fraction(1, 10)) == (JOINT if delta else PARTIES)
+    # There is nobody who could be unlike the others.
+    assert selection_for(binary(1), 20, Fraction(1, 10)) == PARTIES
+    noise = [noise_of_draws(binary(count), 50, Fraction(1, 10)) for count in (2, 5, 10, 25)]
+    assert noise == sorted(noise)
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("chosen", [{}, {"selection": "parties"}, {"selection": "joint"}])
+def test_who_chooses_follows_from_public_numbers_unless_it_is_asked_for(algorithm, chosen):
+    tables = [known(40, seed, (2,) * 5) for seed in range(20)]
+    session, _ = run(tables, algorithm, Fraction(1), chosen, DELTA)
+    drawn = any("distance of tables" in cost.mechanism for cost in session.record.costs)
+    assert drawn == (chosen.get("selection") == "parties")
+    other, _ = run([known(40, seed, (2,) * 5) for seed in range(20, 40)], algorithm, Fraction(1), chosen, DELTA)
+    assert [cost.mechanism for cost in other.record.costs] == [cost.mechanism for cost in session.record.costs]
+
+
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(3, 7), Fraction(50)])
 @pytest.mark.parametrize("domain", [(3,), (2, 3), (2, 5, 16, 3), (2,) * 8])
@@ -196,10 +233,6 @@ def test_pairs_that_no_table_holds_are_refused_beforehand(make_table, algorithm)
 
 
 # More pairs than a draw may have cells for
-
-
-def planned(domain, rows=1000):
-    return PlannedSession(make_schema(domain), {"a": rows}, 0, Fraction(0))
 
 
 def test_of_too_many_pairs_the_smallest_are_candidates(monkeypatch):
