@@ -35,7 +35,7 @@ from benchmarks.sweep import say
 from common.algorithms import ALGORITHMS
 from common.algorithms.mst import most_edges
 from common.algorithms.split_by_noise import one_way_part, tables_for
-from common.algorithms.worst_explained import JOINT, PARTIES, candidate_pairs, noise_of_draws
+from common.algorithms.worst_explained import JOINT, OVERVIEW_FROM, PARTIES, candidate_pairs, noise_of_draws
 from common.models.junction_tree import JunctionTreeModel
 from deploy.in_process import InProcessSession
 
@@ -53,8 +53,8 @@ MOST_WORK = 300
 FACTORS = (0.7, 1.4, 2.0)
 """Of the number of tables."""
 
-BINS = (0.25, 0.5, 0.7, 1.0, 1.5, 2.5)
-THRESHOLDS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, math.inf)
+BINS = (0.1, 0.25, 0.4, 0.7)
+THRESHOLDS = (0.1, 0.25, 0.4, 0.55, 0.7, math.inf)
 """Of the noise of a draw over that of an overview."""
 
 SAME = "as for one party"
@@ -189,7 +189,7 @@ def page(found: Sequence[Tried], names: Sequence[str], command: str) -> str:
         *table(["noise of a draw over the overview's", "both", "AIM", "MST"], _by_noise(overview)),
         "",
         "All tries, with the overview wherever a draw is noisier than so many times the overview. The first row is the",
-        "overview always, the last one draws always.",
+        f"overview always, the last one draws always. In use: {OVERVIEW_FROM:g}.",
         *table(
             ["overview from", "both", "AIM", "MST"],
             (["never" if t == math.inf else f"{t:g}", *_cells(overview, t)] for t in (0.0, *THRESHOLDS)),
@@ -260,6 +260,7 @@ def main(arguments: list[str] | None = None) -> None:
             ]
     options.out.mkdir(parents=True, exist_ok=True)
     command = f"python -m benchmarks.many_parties --out docs/benchmarks --tries {options.tries}"
+    command += " --any-code" if options.any_code else ""
     (options.out / "many_parties.md").write_text(page(found, list(public), command), encoding="utf-8")
     draw([panel(found, algorithm) for algorithm in (AIM, MST)], options.out / "many_parties" / "ratios.svg")
 
