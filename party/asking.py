@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 
-from common.algorithms import account_of
+from common.algorithms import ALGORITHMS, account_of
 from common.errors import PrivityError
 from common.planning.session import PlannedSession, rehearse
 from common.privacy.budget import readable
@@ -75,7 +76,7 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
     """What the run's algorithm will ask for, by phase and mechanism, for whatever numbers of rows there are."""
     found: dict[tuple[str, str], Leaving] = {}
     order: list[tuple[str, str]] = []
-    for rows in LIKELY_ROWS:
+    for rows, settings in product(LIKELY_ROWS, ALGORITHMS[spec.algorithm].possible(spec.settings)):
         session = PlannedSession(
             schema.over(spec.attributes),
             dict.fromkeys(spec.members, rows),
@@ -83,7 +84,7 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
             spec.delta,
             account_of(spec),
         )
-        rehearse(session, spec.algorithm, spec.learning_epsilon, spec.settings, spec.evaluation)
+        rehearse(session, spec.algorithm, spec.learning_epsilon, settings, spec.evaluation)
         place = 0
         costs = [cost for cost in session.record.costs if spec.members[0] in cost.payers]
         for (phase, mechanism), cost in _summed(costs).items():

@@ -189,7 +189,8 @@ def _section(
 
 _SKEWED = [
     "Rows sorted by an attribute and cut into equal parts, or each value of an attribute shared out by a draw of the",
-    "symmetric Dirichlet law: the smaller alpha, the more unlike the parties.",
+    "symmetric Dirichlet law: the smaller alpha, the more unlike the parties. A run that is not asked for a",
+    "selection takes one of the two by public numbers (docs/algorithms/aim.md).",
 ]
 _TASKS = [
     "Misclassification of the held-out fifth of the real rows by a linear support vector machine (C = 1, one-hot of",

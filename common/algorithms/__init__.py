@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from common.algorithms import aim, copula, dp_ccbn, dp_subn, independent, jtree, mst, one_way, privbayes, privhd
+from common.algorithms.worst_explained import SELECTIONS
 from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.privacy.composition import COMPOSITIONS
@@ -35,6 +37,7 @@ class Algorithm:
         parts: whether with these settings it opens sums over some of the parties, too.
         infers: whether a setting ``inference`` says how tables are fitted: a name in
             ``common.inference.bounds.INFERENCES``.
+        by_rows: settings that follow from the parties' numbers of rows if they are left out, with what they may be.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
     """
 
@@ -48,6 +51,12 @@ class Algorithm:
     draws: bool = False
     parts: Callable[[Mapping[str, Any]], bool] | None = None
     infers: bool = False
+    by_rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def possible(self, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The settings with each that the numbers of rows may make of what they leave out."""
+        left = [[(name, value) for value in values] for name, values in self.by_rows.items() if name not in settings]
+        return [{**settings, **dict(decided)} for decided in product(*left)]
 
     def opens_parts(self, settings: Mapping[str, Any]) -> bool:
         return self.parts is not None and self.parts(settings)
@@ -82,7 +91,7 @@ class Algorithm:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "aim": Algorithm(aim.check, aim.learn, draws=True),
+    "aim": Algorithm(aim.check, aim.learn, draws=True, by_rows={"selection": SELECTIONS}),
     "copula": Algorithm(
         copula.check,
         copula.learn,
@@ -94,7 +103,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "dp-subn": Algorithm(dp_subn.check, dp_subn.learn, draws=True, parts=dp_subn.opens_parts, infers=True),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
     "jtree": Algorithm(jtree.check, jtree.learn, draws=True, infers=True),
-    "mst": Algorithm(mst.check, mst.learn, draws=True, infers=True),
+    "mst": Algorithm(mst.check, mst.learn, draws=True, infers=True, by_rows={"selection": SELECTIONS}),
     "one-way": Algorithm(one_way.check, one_way.learn, joins=False),
     "privbayes": Algorithm(privbayes.check, privbayes.learn, draws=True, infers=True),
     "privhd": Algorithm(privhd.check, privhd.learn, draws=True, infers=True),

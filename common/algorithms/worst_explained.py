@@ -107,8 +107,9 @@ def noise_of_draws(session: Session, draws: int, epsilon: Fraction) -> float:
     cells = sum(domain[a] * domain[b] for a, b in overview) / len(overview)
     deviation = math.sqrt(session.noise_variance(len(overview), epsilon))
     of_overview = MEAN_OF_NORMAL / 2 * cells * deviation / session.rows
-    rows = session.rows / len(session.party_rows)
-    return 2 / session.selection_epsilon(draws, epsilon) / rows / of_overview
+    # Most draws are at the party with the most rows.
+    of_draw = 2 / session.selection_epsilon(draws, epsilon) / max(session.party_rows)
+    return of_draw / of_overview
 
 
 async def draw_farthest(series: Selection, pairs: Mapping[Pair, Numbers], variance: float, rows: int) -> Pair:

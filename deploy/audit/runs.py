@@ -69,7 +69,12 @@ def small_tables(world: int, setting: Setting, attributes: int) -> dict[str, Cod
     return tables
 
 
-ALL_PHASES: dict[str, dict[str, Any]] = {"dp-subn": {"frontier": "always"}, "privhd": {"filter": "always"}}
+ALL_PHASES: dict[str, dict[str, Any]] = {
+    "dp-subn": {"frontier": "always"},
+    "privhd": {"filter": "always"},
+    "mst": {"selection": "parties"},
+    "aim": {"selection": "parties"},
+}
 """Settings with which a run has all phases that there are."""
 
 

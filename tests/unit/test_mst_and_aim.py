@@ -122,13 +122,18 @@ def planned(domain, rows=1000, parties=1, delta=Fraction(0)):
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 def test_an_overview_is_asked_where_many_parties_draw_by_few_rows_each(delta):
-    """With a delta, of attributes of two values; of many values an overview is drowned, and all are in pure runs."""
+    """Here only with a delta and two values: of many values, or pure, an overview of so many pairs is drowned."""
     binary, wide = (lambda k, size=size: planned((size,) * 16, 50_000, k, delta) for size in (2, 16))
     for count in (1, 2, 25):
         assert selection_for(wide(count), 20, Fraction(1, 10)) == PARTIES
     assert selection_for(binary(25), 20, Fraction(1, 10)) == (JOINT if delta else PARTIES)
     # There is nobody who could be unlike the others.
     assert selection_for(binary(1), 20, Fraction(1, 10)) == PARTIES
+    # The party with nearly all rows makes nearly all draws, and by nearly all rows.
+    unequal = {"large": 47_600, **{f"small-{k}": 100 for k in range(24)}}
+    account = RhoAccount(Fraction(1), delta) if delta else None
+    session = PlannedSession(make_schema((2,) * 16), unequal, 1, delta, account)
+    assert selection_for(session, 20, Fraction(1, 10)) == PARTIES
     noise = [noise_of_draws(binary(count), 50, Fraction(1, 10)) for count in (2, 5, 10, 25)]
     assert noise == sorted(noise)
 
