@@ -42,8 +42,14 @@ SELECTIONS: dict[str, Method] = {
 UNLIKE = (*SELECTIONS, *(m for m in COMPARED if m not in {one.algorithm for one in SELECTIONS.values()}))
 """What is run over unlike parties."""
 
+
+def fit_name(algorithm: str, fit: str) -> str:
+    """The name in FITS."""
+    return f"{algorithm}, fit {fit}"
+
+
 FITS: dict[str, Method] = {
-    f"{name}, fit {fit}": Method(name, {"inference": fit})
+    fit_name(name, fit): Method(name, {"inference": fit})
     for name, algorithm in ALGORITHMS.items()
     if algorithm.infers
     for fit in INFERENCES

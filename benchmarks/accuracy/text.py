@@ -6,7 +6,7 @@ import json
 import statistics
 from collections.abc import Mapping, Sequence
 
-from benchmarks.accuracy import series, verdict
+from benchmarks.accuracy import fits, series, verdict
 from benchmarks.accuracy.distances import MOST_TRIPLES
 from benchmarks.accuracy.methods import COMPARED, FITS, METHODS
 from benchmarks.accuracy.points import (
@@ -175,7 +175,7 @@ def _section(
         for measure in ("mean2", "largest2")
     ]
     lines += [line for part in skewed for line in part] or ["", "Not measured."]
-    both = {guarantee: verdict.fits(results, data, plan, guarantee) for guarantee in plan.guarantees}
+    both = {guarantee: fits.fits_table(results, data, plan, guarantee) for guarantee in plan.guarantees}
     if any(both.values()):
         lines += ["", f"### {data}: the two fits", "", *_FITS]
         for guarantee, found_fits in both.items():

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.accuracy.methods import COMPARED, FITS, METHODS, ONE_WAY, SLOW
+from benchmarks.accuracy.methods import COMPARED, ONE_WAY, SLOW
 from benchmarks.accuracy.points import (
     AT_THEIR_COUNT,
     CURVE,
@@ -157,28 +157,6 @@ def at_their_count(results: Results[Point]) -> list[str]:
         if values:
             rows.append([epsilon, ours_at, spread(values, 4), f"{bound:g}", f"{slow:g}"])
     return table(["their eps", "eps of a replaced row", AT_THEIR_COUNT, *TARGETS], rows) if rows else []
-
-
-def fits(results: Results[Point], data: str, plan: Plan, guarantee: str) -> list[str]:
-    """Both fits of each algorithm side by side, by K and epsilon; nothing if there is no result."""
-    rows = []
-    for name in dict.fromkeys(METHODS[m].algorithm for m in FITS):
-        for k in plan.fit_parties:
-            cells = [_fits_at(results, data, name, epsilon, guarantee, k) for epsilon in plan.fit_epsilons]
-            if set(cells) != {NONE}:
-                rows.append([name, str(k), *cells])
-    return table(["algorithm", "K", *(f"eps {e}" for e in plan.fit_epsilons)], rows) if rows else []
-
-
-def _fits_at(results: Results[Point], data: str, algorithm: str, epsilon: str, guarantee: str, parties: int) -> str:
-    """The mean of one and of the other, and the change; with the seconds that learning took."""
-    names = [m for m in FITS if METHODS[m].algorithm == algorithm]
-    points = [Point("whole", data, m, epsilon, guarantee, parties) for m in names]
-    means, seconds = ([results.values(p, measure) for p in points] for measure in ("mean2", "seconds"))
-    if not all(means):
-        return NONE
-    (light, whole), (sooner, later) = (list(map(statistics.mean, values)) for values in (means, seconds))
-    return f"{light:.4f} -> {whole:.4f} ({100 * (whole / light - 1):+.0f} %), {sooner:.1f} -> {later:.1f} s"
 
 
 def _within(results: Results[Point], point: Point) -> bool:
