@@ -419,8 +419,8 @@ class PartyEngine:
 
     def _select(self, step: Draw) -> Reply:
         begun = self._begun(step)
-        if not self._algorithm(step, begun.plan.spec).draws:
-            raise self._refusal(step, f"{begun.plan.spec.algorithm} draws nothing")
+        if not self._algorithm(step, begun.plan.spec).may_draw(begun.plan.spec.settings):
+            raise self._refusal(step, f"{begun.plan.spec.algorithm} draws nothing with these settings")
         if (fault := price_fault(step, begun.plan.spec)) is not None:
             raise self._refusal(step, fault)
         return Choice(begun.releases.select(step, begun.allowance))

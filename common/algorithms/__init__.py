@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from common.algorithms import aim, copula, dp_ccbn, dp_subn, independent, jtree, mst, one_way, privbayes, privhd
-from common.algorithms.worst_explained import SELECTIONS
+from common.algorithms.worst_explained import SELECTIONS, may_draw
 from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.privacy.composition import COMPOSITIONS
@@ -34,6 +34,7 @@ class Algorithm:
             account in rho.
         memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
         draws: whether it draws candidates on the rows of one party at a time.
+        drawn: whether with these settings it does; it may, if this is left out.
         parts: whether with these settings it opens sums over some of the parties, too.
         infers: whether a setting ``inference`` says how tables are fitted: a name in
             ``common.inference.bounds.INFERENCES``.
@@ -49,6 +50,7 @@ class Algorithm:
     composition: Callable[[Mapping[str, Any], Fraction], str] | None = None
     memory: Callable[[Schema, int], int] | None = None
     draws: bool = False
+    drawn: Callable[[Mapping[str, Any]], bool] | None = None
     parts: Callable[[Mapping[str, Any]], bool] | None = None
     infers: bool = False
     by_rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -57,6 +59,9 @@ class Algorithm:
         """The settings with each that the numbers of rows may make of what they leave out."""
         left = [[(name, value) for value in values] for name, values in self.by_rows.items() if name not in settings]
         return [{**settings, **dict(decided)} for decided in product(*left)]
+
+    def may_draw(self, settings: Mapping[str, Any]) -> bool:
+        return self.draws and (self.drawn is None or self.drawn(settings))
 
     def opens_parts(self, settings: Mapping[str, Any]) -> bool:
         return self.parts is not None and self.parts(settings)
@@ -91,7 +96,7 @@ class Algorithm:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "aim": Algorithm(aim.check, aim.learn, draws=True, by_rows={"selection": SELECTIONS}),
+    "aim": Algorithm(aim.check, aim.learn, draws=True, drawn=may_draw, by_rows={"selection": SELECTIONS}),
     "copula": Algorithm(
         copula.check,
         copula.learn,
@@ -103,7 +108,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "dp-subn": Algorithm(dp_subn.check, dp_subn.learn, draws=True, parts=dp_subn.opens_parts, infers=True),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
     "jtree": Algorithm(jtree.check, jtree.learn, draws=True, infers=True),
-    "mst": Algorithm(mst.check, mst.learn, draws=True, infers=True, by_rows={"selection": SELECTIONS}),
+    "mst": Algorithm(mst.check, mst.learn, draws=True, drawn=may_draw, infers=True, by_rows={"selection": SELECTIONS}),
     "one-way": Algorithm(one_way.check, one_way.learn, joins=False),
     "privbayes": Algorithm(privbayes.check, privbayes.learn, draws=True, infers=True),
     "privhd": Algorithm(privhd.check, privhd.learn, draws=True, infers=True),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +87,11 @@ class Chooser:
         """The tables of the overview that are over these pairs: they tell about them, too."""
         wanted, base = set(pairs), self._session.schema.derived.base
         return [table for table in self._overview if tuple(sorted(base[a] for a in table.attributes)) in wanted]
+
+
+def may_draw(settings: Mapping[str, Any]) -> bool:
+    """Whether a run with these settings of MST or AIM may draw at the parties."""
+    return settings.get("selection") != JOINT
 
 
 def selection_for(session: Session, draws: int, epsilon: Fraction) -> str:

@@ -16,7 +16,19 @@ from common.journal import Journal
 from common.protocol.expected_tables import ExpectedTables
 from common.protocol.plan import RunSpec
 from common.protocol.round import Replacement, Round
-from common.protocol.steps import Close, Contribute, Done, Enrol, Enrolled, Learn, Pending, Refusal, Select, SelectTable
+from common.protocol.steps import (
+    Choice,
+    Close,
+    Contribute,
+    Done,
+    Enrol,
+    Enrolled,
+    Learn,
+    Pending,
+    Refusal,
+    Select,
+    SelectTable,
+)
 from common.statistics import AttributeParentPair
 from curator.desk import Desk
 from party.approvals import MOST_WAITING, Approvals
@@ -147,6 +159,21 @@ def test_a_yes_is_to_the_algorithms_kinds_of_answers_alone(tmp_path: Path, algor
     assert isinstance(reply, Refusal)
     assert said in reply.message
     assert consortium.parties[NAME].ledger.entries() == []
+
+
+@pytest.mark.parametrize("algorithm", ["aim", "mst"])
+@pytest.mark.parametrize("chosen", [None, "parties", "joint"])
+def test_a_yes_to_a_joint_choice_of_tables_is_none_to_draws(tmp_path: Path, algorithm: str, chosen) -> None:
+    consortium = waiting(tmp_path)
+    spec = consortium.spec(algorithm=algorithm, settings={} if chosen is None else {"selection": chosen})
+    consortium.tell(NAME, Enrol(spec))
+    say_yes(tmp_path)
+    consortium.begin(spec)
+    reply = consortium.tell(NAME, SelectTable("run-1", "p", "d", EXPECTED, Fraction(1, 2)))
+    assert isinstance(reply, Refusal if chosen == "joint" else Choice)
+    if isinstance(reply, Refusal):
+        assert f"{algorithm} draws nothing with these settings" in reply.message
+    assert bool(consortium.parties[NAME].ledger.entries()) == isinstance(reply, Choice)
 
 
 def test_what_nobody_says_yes_to_does_not_fill_the_house(tmp_path: Path) -> None:
