@@ -123,7 +123,7 @@ def page(found: Sequence[Tried], names: Sequence[str], command: str) -> str:
             ["way", "K", "both", "AIM", "MST"],
             (
                 [way, str(k), *_cells([one for one in found if (one.way, one.what.parties) == (way, k)])]
-                for way in dict.fromkeys(one.way for one in found if one.way not in (SAME, OVERVIEW))
+                for way in dict.fromkeys(one.way for one in found if one.way != OVERVIEW)
                 for k in NUMBERS
             ),
         ),

@@ -6,7 +6,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from benchmarks.accuracy.methods import FITS, METHODS, fit_name
+from benchmarks.accuracy.methods import FITS, fit_name
 from benchmarks.accuracy.points import Plan, Point
 from benchmarks.cache import Results
 from benchmarks.markdown import NONE, table
@@ -16,7 +16,7 @@ from common.inference.bounds import PGM, TABLES
 def fits_table(results: Results[Point], data: str, plan: Plan, guarantee: str) -> list[str]:
     """Both fits of each algorithm side by side, by K and epsilon; nothing if there is no result."""
     rows = []
-    for name in dict.fromkeys(METHODS[m].algorithm for m in FITS):
+    for name in dict.fromkeys(method.algorithm for method in FITS.values()):
         for k in plan.fit_parties:
             pairs = [_both_fits(results, data, name, epsilon, guarantee, k) for epsilon in plan.fit_epsilons]
             known = [pair for pair in pairs if pair is not None]

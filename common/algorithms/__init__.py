@@ -57,7 +57,9 @@ class Algorithm:
 
     def possible(self, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The settings with each that the numbers of rows may make of what they leave out."""
-        left = [[(name, value) for value in values] for name, values in self.by_rows.items() if name not in settings]
+        left = [
+            [(name, value) for value in values] for name, values in self.by_rows.items() if settings.get(name) is None
+        ]
         return [{**settings, **dict(decided)} for decided in product(*left)]
 
     def may_draw(self, settings: Mapping[str, Any]) -> bool:

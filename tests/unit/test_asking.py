@@ -72,10 +72,10 @@ def test_what_depends_on_the_number_of_rows_is_named_whatever_it_is() -> None:
 )
 def test_draws_are_named_unless_it_is_certain_that_there_are_none(algorithm: str, chosen: str | None, kinds) -> None:
     """Who chooses follows from the numbers of rows, which show after the yes."""
-    settings = {} if chosen is None else {"selection": chosen}
-    text = " ".join(told(replace(SPEC, algorithm=algorithm, settings=settings)))
     kinds = {"sum"} if chosen == "joint" else {"sum", "draw"}
-    assert {kind for kind, phrase in KINDS.items() if phrase in text} == kinds
+    for settings in ({"selection": chosen}, {} if chosen is None else {"selection": chosen, "draws": "1/5"}):
+        text = " ".join(told(replace(SPEC, algorithm=algorithm, settings=settings)))
+        assert {kind for kind, phrase in KINDS.items() if phrase in text} == kinds
 
 
 @pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded"])
