@@ -28,8 +28,9 @@ from pathlib import Path
 
 import numpy as np
 
+from common.terminal import console
 from deploy.audit.auditor import Finding, audit
-from deploy.audit.report import as_markdown, as_table, console
+from deploy.audit.report import WIDE, as_markdown, as_table
 from deploy.audit.subject import Seen, Source, Subject, generator
 
 CHUNK = 200_000  # runs drawn together
@@ -230,7 +231,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--markdown", type=Path, help="where to write the table for the documentation")
     options = parser.parse_args(arguments)
     found: list[Finding] = list(audit(published_subjects(), quick=options.quick, confirm=False))
-    console().print(as_table(found, "Published variants"))
+    console(width=WIDE).print(as_table(found, "Published variants"))
     if options.markdown:
         options.markdown.write_text(as_markdown(found), encoding="utf-8")
     passed = [f.subject.name for f in found if f.holds]

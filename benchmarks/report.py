@@ -9,6 +9,7 @@ Each release is one owner's at epsilon 1, made by ``privity synthesize``; its pa
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -41,15 +42,23 @@ class Measured:
     page: list[float]
 
 
+def privity(*arguments: str | Path, state: Path) -> None:
+    """Run the command, with ledgers in a folder that is not the account's."""
+    subprocess.run(
+        [sys.executable, "-m", "deploy.cli", *arguments],
+        env={**os.environ, "XDG_STATE_HOME": str(state.resolve())},
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def measure(dataset: Dataset, algorithm: str, folder: Path) -> Measured:
     """Make a release and its page several times."""
     out = folder / f"{dataset.name}-{algorithm}"
-    command = [
-        *(sys.executable, "-m", "deploy.cli", "synthesize", "--data", dataset.data, "--schema", dataset.schema_file),
-        *("--epsilon", "1", "--algorithm", algorithm, "--population", dataset.name),
-        *("--ledger", folder / f"{out.name}.sqlite", "--out", out),
-    ]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    privity("population", "declare", out.name, "--total-epsilon", "1", state=folder)
+    given = ("--data", dataset.data, "--schema", dataset.schema_file, "--algorithm", algorithm)
+    privity("synthesize", *given, "--epsilon", "1", "--population", out.name, "--out", out, state=folder)
     written = (out / REPORT).read_text(encoding="utf-8")
     reading, page = [], []
     for _ in range(TIMES):

@@ -167,6 +167,20 @@ class Attribute:
         code = self._code_of_value(text)
         return self._other_code if code is None else code
 
+    def code_of_number(self, text: str) -> int | None:
+        """Return the code of a number, given as a decimal: a missing value if a text that means one reads as it."""
+        if self.type in ("integer", "number") and self.missing and read_number(text) in self._missing_numbers:
+            return self.missing_code
+        return self.code_of(text)
+
+    def code_of_nothing(self) -> int | None:
+        """Return the code of NULL, NaN or None: a missing value, or outside the domain if none is declared."""
+        return self._other_code if self.missing_code is None else self.missing_code
+
+    @cached_property
+    def _missing_numbers(self) -> frozenset[int | Fraction]:
+        return frozenset(number for text in self.missing if (number := read_number(text)) is not None)
+
     def _code_of_value(self, text: str) -> int | None:
         if self.categories and self.type in ("string", "boolean"):
             return self._codes.get(text)

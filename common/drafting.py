@@ -23,6 +23,11 @@ LEAK_WARNING = (
     "publicly known (code lists, legal ranges), and only then declare it."
 )
 
+DRAFTED = (
+    "Drafted from the rows: not private, do not publish. Review each field, replace what the rows gave by what is "
+    "publicly known, and then remove this description."
+)
+
 MOST_LISTED_NUMBERS = 20  # distinct integers up to which they are listed as categories
 MOST_LISTED_TEXTS = 256  # distinct texts up to which they are listed as categories
 BINS = 16
@@ -39,7 +44,7 @@ def draft_schema(path: Path | str) -> dict[str, Any]:
     frame = read_rows(path)
     fields = [_draft_field(str(name), sorted(set(frame[name]))) for name in frame.columns]
     name = Path(path).name.removesuffix(".gz").removesuffix(".csv")
-    return {"format_version": FORMAT_VERSION, "name": name, "fields": fields}
+    return {"format_version": FORMAT_VERSION, "name": name, "description": DRAFTED, "fields": fields}
 
 
 def _draft_field(name: str, distinct: Sequence[str]) -> dict[str, Any]:

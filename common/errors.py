@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from common.visible import LONGEST_TEXT, cut, in_line
+
 
 @dataclass(frozen=True)
 class ErrorKind:
@@ -61,7 +63,13 @@ class Catalogue(Enum):
         "budget-exhausted",
         "RESOURCE_EXHAUSTED",
         "{party}: asked {asked}, {left} left of {total} for population {population!r}",
-        "Ask for less, or let the party decide on a larger total in its policy.",
+        "Ask for less, or have the data owner raise the total: privity population change --help.",
+    )
+    POPULATION_UNDECLARED = ErrorKind(
+        "population-undeclared",
+        "FAILED_PRECONDITION",
+        "the population {population!r} is not declared: there is no {file} (declared here: {known})",
+        "Correct the name, or declare it once: privity population declare {population!r} --total-epsilon TOTAL.",
     )
     LEDGER_UNUSABLE = ErrorKind(
         "ledger-unusable",
@@ -128,6 +136,25 @@ class Catalogue(Enum):
         "{sender} began another reply before this one was complete",
         "Send one reply at a time.",
     )
+    INTERNAL = ErrorKind("internal", "INTERNAL", "internal error: {reason}", "See the curator's log.")
+    QUEUE_FULL = ErrorKind(
+        "queue-full",
+        "RESOURCE_EXHAUSTED",
+        "{limit} runs of the operator {submitter} have not ended for good, and no more may be there",
+        "Wait until one of them has ended, or discard one: privity run list, privity run stop RUN --discard.",
+    )
+    TOO_MANY_RUNS = ErrorKind(
+        "too-many-runs",
+        "RESOURCE_EXHAUSTED",
+        "the operator {submitter} submitted {limit} runs within a day, and no more may be",
+        "Submit it tomorrow, or resume a run that was stopped: privity run list, privity run resume RUN.",
+    )
+    RUN_OF_ANOTHER = ErrorKind(
+        "run-of-another",
+        "PERMISSION_DENIED",
+        "the operator {submitter} submitted the run {run}",
+        "Ask {submitter}: nobody else may stop, discard, resume or fetch it.",
+    )
     RUN_UNKNOWN = ErrorKind("run-unknown", "NOT_FOUND", "no run {run}", "{hint}")
     RUN_FAILED = ErrorKind("run-failed", "ABORTED", "run {run} ended {state}: {reason}", "{hint}")
     RUN_EXPIRED = ErrorKind(
@@ -158,7 +185,7 @@ class Catalogue(Enum):
         "format-version",
         "INVALID_ARGUMENT",
         "{file}: format_version {found} is not {expected}",
-        "Use a file of this version, or the release of Privity that wrote it.",
+        "{hint}",
     )
     TAMPERED = ErrorKind(
         "tampered",
@@ -175,16 +202,34 @@ class Catalogue(Enum):
 
 
 class PrivityError(Exception):
-    """An error of the catalogue, ready to be shown: ``code``, ``status``, message and remedy."""
+    """An error of the catalogue, ready to be shown: ``code``, ``status``, message and remedy.
+
+    A field is a part of one line, whatever stands in it; one that is a tuple is of several lines.
+    """
 
     def __init__(self, kind: Catalogue, **fields: object) -> None:
         self.kind = kind
         self.fields = fields
         self.code = kind.value.code
         self.status = kind.value.status
-        self.message = kind.value.text.format(**fields)
-        self.remedy = kind.value.remedy.format(**fields)
+        shown = {name: _visible(value) for name, value in fields.items()}
+        self.message = kind.value.text.format(**shown)
+        self.remedy = kind.value.remedy.format(**shown)
         super().__init__(f"{self.message}\n{self.remedy}")
+
+
+def _visible(value: object) -> str:
+    return "\n".join(in_line(str(line)) for line in (value if isinstance(value, tuple) else (value,)))
+
+
+def from_elsewhere(details: str) -> tuple[tuple[str, ...], str]:
+    """What another node said of a call: the lines of its message, and its remedy if any, set in under the first.
+
+    More than a message and a remedy have is cut.
+    """
+    first, *others = cut(details, 2 * LONGEST_TEXT).split("\n")
+    *lines, remedy = (f"  {line}" for line in others or [""])
+    return (first, *lines), remedy if others else ""
 
 
 @dataclass(frozen=True)
@@ -214,4 +259,4 @@ class ProblemsFound(PrivityError):  # noqa: N818 - plural, and not one error
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__(Catalogue.BAD_INPUT, problems="\n".join(str(p) for p in self.problems))
+        super().__init__(Catalogue.BAD_INPUT, problems=tuple(map(str, self.problems)))

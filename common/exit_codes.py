@@ -40,6 +40,7 @@ _OF_KIND = {
     Catalogue.CURATOR_REFUSED: Exit.REFUSED,
     Catalogue.RUN_UNKNOWN: Exit.REFUSED,
     Catalogue.RUN_FAILED: Exit.FAILED,
+    Catalogue.POPULATION_UNDECLARED: Exit.BUDGET,
     Catalogue.BUDGET_EXHAUSTED: Exit.BUDGET,
     Catalogue.LEDGER_UNUSABLE: Exit.BUDGET,
     Catalogue.TRANSCRIPTS_DIFFER: Exit.DIFFER,

@@ -12,8 +12,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from common.errors import Catalogue, PrivityError
@@ -30,25 +30,30 @@ WHOLE_BYTES = 1 << 20
 frees (github.com/python/cpython/issues/144424)."""
 
 
-def connect(path: Path | str) -> sqlite3.Connection:
-    """A synced SQLite connection that several threads may share under a lock of their owner."""
+def connect(path: Path | str, *, write_ahead: bool = True) -> sqlite3.Connection:
+    """A synced SQLite connection that several threads may share under a lock of their owner.
+
+    Args:
+        write_ahead: whether what was committed may lie in a file beside it for a while.
+    """
     if path != MEMORY:
-        # Before SQLite makes it with the process's own mask; -wal and -shm take over the file's mode.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        Path(path).chmod(0o600)
+        # Before SQLite makes it with the process's own mask; files beside it take over the file's mode.
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    _write_ahead(connection)
+    if path != MEMORY:
+        _set_journal(connection, "WAL" if write_ahead else "DELETE")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA secure_delete=ON")
     return connection
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn to WAL. SQLite itself does not wait when several processes do so to a new file at once."""
+def _set_journal(connection: sqlite3.Connection, mode: str) -> None:
+    """Turn to a journal mode. SQLite itself does not wait when several processes do so to a new file at once."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA journal_mode={mode}")
             return
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
@@ -77,12 +82,16 @@ def _bounds(prefix: str) -> tuple[str, str]:
 
 
 class Journal:
-    """Entries ``key -> (digest, payload)``; written once, read until they are erased, one by one or as a whole run."""
+    """Entries ``key -> (digest, payload)``; written once, read until they are erased, one by one or as a whole run.
 
-    def __init__(self, path: Path | str = MEMORY) -> None:
-        self._path = path
+    Args:
+        called: in errors, in the place of the path; for those whose readers are elsewhere.
+    """
+
+    def __init__(self, path: Path | str = MEMORY, called: str = "") -> None:
+        self._called = called or path
         self._lock = threading.Lock()
-        with room_wanted(path):
+        with room_wanted(self._called):
             self._db = connect(path)
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS entries ("
@@ -106,6 +115,15 @@ class Journal:
             row = self._db.execute("SELECT payload FROM entries WHERE key = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
+    def digest(self, key: str) -> str | None:
+        """The digest of what is stored, None if there is none."""
+        with self._lock:
+            return self._digest(key)
+
+    def _digest(self, key: str) -> str | None:
+        row = self._db.execute("SELECT digest FROM entries WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
     def recall_part(self, key: str, digest: str, part: slice) -> bytes | None:
         """These bytes of the stored payload, without reading all of a large one; None and refusal as in ``recall``."""
         with self._lock:
@@ -124,7 +142,7 @@ class Journal:
 
     def record(self, key: str, digest: str, payload: bytes) -> bytes:
         """Store the payload and return what is stored: the first one written under this key wins."""
-        with self._lock, room_wanted(self._path):
+        with self._lock, room_wanted(self._called):
             self._db.execute(
                 "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
                 (key, digest, payload, time.time()),
@@ -137,15 +155,40 @@ class Journal:
         """Store entries (key, digest, payload) in one transaction, each as ``record`` does: all of them or none.
 
         Args:
-            instead_of: keys of entries that are forgotten in it.
+            instead_of: keys of entries that are forgotten first.
         """
         at = time.time()
-        with self._lock, room_wanted(self._path), self._transaction():
+        with self._lock, room_wanted(self._called), self._transaction():
+            self._db.executemany("DELETE FROM entries WHERE key = ?", [(key,) for key in instead_of])
             self._db.executemany(
                 "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
                 [(*entry, at) for entry in entries],
             )
-            self._db.executemany("DELETE FROM entries WHERE key = ?", [(key,) for key in instead_of])
+
+    def record_while(self, found: Mapping[str, str | None], key: str, digest: str, payload: bytes) -> bool:
+        """``record`` as long as other entries have these digests (None: are not there), in one transaction.
+
+        Returns:
+            whether they had, and nothing else was stored under the key.
+        """
+        with self._lock, room_wanted(self._called), self._transaction():
+            if any(self._digest(other) != wanted for other, wanted in found.items()):
+                return False
+            if self._digest(key) not in (None, digest):
+                return False
+            self._db.execute(
+                "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
+                (key, digest, payload, time.time()),
+            )
+            return True
+
+    def count(self, prefix: str) -> int:
+        """How many keys begin with ``prefix``."""
+        with self._lock:
+            (found,) = self._db.execute(
+                "SELECT count(*) FROM entries WHERE key >= ? AND key < ?", _bounds(prefix)
+            ).fetchone()
+        return int(found)
 
     def keys(self, prefix: str) -> list[str]:
         """Keys that begin with ``prefix``, in the order in which they were written."""
@@ -179,7 +222,7 @@ class Journal:
     def drop(self, keys: Iterable[str]) -> None:
         """Forget these entries, all or none. Traces stay in the write-ahead log until it is cut off: see ``wipe``."""
         named = [(key,) for key in keys]
-        with self._lock, room_wanted(self._path), self._transaction():
+        with self._lock, room_wanted(self._called), self._transaction():
             self._db.executemany("DELETE FROM entries WHERE key = ?", named)
 
     def wipe(self, keys: Iterable[str]) -> None:
@@ -190,7 +233,7 @@ class Journal:
         """
         self.drop(keys)
         try:
-            with self._lock, room_wanted(self._path):
+            with self._lock, room_wanted(self._called):
                 (busy, _, _) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except PrivityError:
             _log.warning("the disk of the journal is full: erased entries stay in its write-ahead log for now")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -114,7 +115,7 @@ def code_type(size: int) -> type[np.unsignedinteger[Any]]:
 
 
 def decode(table: CodedTable, generator: np.random.Generator) -> pd.DataFrame:
-    """Write codes as values again; ``encode`` gives the same codes back.
+    """Write codes as values again; their texts have the same codes.
 
     A binned number is drawn uniformly from the decimals in its bin (see ``Attribute.grids``), a binned
     integer from its integers. Categories are as declared, a missing value is the first text that means
@@ -131,20 +132,26 @@ def decode(table: CodedTable, generator: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def write_csv(frame: pd.DataFrame, path: Path | str) -> None:
-    """Write a CSV file (gzip if the name ends in .gz): whole or not at all, equal bytes for equal frames."""
+def write_csv(frame: pd.DataFrame, path: Path | str, *, quote_all: bool = False) -> None:
+    """Write a CSV file (gzip if the name ends in .gz): whole or not at all, equal bytes for equal frames.
+
+    Args:
+        quote_all: write every value in quotes, so that any text reads as it was. Without it, Python before 3.13 leaves
+            a text with a lone CR unquoted, which then reads as several rows.
+    """
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
     path = Path(path)
     with appearing(path) as scratch, open(scratch, "wb") as raw:
         if path.suffix == ".gz":
             with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
-                _write_text(frame, packed)
+                _write_text(frame, packed, quoting)
         else:
-            _write_text(frame, raw)
+            _write_text(frame, raw, quoting)
 
 
-def _write_text(frame: pd.DataFrame, file: Any) -> None:
+def _write_text(frame: pd.DataFrame, file: Any, quoting: Literal[0, 1]) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    frame.to_csv(text, index=False, lineterminator="\n")
+    frame.to_csv(text, index=False, lineterminator="\n", quoting=quoting)
     text.flush()
     text.detach()
 

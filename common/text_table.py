@@ -1,7 +1,7 @@
 """Tables for people in a terminal or a pipe. What stands in them came from files or over a wire: it is shown as it is.
 
-Nothing in a cell is markup, a picture's name or a control code, and nothing is cut: a terminal folds what is too wide,
-and a pipe gets lines as long as they need to be.
+Nothing in a cell is markup, a picture's name or a control code (``common.terminal``), and nothing is cut: a terminal
+folds what is too wide, and a pipe gets lines as long as they need to be.
 """
 
 from __future__ import annotations
@@ -9,16 +9,23 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from rich.box import HEAVY_HEAD, Box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from common.terminal import console
+from common.visible import in_line, in_lines
 
 WIDE = 100_000
 
 
 def as_it_is(text: str) -> Text:
-    """The text without any meaning for the terminal."""
-    return Text("".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text))
+    """The text in one line, without any meaning for the terminal."""
+    return Text(in_line(text))
+
+
+def as_lines(text: str) -> Text:
+    """The same for a text of our own, whose line ends are meant."""
+    return Text(in_lines(text))
 
 
 def table(
@@ -35,12 +42,11 @@ def table(
     return shown
 
 
-def add(shown: Table, *cells: str) -> None:
+def add(shown: Table, *cells: str | Text) -> None:
     """One row more."""
-    shown.add_row(*map(as_it_is, cells))
+    shown.add_row(*(cell if isinstance(cell, Text) else as_it_is(cell) for cell in cells))
 
 
 def show(shown: Table) -> None:
     """Print it to standard output."""
-    console = Console()
-    (console if console.is_terminal else Console(width=WIDE)).print(shown)
+    console(width=WIDE).print(shown)

@@ -13,6 +13,7 @@ from common.membership.joining import read_invite
 from common.membership.member_folder import hand_over
 from common.node import logs
 from common.node.process import dump_no_core, stop_when_stdin_closes
+from common.terminal import say
 from curator import joining, server
 
 curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")
@@ -33,17 +34,18 @@ def init(
     """Make the curator's folder from an invite: its key is made here and never leaves."""
     read = read_invite(invite, "curator")
     file, content = joining.join(folder, read, listen or f"0.0.0.0:{read.curator.rpartition(':')[2]}")
-    print(hand_over(file, answer, content, read))
+    say(*hand_over(file, answer, content, read))
 
 
 @curator_app.command()
 def renew(
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),
+    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
     answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
 ) -> None:
     """Make a new TLS key; the curator takes it once it has accepted a manifest that lists its certificate."""
-    file, content = joining.renew(server.load_config(config))
-    print(hand_over(file, answer, content))
+    file, content = joining.renew(server.load_config(config), invite)
+    say(*hand_over(file, answer, content))
 
 
 @curator_app.command()
@@ -53,7 +55,7 @@ def accept(
 ) -> None:
     """Take a manifest that the organiser sealed; a curator at work goes by it at once."""
     serial, newer = joining.accept(server.load_config(config), manifest)
-    print(f"Serial {serial}: {'accepted' if newer else 'it was here already'}.")
+    say(f"Serial {serial}: {'accepted' if newer else 'it was here already'}.")
 
 
 @curator_app.command()

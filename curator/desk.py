@@ -73,14 +73,14 @@ class _Party:
 
 
 class PartyRefusedError(PrivityError):
-    """A party answered a step with a refusal; the message is the party's own."""
+    """A party answered a step with a refusal; message and remedy are the party's own, and say so."""
 
     def __init__(self, party: str, refusal: Refusal) -> None:
         super().__init__(Catalogue.STEP_REFUSED, step="", reason="")
         self.party = party
-        self.code, self.remedy = refusal.code, refusal.remedy
-        # Whatever it says, it is this party that says it.
-        self.message = refusal.message if party in refusal.message else f"{party}: {refusal.message}"
+        self.code = refusal.code
+        # Whatever it says, and whomever it names in it, it is this party that says it.
+        self.message, self.remedy = (text and f"{party} says: {text}" for text in (refusal.message, refusal.remedy))
         self.args = (f"{self.message}\n{self.remedy}",)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,17 @@ from common.canonical import canonical_bytes, parse
 from common.crypto import paillier
 from common.errors import Catalogue, PrivityError
 from common.evaluation.over_parties import score_over_parties, scores_of, to_score
+from common.formats import read_json
 from common.journal import Journal
 from common.privacy.statement import privacy_statement
-from common.protocol.manifest import Manifest, manifest_from
+from common.protocol.manifest import Manifest, manifest_of_run
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
 from common.protocol.scores import scores_from
 from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
-from common.release.content import FORMAT_VERSION, Release
+from common.release.content import FORMAT_VERSION, RUN, Release
 from common.release.folder import is_release, write_release
 from common.release.marginals import marginals_document
-from common.release.synthesis import rows_to_publish, synthesise_release
+from common.release.synthesis import check_release_size, rows_to_publish, synthesise_release
 from common.schema import Schema
 from common.table import CodedTable
 from curator.answers import Answers, Ask
@@ -38,8 +39,6 @@ from curator.session import NetworkSession
 
 SYNTHESIS = "synthesis"
 CLOSE_SECONDS = 10
-MOST_RELEASE_CELLS = 1 << 28
-"""Rows times attributes of a release whose number of rows the operator did not choose: some gigabytes of memory."""
 
 
 def unpacked_bytes(plan: RunPlan, cells: int) -> int:
@@ -51,6 +50,11 @@ def unpacked_bytes(plan: RunPlan, cells: int) -> int:
     if plan.modulus is None:
         return 2 * cells * 8
     return 2 * cells * paillier.PublicKey(plan.modulus, allow_small=True).ciphertext_bytes
+
+
+def _in_order(members: Sequence[str], by_party: Mapping[str, int]) -> dict[str, int]:
+    """The figures in the order of the members: the order in which parties answered tells how long each of them took."""
+    return {member: by_party[member] for member in members if member in by_party}
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
@@ -97,12 +101,20 @@ class RunDriver:
 
     async def drive(self, release: Path) -> None:
         """Write the release, or raise what ended the run; ``close`` tells the parties of the end."""
-        if is_release(release):
+        try:
+            written = read_json(release / RUN)["run"] if is_release(release) else None
+        except PrivityError:
+            reason = "files of it at the curator are missing or altered, as privity verify says there"
+            raise PrivityError(Catalogue.TAMPERED, what=f"the release of {self.run}", reason=reason) from None
+        if written == self.run and self._journal.recall(f"{self.run}/manifest", "manifest") is not None:
             # An earlier process wrote it and died before it could say so.
             return
+        if written is not None:
+            reason = f"{self.run}: a release is there already that this run did not write"
+            raise PrivityError(Catalogue.BAD_OPTION, option="name", reason=reason, hint="Use another name.")
         # The run goes on under the manifest under which it began.
         kept = self._remember("manifest", canonical_bytes(self._manifest.to_dict()))
-        self._manifest = manifest_from(parse(kept))
+        self._manifest = manifest_of_run(kept, self.run)
         members = tuple(self._manifest.members)
         self._request.check(self._manifest, self._joint)
         spec = self._request.spec(self.run, members, self._manifest)
@@ -123,7 +135,8 @@ class RunDriver:
             tolerate=spec.tolerate,
             protection=plan.protection,
             record=session.record,
-            simulation=self._manifest.simulation,
+            split=self._manifest.how_split,
+            curator_member=self._manifest.curator_member,
             rows_per_person={e.party: e.rows_per_person for e in plan.enrolments},
             parties_per_person=self._manifest.parties_per_person,
             absent_rows=self._schema.absent_rows,
@@ -187,26 +200,16 @@ class RunDriver:
         enrolments = await together(enrol(m) for m in spec.members)
         plan = RunPlan(spec, tuple(enrolments), None if secret is None else secret.public.n)
         plan.check(self._manifest)
-        self._check_size(plan)
+        if self._request.rows is None:
+            largest = max(plan.enrolments, key=lambda enrolment: enrolment.rows)
+            stated = f"the parties state {plan.rows} rows ({largest.party} {largest.rows})"
+            check_release_size(plan.rows, self._schema, stated)
         await together(self._answers.ask(m, Begin(plan), "enrolment", Done) for m in spec.members)
         if self.remind:
             await together(remind(m, plan) for m in spec.members)
         return plan
 
-    def _check_size(self, plan: RunPlan) -> None:
-        """Refuse a release as large as the parties say that they are, if that is more than can be sampled."""
-        cells = plan.rows * len(self._schema.attributes)
-        if self._request.rows is None and cells > MOST_RELEASE_CELLS:
-            most = max(plan.enrolments, key=lambda enrolment: enrolment.rows)
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="rows",
-                reason=f"the parties state {plan.rows} rows ({most.party} {most.rows}), too many for one release",
-                hint="Submit the run with --rows, if these are the rows that they have.",
-            )  # fmt: skip
-
     def _run_document(self, spec: RunSpec, plan: RunPlan, rows: int) -> dict[str, Any]:
-        # How long counting takes may depend on rows; a real release tells whole seconds only.
-        digits = 3 if self._manifest.simulation else None
         return {
             "format_version": FORMAT_VERSION,
             "run": self.run,
@@ -222,12 +225,11 @@ class RunDriver:
             "attributes": list(self._schema.names),
             "schema_digest": self._schema.digest,
             "plan_digest": plan.digest,
-            "bytes": self.meter.bytes,
+            "bytes": {phase: _in_order(spec.members, moved) for phase, moved in self.meter.bytes.items()},
             "rounds": self.meter.rounds,
             "cells": self.meter.cells,
             "unpacked_bytes": {phase: unpacked_bytes(plan, cells) for phase, cells in self.meter.cells.items()},
             "ciphertexts": self.meter.ciphertexts,
-            "seconds": {phase: round(value, digits) for phase, value in self.meter.seconds.items()},
         }
 
     async def close(self, state: str) -> None:

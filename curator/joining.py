@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import Catalogue, PrivityError
+from common.files import write_private
 from common.membership import member_folder
 from common.membership.joining import Invite
 from common.membership.member_folder import make_folder, make_join
@@ -55,17 +56,17 @@ def join(folder: Path, invite: Invite, listen: str) -> tuple[Path, dict[str, Any
     """
     make_folder(folder, invite, SETTINGS)
     answer = make_join(folder, invite)
-    (folder / SETTINGS).write_text(settings_text(listen), encoding="utf-8")
+    write_private(folder / SETTINGS, settings_text(listen).encode())
     return answer
 
 
-def renew(config: CuratorConfig) -> tuple[Path, dict[str, Any]]:
+def renew(config: CuratorConfig, invite: Path | None = None) -> tuple[Path, dict[str, Any]]:
     """Make a new TLS key and the request for its certificate: the answer to send, and its content.
 
     Raises:
         PrivityError: another one waits for being sealed already.
     """
-    return member_folder.renew(Next(config.key), "curator", CURATOR)
+    return member_folder.renew(Next(config.key), "curator", CURATOR, invite=invite)
 
 
 def accept(config: CuratorConfig, file: Path) -> tuple[int, bool]:

@@ -1,11 +1,10 @@
 """What a run has moved so far, by phase and party, in public quantities: the stuff of progress.
 
-Times are of whole phases, of all parties together; none is of one party's work.
+It holds no times: how long a phase takes depends on rows.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -18,30 +17,21 @@ class Meter:
 
     def __init__(self, listener: Callable[[Progress], None] = lambda _progress: None) -> None:
         self.bytes: dict[str, dict[str, int]] = {}
-        self.seconds: dict[str, float] = {}
         self.ciphertexts: dict[str, int] = {}
         self.rounds: dict[str, int] = {}
         self.cells: dict[str, int] = {}
         self.last_error = ""
         self._listener = listener
         self._phase = "start"
-        self._entered = time.monotonic()
         self._done = self._parties = 0
         self._epsilon = Fraction(0)
 
     def enter(self, phase: str) -> None:
-        """A phase begins, or goes on; the one before it is timed."""
-        self._stop_clock()
+        """A phase begins, or goes on."""
         self._phase, self._done = phase, 0
         self._tell()
 
-    def _stop_clock(self) -> None:
-        now = time.monotonic()
-        self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + now - self._entered
-        self._entered = now
-
     def finish(self) -> None:
-        self._stop_clock()
         self._tell()
 
     def expect(self, replies: int) -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from common.algorithms import ALGORITHMS
+from common.canonical import canonical_bytes
 from common.errors import Catalogue, PrivityError
 from common.evaluation.over_parties import check_evaluation
 from common.formats import parse_json, require
@@ -16,7 +17,11 @@ from common.protocol.manifest import Manifest
 from common.protocol.plan import LARGEST_SPEC, RunSpec
 from common.protocol.scores import Evaluation, evaluation_of
 from common.protocol.sum_kind import PAILLIER, USUAL_KEY_BITS, Method, SumKind, sum_kind
+from common.release.synthesis import check_release_size
 from common.schema import Schema
+
+REQUEST = "run request"
+"""In the place of a path in what operators are told."""
 
 
 @dataclass(frozen=True)
@@ -75,17 +80,27 @@ class RunRequest:
             hint = f"Possible: {', '.join(schema.names)}."
             raise PrivityError(Catalogue.BAD_OPTION, option="attributes", reason=reason, hint=hint)
         over = schema.over(self.attributes)
+        check_release_size(self.rows or 0, over)
         ALGORITHMS[self.algorithm].check_request(self.settings, over, self.delta)
         check_evaluation(self.evaluation, self.algorithm, self.epsilon, over)
+
+
+def canonical_request(data: bytes) -> str:
+    """A request that ``parse_request`` takes, as canonical JSON, however it was written."""
+    try:
+        return canonical_bytes(parse_json(data, REQUEST)).decode()
+    except ValueError as error:
+        reason = "a number that is no whole number below 2^53: write it as text, if it belongs here"
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=REQUEST, reason=reason) from error
 
 
 def parse_request(data: bytes) -> RunRequest:
     """A run request from its JSON; every fault at once."""
     if len(data) > LARGEST_SPEC:
         reason = f"larger than {LARGEST_SPEC} bytes, as no run's description may be"
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file="run request", reason=reason)
-    document: Any = parse_json(data, "run request")
-    require(document, "run_request", "run request")
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=REQUEST, reason=reason)
+    document: Any = parse_json(data, REQUEST)
+    require(document, "run_request", REQUEST)
     method = Method(document.get("secure_sum", Method.PAILLIER.value))
     return RunRequest(
         algorithm=document["algorithm"],

@@ -17,7 +17,7 @@ from common.canonical import canonical_bytes, parse
 from common.crypto.paillier import SecretKey
 from common.crypto.sealing import SealedBlob
 from common.errors import Catalogue, PrivityError
-from common.protocol.attempt import Attempt
+from common.protocol.attempt import MOST_ATTEMPTS, Attempt
 from common.protocol.combiner_tree import CombinerTree, combiners_needed
 from common.protocol.round import Round
 from common.protocol.round_context import RoundContext
@@ -31,8 +31,6 @@ BLOCKS_AT_ONCE = 4
 
 GROUPS_AT_ONCE = 32
 """Groups of members whose blobs are held at a time, of all blocks together: 128 MiB under masks."""
-
-ATTEMPTS = 2
 
 Result = TypeVar("Result")
 Kind = TypeVar("Kind", bound=Reply)
@@ -113,7 +111,7 @@ class RoundAtWork:
             done.append(round_)
         blocks = range(self._context.sum.blocks)
         keys = [self._key(one, block) for one in done for block in blocks]
-        keys += [self._attempt_key(number) for number in range(2, ATTEMPTS + 1)]
+        keys += [self._attempt_key(number) for number in range(2, MOST_ATTEMPTS + 1)]
         self._journal.wipe([*keys, *self._answers.of_blocks(round_)])
 
     def _key(self, round_: Round, block: int) -> str:
@@ -132,7 +130,7 @@ class RoundAtWork:
 
     def _begun_attempt(self) -> Attempt:
         """The last attempt that was begun, or the first: members have answered to its combiners."""
-        for number in range(ATTEMPTS, 1, -1):
+        for number in range(MOST_ATTEMPTS, 1, -1):
             stored = self._journal.recall(self._attempt_key(number), self._context.round.digest)
             if stored is not None:
                 return self._with(number, tuple(parse(stored)))
@@ -171,7 +169,7 @@ class RoundAtWork:
         if attempt is not self._attempt:
             return  # another block has given it up already
         following = self._new_attempt(attempt.number + 1, (failure.combiner,))
-        if following.number > ATTEMPTS or len(following.combiners) < len(attempt.combiners):
+        if following.number > MOST_ATTEMPTS or len(following.combiners) < len(attempt.combiners):
             raise failure.cause
         # On disk before anybody answers to it: a curator that starts again must name the same combiners.
         content = canonical_bytes(list(following.combiners))

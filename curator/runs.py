@@ -5,23 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
 import logging
 import math
 import secrets
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 
 from common.errors import Catalogue, PrivityError
 from common.journal import Journal
 from common.protocol.manifest_file import ManifestFile
-from common.protocol.plan import check_run_name
-from common.protocol.session import Progress
 from common.schema import Schema
 from curator.desk import Awaited, Desk
 from curator.driver import RunDriver
@@ -40,7 +35,9 @@ from curator.marks import (
 )
 from curator.meter import Meter
 from curator.metrics import CuratorMetrics, reason_of
-from curator.request import RunRequest, parse_request
+from curator.request import canonical_request, parse_request
+from curator.run_state import Run
+from curator.submissions import Submission, check_free, check_many, check_word
 
 _log = logging.getLogger("privity.curator")
 
@@ -49,44 +46,7 @@ EXPIRE_EVERY_SECONDS = 60.0
 HOUR, DAY = 3600.0, 86400.0
 ROOM_SECONDS = 5.0
 """Between two tries to go on when a disk is full."""
-_START = Progress("queued", 0, 0, 0, 0, 0, Fraction(0))
-
-
-@dataclass(slots=True)
-class Run:
-    """One run as the operator sees it.
-
-    Attributes:
-        submitted: when, in UTC; for people to read.
-        last_error: the last thing that went wrong and was tried again.
-    """
-
-    name: str
-    request: RunRequest
-    submitted: str
-    state: str = QUEUED
-    reason: str = ""
-    remedy: str = ""
-    progress: Progress = _START
-    last_error: str = ""
-    _changed: asyncio.Event | None = None
-
-    def stand(self, end: End) -> None:
-        """It does not go on."""
-        self.update(state=end.state, reason=end.reason, remedy=end.remedy)
-
-    def update(self, **fields: object) -> None:
-        for name, value in fields.items():
-            setattr(self, name, value)
-        if self._changed is not None:
-            self._changed.set()
-            self._changed = None
-
-    def next_change(self) -> asyncio.Event:
-        """Set at the next change, and made only if somebody waits for it: runs are kept for ever."""
-        if self._changed is None:
-            self._changed = asyncio.Event()
-        return self._changed
+HERE = "the curator"  # in the place of paths in what operators are told
 
 
 class Runs:
@@ -107,7 +67,7 @@ class Runs:
         lease: float = math.inf,
     ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._journal = Journal(folder / "journal.sqlite")
+        self._journal = Journal(folder / "journal.sqlite", called=HERE)
         self._marks = Marks(self._journal)
         self._releases = folder / "releases"
         self._manifests = manifests
@@ -117,6 +77,7 @@ class Runs:
         self._lease = lease
         self._runs: dict[str, Run] = {}
         self._queue: asyncio.Queue[Run] = asyncio.Queue()
+        self._in_queue: set[str] = set()
         self._current: tuple[Run, asyncio.Task[None]] | None = None
         self._closing = False
         self._resumed: set[str] = set()
@@ -129,10 +90,11 @@ class Runs:
         for key in self._journal.keys("#token/"):
             stored = self._journal.recall(key, "request")
             assert stored is not None
-            submitted = json.loads(stored)
-            run = Run(submitted["run"], parse_request(submitted["request"].encode()), submitted["at"])
-            self._runs[run.name] = run
-            self._take_up(run)
+            self._take_up(self._add(Submission.read(stored)))
+
+    def _add(self, kept: Submission) -> Run:
+        run = self._runs[kept.run] = Run(kept.run, parse_request(kept.request.encode()), kept.at, kept.by)
+        return run
 
     def _take_up(self, run: Run) -> None:
         """Bring a run that nothing is done for to where the journal has it: ended, stopped, or queued."""
@@ -141,47 +103,56 @@ class Runs:
         if stands is not None and (end is None or self._marks.closed(run.name)):
             run.stand(stands)
         else:
+            self._enqueue(run)
+
+    def _enqueue(self, run: Run) -> None:
+        """Have a run driven in its turn; one that is in the queue keeps its place there."""
+        if run.name not in self._in_queue:
+            self._in_queue.add(run.name)
             self._queue.put_nowait(run)
 
-    def submit(self, token: str, request: bytes, name: str = "") -> str:
+    def submit(self, token: str, request: bytes, name: str = "", operator: str = "") -> str:
         """Name of the run that this token stands for; the same token again gives the same name.
 
         Args:
             name: what the run is to be called; a name of its own if it is empty.
+            operator: whose run it is; anybody's if that is empty.
         """
-        parsed = parse_request(request)
-        parsed.check(self._manifests.current(), self._schema)
+        parse_request(request).check(self._manifests.current(), self._schema)
+        asked = canonical_request(request)
         key = f"#token/{token}"
-        known = self._journal.recall(key, "request")
-        if known is None and name:
-            self._check_free(name)
+        stored = self._journal.recall(key, "request")
+        if stored is not None:
+            known = Submission.read(stored)
+            reason = "" if canonical_request(known.request.encode()) == asked else "it stands for another request"
+            if not self._may(operator, known.by):
+                reason = f"it stands for a run of the operator {known.by}"
+            if reason and name == token:
+                check_free(name, self._runs, self._releases)
+            if reason:
+                raise PrivityError(Catalogue.BAD_OPTION, option="token", reason=reason, hint="Use a new token.")
+            return known.run
+        check_word("token", token)
+        if name:
+            check_free(name, self._runs, self._releases)
+        check_many(operator, self._runs.values())
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        named = name or f"run-{secrets.token_hex(6)}"
-        fresh = json.dumps({"run": named, "request": request.decode(), "at": at})
-        submitted = json.loads(known or self._journal.record(key, "request", fresh.encode()))
-        if submitted["request"].encode() != request:
-            if name == token:
-                self._check_free(name)
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="token", reason="it stands for another request", hint="Use a new token."
-            )
-        if known is None:
-            run = Run(submitted["run"], parsed, at)
-            self._runs[run.name] = run
-            self._queue.put_nowait(run)
-            _log.info("a run was submitted", extra={"run": run.name})
-        return str(submitted["run"])
+        fresh = Submission(name or f"run-{secrets.token_hex(6)}", asked, at, operator)
+        self._journal.record(key, "request", fresh.bytes())
+        run = self._add(fresh)
+        self._enqueue(run)
+        _log.info("a run was submitted", extra={"run": run.name})
+        return run.name
 
-    def _check_free(self, name: str) -> None:
-        reason = "another run is called so" if name in self._runs else ""
-        try:
-            check_run_name(name)
-        except ValueError:
-            reason = "it must be 1 to 63 letters, digits, '.', '_' or '-'"
-        if reason:
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="name", reason=f"{name}: {reason}", hint="Use another name."
-            )
+    def check_submitter(self, name: str, operator: str) -> None:
+        """Refuse an operator to whom this run does not belong (run-of-another)."""
+        submitter = self.get(name).submitter
+        if not self._may(operator, submitter):
+            raise PrivityError(Catalogue.RUN_OF_ANOTHER, run=name, submitter=submitter)
+
+    def _may(self, operator: str, submitter: str) -> bool:
+        """A run is its submitter's; anybody's if that is not known, or is no operator by the manifest of now."""
+        return submitter in ("", operator) or self._manifests.current().certificate_of("operator", submitter) is None
 
     def get(self, name: str) -> Run:
         try:
@@ -201,18 +172,13 @@ class Runs:
         if run.state not in FINAL:
             first = f"the end of the run, for which privity run watch {name} waits"
             raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"the release of {name}", first=first)
-        if run.state != COMPLETED:
-            raise PrivityError(
-                Catalogue.RUN_FAILED, run=name, state=run.state, reason=run.reason,
-                hint="Only completed runs have a release.",
-            )  # fmt: skip
-        folder = self._releases / name
-        if not folder.is_dir():
-            raise PrivityError(
-                Catalogue.RUN_FAILED, run=name, state=run.state, reason="its release was deleted at the curator",
-                hint="Ask whoever fetched it before; the parties were charged for it, so think before you run it anew.",
-            )  # fmt: skip
-        return sorted(folder.iterdir())
+        reason, hint = run.reason, "Only completed runs have a release."
+        if run.state == COMPLETED:
+            if (folder := self._releases / name).is_dir():
+                return sorted(folder.iterdir())
+            reason = "its release was deleted at the curator"
+            hint = "Ask whoever fetched it; the parties were charged for it, so think before you run it anew."
+        raise PrivityError(Catalogue.RUN_FAILED, run=name, state=run.state, reason=reason, hint=hint)
 
     async def watch(self, name: str, every: float | None = None) -> AsyncIterator[Run]:
         """The run now, and again after every change, until it has ended; without a change after ``every`` seconds."""
@@ -262,7 +228,7 @@ class Runs:
         self._record(self._marks.note_end, run, end)
         if not self._interrupted(run):
             # Its parties are told in its turn.
-            self._queue.put_nowait(run)
+            self._enqueue(run)
 
     def _interrupted(self, run: Run) -> bool:
         """Cut a run short that is at work; whether it was."""
@@ -289,13 +255,14 @@ class Runs:
         self._resumed.add(name)
         if run.state == STOPPED:
             run.update(state=QUEUED, reason="", remedy="")
-            self._queue.put_nowait(run)
+            self._enqueue(run)
 
     async def work(self) -> None:
         """Drive queued runs one after another, until the curator ends."""
         while True:
             run = await self._queue.get()
-            # It may have been stopped in the queue, or be there twice.
+            self._in_queue.discard(run.name)
+            # It may have been stopped in the queue.
             stopped = self._marks.end(run.name) is None and self._marks.stop(run.name) is not None
             if stopped or self._marks.closed(run.name):
                 continue
@@ -314,7 +281,7 @@ class Runs:
                 # Its end is on disk or is not; either way it is gone on from there.
                 self._unforeseen(error, run)
                 run.update(last_error=f"internal error: {type(error).__name__}")
-                asyncio.get_running_loop().call_later(ROOM_SECONDS, self._queue.put_nowait, run)
+                asyncio.get_running_loop().call_later(ROOM_SECONDS, self._enqueue, run)
 
     async def expire(self) -> None:
         """End runs in which nothing has moved for as long as a lease lasts, for ever.
@@ -379,7 +346,7 @@ class Runs:
             if stands == BY_OPERATOR and run.name in self._resumed:
                 # Before it could stand.
                 run.update(state=QUEUED)
-                self._queue.put_nowait(run)
+                self._enqueue(run)
                 return
             if stands.state == STOPPED and self._marks.end(run.name) is None:
                 # The parties keep what they answered, and the curator what was opened, for a resumption.
@@ -405,7 +372,7 @@ class Runs:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 return self._unforeseen(error, run)
-            raise PrivityError(Catalogue.NO_ROOM, file=self._releases) from error
+            raise PrivityError(Catalogue.NO_ROOM, file=HERE) from error
         except Exception as error:
             return self._unforeseen(error, run)
         return End(COMPLETED)
@@ -418,7 +385,8 @@ class Runs:
             "an internal error",
             extra={"run": run.name, "error": type(error).__name__, "file": place.filename, "line": place.lineno},
         )
-        return End(FAILED, f"internal error: {type(error).__name__}", "See the curator's log.", "internal")
+        known = PrivityError(Catalogue.INTERNAL, reason=type(error).__name__)
+        return End(FAILED, known.message, known.remedy, known.code)
 
     def _record(self, note: Callable[[str, End], tuple[End, bool]], run: Run, end: End) -> End:
         """Put on disk where the run stands; the first record stays the only one."""

@@ -19,7 +19,7 @@ from common.errors import Catalogue, PrivityError
 from common.formats.toml_file import read_toml
 from common.membership.renewal import Next, fitting_key
 from common.node.metrics import observed
-from common.node.process import at_interrupt, stay_alone
+from common.node.process import at_interrupt, open_files, stay_alone
 from common.node.progress import SILENCE_SECONDS, serving_options
 from common.protocol.manifest import CURATOR
 from common.protocol.manifest_file import ManifestFile
@@ -28,9 +28,9 @@ from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.desk import Desk
 from curator.introspection import MemberHealth, add_health, add_reflection
 from curator.metrics import CuratorMetrics
+from curator.named_errors import NamedErrors
 from curator.runs import DAY, Runs
-from curator.servicer import OperatorServicer, PartyLinkServicer, abort, caller
-from curator.well_formed import WellFormed
+from curator.servicer import OperatorServicer, PartyLinkServicer, caller
 
 LAST_SECONDS = 2.0
 LEASE_DAYS = 14.0
@@ -154,10 +154,7 @@ class CuratorServer:
 
     async def _admit(self, context: grpc.aio.ServicerContext) -> None:
         """For services that every member may call."""
-        try:
-            caller(context, None, self._manifests.current(), self.metrics)
-        except PrivityError as error:
-            await abort(context, error)
+        caller(context, None, self._manifests.current(), self.metrics)
 
     async def start(self, interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()) -> int:
         """Bind and serve; returns the port."""
@@ -167,8 +164,10 @@ class CuratorServer:
             shown.now(), shown.changed, require_client_authentication=True
         )
         silence, manifests = self._silence, self._manifests
-        checked = (WellFormed(self.metrics), *interceptors)
-        server = grpc.aio.server(interceptors=checked, options=[*BOUNDS, *serving_options(silence)])
+        # What goes beyond is hung up on, so that journals and files of the node's own can be opened at any time.
+        at_once = ("grpc.max_allowed_incoming_connections", open_files() // 2)
+        checked = (NamedErrors(self.metrics), *interceptors)
+        server = grpc.aio.server(interceptors=checked, options=[*BOUNDS, at_once, *serving_options(silence)])
         rpc.add_PartyLinkServicer_to_server(PartyLinkServicer(self.desk, manifests, self.metrics, silence), server)
         rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs, manifests, self.metrics, silence), server)
         self._health = await add_health(server, self._admit)

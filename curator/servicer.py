@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from pathlib import Path
 
 import grpc
 import grpc.aio
@@ -12,7 +13,7 @@ from google.protobuf.message import Message
 
 from common.crypto.certificates import Role, identity_from_san, same_certificate
 from common.errors import Catalogue, PrivityError
-from common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, StalledError, moving
+from common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, moving
 from common.protocol.manifest import Manifest
 from common.protocol.manifest_file import ManifestFile
 from common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
@@ -21,30 +22,35 @@ from common.wire.v1 import privity_pb2_grpc as rpc
 from curator.arrivals import Arrivals
 from curator.desk import Desk
 from curator.metrics import CuratorMetrics, Unwelcome
-from curator.runs import Run, Runs
+from curator.run_state import Run
+from curator.runs import Runs
 
 LONGEST_WAIT_SECONDS = 60
-LONGEST_DETAILS = 2_000
 EVENTS_A_SILENCE = 3
-STALLED = (grpc.StatusCode.DEADLINE_EXCEEDED, "nothing moves on this connection")
+LARGEST_LIST = 1 << 22
+"""Most bytes of a list of runs: some 20,000 of them."""
 
 _log = logging.getLogger("privity.curator")
 
 
-async def abort(context: grpc.aio.ServicerContext, error: PrivityError) -> None:
-    """End the call with the error's status; the text is from the catalogue."""
-    # It may repeat what the caller sent; a longer text than gRPC carries would take its status with it.
-    message = error.message if len(error.message) <= LONGEST_DETAILS else error.message[:LONGEST_DETAILS] + "..."
-    await context.abort(getattr(grpc.StatusCode, error.status), f"{message}\n{error.remedy}")
-
-
 async def _send(context: grpc.aio.ServicerContext, message: Message, silence: float) -> None:
-    """Send one message of a stream, as slowly as the other end takes it; end the call if it takes nothing."""
-    try:
-        async with moving(UNSEEN_SILENCES * silence):
-            await context.write(message)
-    except StalledError:
-        await context.abort(*STALLED)
+    """Send one message of a stream, as slowly as the other end takes it.
+
+    Raises:
+        StalledError: it takes nothing.
+    """
+    async with moving(UNSEEN_SILENCES * silence):
+        await context.write(message)
+
+
+def _part(path: Path, start: int) -> bytes:
+    """A part of a file, which is open for no longer: a reader that is slow, or does not read, holds no file.
+
+    Whoever fetches checks every file against its digest, so parts of two files never pass for one.
+    """
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(CHUNK_BYTES)
 
 
 def caller(context: grpc.aio.ServicerContext, role: Role | None, manifest: Manifest, metrics: CuratorMetrics) -> str:
@@ -97,21 +103,13 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     async def GetManifest(  # noqa: N802 - the service's own name
         self, request: pb.ManifestRequest, context: grpc.aio.ServicerContext
     ) -> pb.ManifestReply:
-        try:
-            self._caller(context)
-            return pb.ManifestReply(document=self._manifests.document())
-        except PrivityError as error:
-            await abort(context, error)
-            raise
+        self._caller(context)
+        return pb.ManifestReply(document=self._manifests.document())
 
     async def NextStep(  # noqa: N802 - the service's own name
         self, request: pb.NextStepRequest, context: grpc.aio.ServicerContext
     ) -> None:
-        try:
-            party = self._caller(context)
-        except PrivityError as error:
-            await abort(context, error)
-            return
+        party = self._caller(context)
         message = await self._desk.next_step(party, min(request.wait_seconds, LONGEST_WAIT_SECONDS))
         if message is not None:
             for chunk in chunks(message):
@@ -122,27 +120,20 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     async def SendReply(  # noqa: N802
         self, request_iterator: AsyncIterator[pb.Chunk], context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
+        party = self._caller(context)
+        message = await self._arrivals.collect(party, (chunk.data async for chunk in request_iterator))
         try:
-            party = self._caller(context)
-            message = await self._arrivals.collect(party, (chunk.data async for chunk in request_iterator))
             if message is not None:
                 self._desk.deliver(party, message)
-        except PrivityError as error:
-            await abort(context, error)
-        except StalledError:
-            await context.abort(*STALLED)
         except MalformedMessageError:
             self._metrics.call_refused(Unwelcome.MALFORMED)
-            await abort(context, PrivityError(Catalogue.MALFORMED, sender=party))
+            raise PrivityError(Catalogue.MALFORMED, sender=party) from None
         return pb.Receipt()
 
     async def Alive(  # noqa: N802
         self, request: pb.AliveRequest, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
-        try:
-            self._desk.alive(self._caller(context))
-        except PrivityError as error:
-            await abort(context, error)
+        self._desk.alive(self._caller(context))
         return pb.Receipt()
 
 
@@ -157,92 +148,76 @@ class OperatorServicer(rpc.OperatorServicer):
         self._manifests = manifests
         self._metrics = metrics
 
-    def _check(self, context: grpc.aio.ServicerContext) -> None:
-        caller(context, "operator", self._manifests.current(), self._metrics)
+    def _caller(self, context: grpc.aio.ServicerContext) -> str:
+        return caller(context, "operator", self._manifests.current(), self._metrics)
+
+    def _check_submitter(self, context: grpc.aio.ServicerContext, run: str) -> None:
+        self._runs.check_submitter(run, self._caller(context))
 
     async def Submit(  # noqa: N802
         self, request: pb.SubmitRequest, context: grpc.aio.ServicerContext
     ) -> pb.SubmitReply:
-        try:
-            self._check(context)
-            return pb.SubmitReply(run=self._runs.submit(request.token, request.request, request.name))
-        except PrivityError as error:
-            await abort(context, error)
-            raise
+        operator = self._caller(context)
+        return pb.SubmitReply(run=self._runs.submit(request.token, request.request, request.name, operator))
 
     async def Watch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext
     ) -> None:
-        try:
-            self._check(context)
-            # Said again when nothing happens, or a watcher could not tell a long wait from a dead connection.
-            async for run in self._runs.watch(request.run, self._silence / EVENTS_A_SILENCE):
-                await _send(context, _event(run, ", ".join(self._runs.notes(run))), self._silence)
-        except PrivityError as error:
-            await abort(context, error)
+        self._caller(context)
+        # Said again when nothing happens, or a watcher could not tell a long wait from a dead connection.
+        async for run in self._runs.watch(request.run, self._silence / EVENTS_A_SILENCE):
+            # The manifest may have changed since.
+            self._caller(context)
+            await _send(context, _event(run, ", ".join(self._runs.notes(run))), self._silence)
 
     async def Fetch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext
     ) -> None:
-        try:
-            self._check(context)
-            for path in self._runs.release_files(request.run):
-                name = path.name
-                with path.open("rb") as file:
-                    while (data := file.read(CHUNK_BYTES)) or name:
-                        await _send(context, pb.FileChunk(name=name, data=data), self._silence)
-                        name = ""
-        except PrivityError as error:
-            await abort(context, error)
+        self._check_submitter(context, request.run)
+        for path in self._runs.release_files(request.run):
+            name, sent = path.name, 0
+            while (data := _part(path, sent)) or name:
+                await _send(context, pb.FileChunk(name=name, data=data), self._silence)
+                name, sent = "", sent + len(data)
 
     async def Stop(  # noqa: N802
         self, request: pb.StopRequest, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
-        try:
-            self._check(context)
-            self._runs.stop(request.run, discard=request.discard)
-        except PrivityError as error:
-            await abort(context, error)
+        self._check_submitter(context, request.run)
+        self._runs.stop(request.run, discard=request.discard)
         return pb.Receipt()
 
     async def Resume(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
-        try:
-            self._check(context)
-            self._runs.resume(request.run)
-        except PrivityError as error:
-            await abort(context, error)
+        self._check_submitter(context, request.run)
+        self._runs.resume(request.run)
         return pb.Receipt()
 
     async def List(  # noqa: N802
         self, request: pb.ListRequest, context: grpc.aio.ServicerContext
     ) -> pb.RunList:
-        try:
-            self._check(context)
-        except PrivityError as error:
-            await abort(context, error)
-        return pb.RunList(runs=[self._status(run) for run in self._runs.all()])
+        self._caller(context)
+        runs, found, size = self._runs.all(), list[pb.RunStatus](), 0
+        for run in reversed(runs):
+            status = self._status(run)
+            size += status.ByteSize()
+            if size > LARGEST_LIST and found:
+                break
+            found.append(status)
+        return pb.RunList(runs=reversed(found), left_out=len(runs) - len(found))
 
     async def Why(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext
     ) -> pb.RunStatus:
-        try:
-            self._check(context)
-            return self._status(self._runs.get(request.run))
-        except PrivityError as error:
-            await abort(context, error)
-            raise
+        self._caller(context)
+        return self._status(self._runs.get(request.run))
 
     async def GetManifest(  # noqa: N802
         self, request: pb.ManifestRequest, context: grpc.aio.ServicerContext
     ) -> pb.ManifestReply:
-        try:
-            self._check(context)
-            return pb.ManifestReply(document=self._manifests.document())
-        except PrivityError as error:
-            await abort(context, error)
-            raise
+        self._caller(context)
+        return pb.ManifestReply(document=self._manifests.document())
 
     def _status(self, run: Run) -> pb.RunStatus:
         return pb.RunStatus(
@@ -250,6 +225,7 @@ class OperatorServicer(rpc.OperatorServicer):
             algorithm=run.request.algorithm,
             epsilon=str(run.request.epsilon),
             submitted=run.submitted,
+            submitter=run.submitter,
             state=run.state,
             reason=run.reason,
             remedy=run.remedy,

@@ -57,7 +57,7 @@ class NetworkSession(RoundSession):
         self.party_rows = tuple(e.rows for e in plan.enrolments)
         self.delta = plan.spec.delta
         self.noise_variables = Fraction(plan.parties, plan.noise_quota)
-        self.record = RunRecord()
+        self.record = RunRecord(account=account_of(plan.spec))
         self._manifest = manifest
         self._secret = secret
         self._answers = answers

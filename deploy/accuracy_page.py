@@ -8,6 +8,7 @@ from fractions import Fraction
 from common import text_table
 from common.pages import render
 from common.privacy.budget import readable
+from common.terminal import say
 from deploy.accuracy import CAVEAT, MEANING, Estimate, Part
 from deploy.line_chart import Chart, Series
 from deploy.rehearsal import Shape
@@ -49,10 +50,10 @@ def show(shape: Shape, found: Sequence[Estimate]) -> None:
     for row in rows_of(found):
         text_table.add(shown, *row)
     text_table.show(shown)
-    print(f"For {shape_text(shape)}.")
-    print(MEANING)
-    print(DECOMPOSITION)
-    print(CAVEAT)
+    say(f"For {shape_text(shape)}.")
+    say(MEANING)
+    say(DECOMPOSITION)
+    say(CAVEAT)
 
 
 def charts(found: Sequence[Estimate]) -> list[Chart]:

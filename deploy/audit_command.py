@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from common import terminal
 from common.errors import Catalogue, PrivityError
 from common.formats import require
+from common.terminal import say
 from deploy.audit.auditor import Finding, audit
 from deploy.audit.catalogue import all_subjects, mechanisms
-from deploy.audit.report import as_document, as_markdown, as_table, console
+from deploy.audit.report import WIDE, as_document, as_markdown, as_table
 from deploy.audit.subject import Subject
 from deploy.schema_commands import write_text
 
@@ -39,13 +40,14 @@ def audit_command(
         )
     subjects = [s for s in all_subjects() if mechanism in (None, s.mechanism) and (s.quick_runs or not quick)]
     start = time.monotonic()
-    told = Console(stderr=True)
+    told = terminal.console(err=True)
 
     def progress(subject: Subject) -> None:
-        told.print(f"{time.monotonic() - start:6.0f} s  {subject.mechanism}: {subject.name}", highlight=False)
+        told.print(f"{time.monotonic() - start:6.0f} s  {subject.mechanism}: {subject.name}")
 
     findings: list[Finding] = list(audit(subjects, quick=quick, progress=progress))
-    console().print(as_table(findings, "Privacy audit: claimed epsilon and what was observed (99.9 % lower bound)"))
+    title = "Privacy audit: claimed epsilon and what was observed (99.9 % lower bound)"
+    terminal.console(width=WIDE).print(as_table(findings, title))
     if json_out is not None:
         document = as_document(findings, quick)
         require(document, "audit", str(json_out))
@@ -54,6 +56,6 @@ def audit_command(
         write_text(as_markdown(findings), markdown)
     broken = [f for f in findings if not f.holds]
     if broken:
-        typer.echo(f"{len(broken)} of {len(findings)} claims do NOT hold.")
+        say(f"{len(broken)} of {len(findings)} claims do NOT hold.")
         raise typer.Exit(1)
-    typer.echo(f"None of {len(findings)} claims was contradicted, in {time.monotonic() - start:.0f} s.")
+    say(f"None of {len(findings)} claims was contradicted, in {time.monotonic() - start:.0f} s.")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from common import terminal
 from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError
 from common.protocol.sum_kind import Method
@@ -50,7 +50,7 @@ def secure_sum_command(
         if not holds:
             raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
     kind, bits = sum_options(secure_sum, exponents, key_bits)
-    console = Console(stderr=True)
+    console = terminal.console(err=True)
     found = measure(Task(cells, parties, kind, bits), console.print)
     if json_out is not None:
         write_text(json.dumps(found, indent=2) + "\n", json_out)
@@ -61,4 +61,4 @@ def secure_sum_command(
                 shown.add_row(f"{stage}, s", f"{seconds:.2f}")
         else:
             shown.add_row(key.replace("_", " "), f"{value:,.2f}" if isinstance(value, float) else str(value))
-    Console().print(shown)
+    terminal.console().print(shown)

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
+import traceback
 from types import FrameType
 
 import typer
 
 from common.errors import PrivityError
 from common.exit_codes import Exit, exit_code
+from common.terminal import say, say_json
 from curator.cli import curator_app
 from deploy.audit_command import audit_command
 from deploy.benchmark_command import benchmark_app
@@ -31,6 +32,7 @@ from deploy.simulate_command import simulate_command
 from deploy.synthesize_command import synthesize_command
 from deploy.transcript_commands import transcript_app
 from party.cli import party_app
+from party.population_commands import population_app
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,6 +52,7 @@ app.command("plan")(plan_command)
 app.command("doctor")(doctor_command)
 app.add_typer(benchmark_app, name="benchmark")
 app.add_typer(schema_app, name="schema")
+app.add_typer(population_app, name="population")
 app.add_typer(party_app, name="party")
 app.add_typer(curator_app, name="curator")
 app.add_typer(consortium_app, name="consortium")
@@ -83,14 +86,18 @@ def run(command: typer.Typer) -> None:
         command()
     except PrivityError as error:
         if "--json" in sys.argv:
-            told = json.dumps({"error": error.code, "message": error.message, "remedy": error.remedy})
+            document = {"error": error.code, "message": error.message, "remedy": error.remedy}
+            say_json(document, indent=None, err=True)
         else:
-            told = f"error [{error.code}]: {error.message}\n{error.remedy}"
-        print(told, file=sys.stderr)
+            say(*f"error [{error.code}]: {error.message}".split("\n"), error.remedy, err=True)
         sys.exit(exit_code(error))
     except KeyboardInterrupt as interruption:
-        print(f"interrupted{f': {said}' if (said := str(interruption)) else ''}", file=sys.stderr)
+        say(f"interrupted{f': {said}' if (said := str(interruption)) else ''}", err=True)
         sys.exit(Exit.INTERRUPTED)
+    except Exception:
+        # Nobody foresaw it: what it quotes may be anybody's.
+        say(*traceback.format_exc().rstrip().split("\n"), err=True)
+        sys.exit(Exit.OTHER)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -10,7 +10,10 @@ import typer
 from common import text_table
 from common.hints import option
 from common.membership.joining import fingerprint
+from common.schema import load_schema
+from common.terminal import say
 from deploy.organiser import Organiser
+from deploy.schema_commands import tell_formulas
 
 consortium_app = typer.Typer(no_args_is_help=True, help="The organiser: agree, invite, seal.")
 
@@ -29,8 +32,9 @@ def init(
     """Write a commented consortium.toml to be reviewed, and make the organiser's own keys."""
     organiser = Organiser.init(folder, name, curator, schema, tuple(party))
     organiser.agreement()
+    tell_formulas(load_schema(schema))
     then = f"privity consortium invite{option('folder', folder, HERE)}"
-    print(f"Written: {organiser.agreement_file}. Review it; then: {then}")
+    say(f"Written: {organiser.agreement_file}. Review it; then: {then}")
 
 
 @consortium_app.command("invite")
@@ -46,7 +50,7 @@ def invite(
         text_table.add(shown, member, made.role, str(file), fingerprint(made.to_dict()))
     text_table.show(shown)
     then = f"privity consortium seal{option('folder', folder, HERE)}"
-    print(f"Send each its file. What they send back goes into {organiser.joins}; then: {then}")
+    say(f"Send each its file. What they send back goes into {organiser.joins}; then: {then}")
 
 
 @consortium_app.command("seal")
@@ -60,6 +64,6 @@ def seal(folder: Folder = HERE) -> None:
         text_table.add(shown, path.name, join.name, join.role, fingerprint(join.to_dict()))
     text_table.show(shown)
     if answers.others:
-        print(f"Not declared in {organiser.agreement_file}, so left aside: {answers.named_others()}.")
-    print("Compare the fingerprints with what each member sees, by another way than the files came.")
-    print(f"Sealed: {organiser.manifest_file}, serial {manifest.serial}. Give it to the curator: parties get it there.")
+        say(f"Not declared in {organiser.agreement_file}, so left aside: {answers.named_others()}.")
+    say("Compare the fingerprints with what each member sees, by another way than the files came.")
+    say(f"Sealed: {organiser.manifest_file}, serial {manifest.serial}. Give it to the curator: parties get it there.")

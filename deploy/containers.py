@@ -5,6 +5,7 @@
     python -m deploy.containers down
 
 It goes by the members' folders as they are found: a party for each ``party.toml``, a curator for ``curator.toml``.
+Parties charge the ledgers of the user account that runs it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ import typer
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from common.formats.toml_file import read_toml
+from common.privacy.ledger_files import ledgers_folder
+from common.terminal import say
 from deploy.cli import run
+from party.config import load_config, read_policy
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = "deploy/Dockerfile"
 NODE = PurePosixPath("/node")
+STATE_HOME = PurePosixPath("/state")
+"""XDG_STATE_HOME of the image."""
+
 LABEL = "privity.consortium"
 OPERATOR = "operator"
 ROLES = {"curator": "privity-curator", "party": "privity-party", OPERATOR: "privity"}
@@ -81,16 +88,50 @@ class Member:
 
 
 def member_of(folder: Path, role: str) -> Member:
-    """The container for a member's folder."""
+    """The container for a member's folder.
+
+    Raises:
+        ProblemsFound: its ledger has no folder of its own that could be mounted.
+    """
     settings = read_toml(folder / f"{role}.toml", role)
     mounts = [(folder, NODE, False)]
     if role == "party":
         inside = PurePosixPath(os.path.normpath(NODE / settings["data"]))
         if not inside.is_relative_to(NODE):
             mounts.append((Path(os.path.normpath(folder / settings["data"])), inside, True))
+        mounts += _ledger_mounts(folder, settings.get("ledger"))
     owner = folder.stat()
     port = int(settings["listen"].rpartition(":")[2]) if role == "curator" else None
     return Member(folder.name, role, f"{owner.st_uid}:{owner.st_gid}", tuple(mounts), settings.get("curator"), port)
+
+
+def _ledger_mounts(folder: Path, named: str | None) -> list[tuple[Path, PurePosixPath, bool]]:
+    """The account's ledgers, and the folder of the ledger that party.toml names, if that is outside the node's.
+
+    Folders, not files: SQLite keeps two more files beside a ledger.
+    """
+    account = ledgers_folder().parent
+    mounts = [(account, STATE_HOME / account.name, False)]
+    if named is not None:
+        inside = PurePosixPath(os.path.normpath(NODE / named))
+        if inside.parent == PurePosixPath("/"):
+            message = f"{named} would lie in the root folder of a container, which cannot be mounted."
+            remedy = "Put the ledger in a folder of its own."
+            raise ProblemsFound([Problem(str(folder / "party.toml"), "ledger", "mountable", message, remedy)])
+        if not inside.is_relative_to(NODE):
+            mounts.append((Path(os.path.normpath(folder / named)).parent, inside.parent, False))
+    return mounts
+
+
+def check_declared(folder: Path, members: Sequence[Member]) -> None:
+    """Refuse to start parties whose population this account has not declared.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``party.config.read_policy``.
+    """
+    for member in members:
+        if member.role == "party":
+            read_policy(load_config(folder / member.name / "party.toml"))
 
 
 def members_of(folder: Path) -> tuple[Member, ...]:
@@ -220,7 +261,7 @@ def operate(client: DockerClient, members: Sequence[Member], name: str, image: s
     try:
         container.start()
         for chunk in container.logs(stream=True, follow=True):
-            print(chunk.decode(errors="replace"), end="", flush=True)
+            say(*chunk.decode(errors="replace").split("\n"), end="")
         return int(container.wait()["StatusCode"])
     finally:
         container.remove(force=True)
@@ -256,6 +297,7 @@ def build_command(
 def up_command(folder: Folder = HERE, name: Name = "privity", image: Image = "privity") -> None:
     """Start curator and parties."""
     members = members_of(folder)
+    check_declared(folder, members)
     with engine() as client:
         start(client, members, name, image)
 

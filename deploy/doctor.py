@@ -6,11 +6,13 @@ For the one who runs the node: it reads that node's own files and dials the cura
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
+import shlex
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -25,14 +27,15 @@ from common.membership.renewal import Next, fitting_key
 from common.node.proxy import Proxy
 from common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from common.privacy.budget import readable
-from common.privacy.ledger import Ledger
+from common.privacy.ledger_files import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
 from common.schema import Schema, load_schema
+from common.spreadsheet import REMEDY, WHY, in_words
 from curator import server
 from deploy.operator_commands import link_of
 from party import config as party_config
-from party.policy import load_policy
+from party.keys import KeyFiles
 
 FREE_BYTES = 1 << 30
 """Disk that a node should have left: ledger and journal must be written, or nothing goes on."""
@@ -80,10 +83,9 @@ def examine_party(file: Path) -> Iterator[Check]:
     """Every check of a party's node, in the order in which things are needed."""
     config = party_config.load_config(file)
     yield good("settings", f"{file}: party {config.name}")
-    yield _tried("policy", lambda: _policy(config.policy, config.schema))
-    # A password of a proxy makes the settings private, too.
-    secret = [file] if config.proxy and config.proxy.password else []
-    yield _tried("private files", lambda: _private([*config.keys.glob("*.pem"), config.key, *secret]))
+    yield _tried("policy", lambda: _policy(config))
+    public = (config.manifest, config.organiser_key, config.authority, config.certificate, config.schema)
+    yield from _files(config.key, _private_of_party(file, config), public)
     yield _tried("manifest", lambda: _party_in_manifest(config))
     yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
     renewed = Next(config.key, config.certificate)
@@ -92,7 +94,9 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield from _waiting(config.key, listed)
     yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
     yield _tried("data", lambda: _data(config))
+    yield _tried("rows", lambda: _rows(config))
     yield _tried("budget", lambda: _budget(config))
+    yield _tried("ledger", lambda: _ledger(config))
     yield _tried("disk", lambda: _disk(config.state))
     yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
     yield _tried("proxy", lambda: _proxies(config.curator, config.proxy))
@@ -106,7 +110,8 @@ def examine_curator(file: Path) -> Iterator[Check]:
     """Every check of a curator's node."""
     config = server.load_config(file)
     yield good("settings", f"{file}: listens at {config.listen}")
-    yield _tried("private files", lambda: _private([config.key]))
+    public = (config.manifest, config.organiser_key, config.schema)
+    yield from _files(config.key, [file, *config.state.glob("*.sqlite*")], public)
     manifests = ManifestFile(config.manifest, config.organiser_key)
     yield _tried("manifest", lambda: _curator_in_manifest(manifests.current(), config.key))
     if manifests.exists():
@@ -125,8 +130,7 @@ def examine_operator(file: Path) -> Iterator[Check]:
     """Every check of the operator's folder."""
     link = link_of(file)
     yield good("settings", f"{file}: dials {link.address}")
-    secret = [file] if link.proxy and link.proxy.password else []
-    yield _tried("private files", lambda: _private([link.key, *secret]))
+    yield from _files(link.key, [file], (link.authority, link.certificate))
     yield _tried("certificate", lambda: _lasting("certificate", link.certificate.read_bytes()))
     renewed = Next(link.key, link.certificate)
     in_time = replace(link, certificate=renewed.next_certificate, key=renewed.next_key)
@@ -138,26 +142,79 @@ def examine_operator(file: Path) -> Iterator[Check]:
     yield _tried("connection", lambda: _connection(shown.check(), link.address))
 
 
-def _policy(file: Path, schema: Path) -> Check:
+def _policy(config: party_config.PartyConfig) -> Check:
     known = None
     # What is amiss with the schema is a check of its own.
     with contextlib.suppress(PrivityError):
-        known = load_schema(schema).names
-    policy = load_policy(file, known)
-    return good("policy", f"epsilon {readable(policy.epsilon_per_run)} a run, {readable(policy.total_epsilon)} in all")
+        known = load_schema(config.schema).names
+    policy = party_config.read_policy(config, known)
+    total = readable(policy.population.total_epsilon)
+    return good("policy", f"epsilon {readable(policy.epsilon_per_run)} a run, {total} in all")
+
+
+def _private_of_party(file: Path, config: party_config.PartyConfig) -> Iterator[Path]:
+    """Files of an owner: settings, which may hold passwords, keys, what was answered, coded rows, ledgers."""
+    yield from (file, config.policy)
+    yield from KeyFiles(config.name, config.keys, config.certificate, config.key).private_ones()
+    for folder in (config.state, ledgers_folder()):
+        yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
+    if config.ledger:
+        yield from sorted(config.ledger.parent.glob(f"{glob.escape(config.ledger.name)}*"))
+
+
+def _files(key: Path, private: Iterable[Path], public: Iterable[Path]) -> Iterator[Check]:
+    """Who else may read or write a member's files, its renewed keys among them, and the folders in which they lie.
+
+    Args:
+        key: of TLS.
+        private: for the node's account only; others are made by it, and everybody may read them.
+    """
+    waiting = [path for path in sorted(Next(key).folder.rglob("*")) if path.is_file()]
+    own = list(dict.fromkeys([*private, key, *(path for path in waiting if path == Next(key).next_key)]))
+    files = [path for path in dict.fromkeys([*own, *public, *waiting]) if path.exists()]
+    places = [*files, *dict.fromkeys(path.parent for path in files)]
+    yield _tried("private files", lambda: _private(own))
+    yield _tried("write access", lambda: _written_by_others(places))
+    yield _tried("owners", lambda: _owned(places, key))
+
+
+def _written_by_others(places: list[Path]) -> Check:
+    open_ones = [str(place) for place in places if stat.S_IMODE(place.stat().st_mode) & 0o022]
+    if open_ones:
+        return bad(
+            "write access", f"others may write {', '.join(open_ones)}", shlex.join(["chmod", "go-w", *open_ones])
+        )
+    return good("write access", f"{len(places)} files and folders, for their owner only")
+
+
+def _owned(places: list[Path], key: Path) -> Check:
+    # Root may look at the files of the node's account, which is whose the key is.
+    user = os.geteuid() or key.stat().st_uid
+    others = [str(place) for place in places if place.stat().st_uid not in (0, user)]
+    if others:
+        return bad("owners", f"another user owns {', '.join(others)}", shlex.join(["chown", str(user), *others]))
+    return good("owners", "all files are this account's or root's")
+
+
+def _rows(config: party_config.PartyConfig) -> Check:
+    """Only a warning: an owner may share a table, and another account may have written it."""
+    files = [str(file) for file in config.rows.address().files if stat.S_IMODE(file.stat().st_mode) & 0o007]
+    if files:
+        found = f"every user of this machine may read or write {', '.join(files)}"
+        return Check("rows", Verdict.WARNING, found, shlex.join(["chmod", "o=", *files]))
+    return good("rows", "no file that every user of this machine may read or write")
 
 
 def _private(files: list[Path]) -> Check:
-    open_ones = [file for file in files if stat.S_IMODE(file.stat().st_mode) & 0o077]
+    open_ones = [str(file) for file in files if stat.S_IMODE(file.stat().st_mode) & 0o077]
     if open_ones:
-        named = ", ".join(map(str, open_ones))
-        return bad("private files", f"others may read {named}", f"chmod 600 {' '.join(map(str, open_ones))}")
+        return bad("private files", f"others may read {', '.join(open_ones)}", shlex.join(["chmod", "600", *open_ones]))
     return good("private files", f"{len(files)}, readable for their owner only")
 
 
 def _known_manifest(config: party_config.PartyConfig) -> Manifest | None:
     manifests = ManifestFile(config.manifest, config.organiser_key)
-    return manifests.current() if manifests.exists() else None
+    return manifests.current() if config.manifest.exists() else None
 
 
 def _party_in_manifest(config: party_config.PartyConfig) -> Check:
@@ -216,28 +273,43 @@ def _curator_is_renewed(manifests: ManifestFile, key: Path) -> bool:
 
 def _schema(file: Path, manifest: Manifest | None) -> Check:
     schema: Schema = load_schema(file)
-    if manifest is None:
-        return good("schema", f"{len(schema.attributes)} attributes")
-    if schema.digest != manifest.schema_digest:
+    if manifest is not None and schema.digest != manifest.schema_digest:
         return bad("schema", f"{file} is not the one that the manifest names", "Take the one of the invite.")
-    return good("schema", f"{len(schema.attributes)} attributes, as in the manifest")
+    found = f"{len(schema.attributes)} attributes{'' if manifest is None else ', as in the manifest'}"
+    if named := in_words(schema):
+        return Check("schema", Verdict.WARNING, f"{found}. {named}", f"{WHY} {REMEDY}")
+    return good("schema", found)
 
 
 def _data(config: party_config.PartyConfig) -> Check:
-    opened = config.rows.open(load_schema(config.schema), load_policy(config.policy).rows_per_person)
+    schema = load_schema(config.schema)
+    opened = config.rows.open(schema, party_config.read_policy(config).population.rows_per_person)
     return good("data", f"{opened.survey.rows} rows, all within the schema")
 
 
 def _budget(config: party_config.PartyConfig) -> Check:
-    policy = load_policy(config.policy)
-    path = config.state / party_config.LEDGER_FILE
-    if not path.exists():
-        return good("budget", f"epsilon {readable(policy.total_epsilon)} left: nothing was spent yet")
-    left = policy.total_epsilon - Ledger(path, policy.population).spent()
+    policy = party_config.read_policy(config)
+    with contextlib.closing(open_ledger(policy.population.name, config.ledger)) as ledger:
+        left = policy.population.total_epsilon - ledger.spent()
     if left <= 0:
-        return bad("budget", "nothing is left", "Decide on a larger total in the policy, or end here.")
+        return bad("budget", "nothing is left", "End here, or raise the total: privity population change --help.")
     verdict = Verdict.GOOD if left >= policy.epsilon_per_run else Verdict.WARNING
-    return Check("budget", verdict, f"epsilon {readable(left)} of {readable(policy.total_epsilon)} left")
+    return Check("budget", verdict, f"epsilon {readable(left)} of {readable(policy.population.total_epsilon)} left")
+
+
+def _ledger(config: party_config.PartyConfig) -> Check:
+    """Whether this account has a second ledger of the same people: two would be two budgets."""
+    population = party_config.read_policy(config).population.name
+    here = config.ledger or default_ledger(population)
+    former = config.state / party_config.LEDGER_FILE
+    others = [str(path) for path in other_ledgers(population, here)]
+    if former.resolve() != here.resolve() and str(former.resolve()) not in others and whose(former) == population:
+        others.append(str(former))
+    if not others:
+        return good("ledger", f"{here}, the only one of {population!r} that this account has used")
+    found = f"{population!r} has another ledger, and so another budget: {', '.join(others)}"
+    remedy = f"Merge it into this one: privity population merge {population!r} {others[0]} --ledger {here}"
+    return Check("ledger", Verdict.WARNING, found, remedy)
 
 
 def _disk(state: Path) -> Check:

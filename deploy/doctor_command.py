@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 
 from common import text_table
 from common.errors import Catalogue, PrivityError
+from common.terminal import say_json
 from deploy.doctor import Check, Verdict, examine_curator, examine_operator, examine_party
 
 NODES: dict[str, Callable[[Path], Iterator[Check]]] = {
@@ -38,9 +38,9 @@ def doctor_command(
             worst = Verdict.BAD
         if as_json:
             fields = {"check": check.what, "verdict": check.verdict.value, "found": check.found}
-            print(json.dumps(fields | {"remedy": check.remedy}))
+            say_json(fields | {"remedy": check.remedy}, indent=None)
         else:
-            text_table.add(shown, check.what, check.verdict.value, check.found, check.remedy)
+            text_table.add(shown, check.what, check.verdict.value, text_table.as_lines(check.found), check.remedy)
     if not as_json:
         text_table.show(shown)
     if worst is Verdict.BAD:

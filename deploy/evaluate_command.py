@@ -12,22 +12,31 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from common import formats
+from common import formats, terminal
 from common.evaluation.document import Document, Question, evaluate_tables
 from common.pages import render
+from common.terminal import say
 from deploy.evaluation_inputs import Inputs, read_inputs
 from deploy.schema_commands import write_text
+from party.sources.address import refuse_password
 
 
 def evaluate(
-    real: Annotated[str, typer.Option("--real", help="The real rows: a path or a URL (docs/sources.md).")],
-    synthetic: Annotated[str | None, typer.Option("--synthetic", help="The synthetic rows, likewise.")] = None,
+    real: Annotated[
+        str, typer.Option("--real", help="The real rows: a path or a URL (docs/sources.md).", callback=refuse_password)
+    ],
+    synthetic: Annotated[
+        str | None, typer.Option("--synthetic", help="The synthetic rows, likewise.", callback=refuse_password)
+    ] = None,
     release: Annotated[Path | None, typer.Option("--release", help="Or a release folder, which is verified.")] = None,
     schema: Annotated[
         Path | None, typer.Option("--schema", help="The descriptor (JSON); a release brings its own.")
     ] = None,
     control: Annotated[
-        str | None, typer.Option("--control", help="Real rows that had no part in it: for attacks and tests.")
+        str | None,
+        typer.Option(
+            "--control", help="Real rows that had no part in it: for attacks and tests.", callback=refuse_password
+        ),
     ] = None,
     target: Annotated[
         list[str] | None,
@@ -42,7 +51,7 @@ def evaluate(
 ) -> None:
     """Judge a synthetic table beside real rows, for their owner alone (not private)."""
     targets, dropped = tuple(target or ()), tuple(drop or ())
-    console = Console(stderr=True)
+    console = terminal.console(err=True)
     with console.status("Reading all rows ..."):
         question = read_inputs(Inputs(real, synthetic, release, schema, control, targets, dropped, attacks))
     with console.status("Comparing ...") as status:
@@ -58,12 +67,12 @@ def judged(question: Question, say: Callable[[str], None]) -> Document:
 
 
 def write_evaluation(document: Document, json_out: Path | None, html_out: Path | None) -> None:
-    """The two files, where they are wanted."""
+    """The two files, where they are wanted: data owner only."""
     formats.require(document, "evaluation", "evaluation.json")
     if json_out is not None:
-        write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json_out)
+        write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", json_out, private=True)
     if html_out is not None:
-        write_text(render("evaluation.html.j2", **document_context(document)), html_out)
+        write_text(render("evaluation.html.j2", **document_context(document)), html_out, private=True)
 
 
 def document_context(document: Document) -> dict[str, Any]:
@@ -77,9 +86,9 @@ BESIDE = {"independent": "  no structure", "resampled": "  only sampling"}
 
 def show(document: Document) -> None:
     """The main figures, for a terminal."""
-    console, rows = Console(), document["rows"]
-    typer.echo(document["notice"])
-    typer.echo(f"Rows: {rows['real']} real, {rows['synthetic']} synthetic.")
+    console, rows = terminal.console(), document["rows"]
+    say(document["notice"])
+    say(f"Rows: {rows['real']} real, {rows['synthetic']} synthetic.")
     told = _table("Total variation distance (0: equal, 1: disjoint)", "marginals of", "mean", "largest", "worst")
     for entry in document["distances"]:
         way, worst = entry["way"], " & ".join(entry["worst"][0]["attributes"])
@@ -89,25 +98,25 @@ def show(document: Document) -> None:
     console.print(told)
     for entry in document["k_marginal"]:
         others = f"no structure {entry['independent']:.0f}, only sampling {entry['resampled']:.0f}"
-        typer.echo(f"k-marginal score, k = {entry['k']}: {entry['synthetic']:.0f} of 1000 ({others}).")
+        say(f"k-marginal score, k = {entry['k']}: {entry['synthetic']:.0f} of 1000 ({others}).")
     if "shapes" in document:
         for name, what in (("columns", "Column shapes"), ("pairs", "Pair trends")):
             mean = document["shapes"][name]["mean"]
-            typer.echo(f"{what}: {'not defined' if mean is None else f'{mean:.4f}'} (1: equal).")
+            say(f"{what}: {'not defined' if mean is None else f'{mean:.4f}'} (1: equal).")
     if "utility" in document:
         _show_utility(document["utility"], console)
     if "propensity" in document:
         found = document["propensity"]
         ratio = "" if found["ratio"] is None else f", {found['ratio']:.1f} times what a true model has"
         areas = f"area under the curve {found['auc_logistic']:.3f}, with trees {found['auc_trees']:.3f}"
-        typer.echo(f"Telling synthetic rows from real ones: pMSE {found['pmse']:.3g}{ratio}; {areas} (.5: cannot).")
+        say(f"Telling synthetic rows from real ones: pMSE {found['pmse']:.3g}{ratio}; {areas} (.5: cannot).")
     if "attacks" in document:
         _show_attacks(document["attacks"], console)
     for party in document.get("parties", []):
         distances = ", ".join(f"{one['mean']:.4f}" for one in party["distances"])
-        typer.echo(f"{party['party']}, {party['rows']} rows: mean distances {distances}.")
+        say(f"{party['party']}, {party['rows']} rows: mean distances {distances}.")
     for one in document["left_out"]:
-        typer.echo(f"Left out: {one['section']}: {one['reason']}. {one['remedy']}")
+        say(f"Left out: {one['section']}: {one['reason']}. {one['remedy']}")
 
 
 def _show_utility(utility: Document, console: Console) -> None:

@@ -20,6 +20,7 @@ from common.journal import MEMORY, Journal
 from common.models import Model
 from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance, Ledger
+from common.privacy.population import Population
 from common.privacy.record import OWN_MODEL, Cost, RunRecord
 from common.protocol.draws import DrawSeries
 from common.protocol.lots import public_lot
@@ -76,15 +77,15 @@ class InProcessSession(RoundSession):
         tolerated = (1 if len(tables) > 1 else 0) if tolerate is None else tolerate
         self._quota = len(tables) - tolerated
         self.noise_variables = Fraction(len(tables), self._quota)
-        self.record = RunRecord()
+        self.record = RunRecord(account=account)
         self.names = tuple(f"party-{k}" for k in range(1, len(tables) + 1))
         self.releases = [
-            ChargedReleases(name, part, Journal(MEMORY), Ledger(MEMORY, RUN))
+            ChargedReleases(name, part, Journal(MEMORY), Ledger.declare(MEMORY, Population(RUN, epsilon, delta)))
             for name, part in zip(self.names, self._rows, strict=True)
         ]
         self.delta = delta
         self._times = times
-        self._allowance = Allowance(epsilon, epsilon, delta, delta)
+        self._allowance = Allowance(epsilon, delta, account)
         self._lots = secrets.token_hex(8)
         self._running: np.ndarray | int = 0
 

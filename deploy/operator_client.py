@@ -6,21 +6,31 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
 
-from common.errors import Catalogue, PrivityError
+from common.canonical import fraction
+from common.errors import Catalogue, PrivityError, from_elsewhere
+from common.files import appearing
+from common.formats import read_json, shorten
 from common.node.progress import SILENCE_SECONDS, StalledError, dialling_options
 from common.node.proxy import Proxy, channel_options
 from common.node.tls_check import Finding, Stage, check_connection
+from common.protocol.plan import check_run_name
+from common.release.checking import check_release
+from common.release.content import LARGEST_FILES, RUN
+from common.release.folder import without_times
+from common.visible import cut
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 
 LARGEST_REPLY = 1 << 26
-"""The list of runs: some 100 bytes for each that there ever was."""
+"""The list of runs, and what a run of many parties waits for."""
 CALL_SECONDS = 30
 REACH_SECONDS, RETRY_SECONDS = 30, 0.5
 SEE_LOG = "See the curator's log."
@@ -64,7 +74,8 @@ class OperatorClient:
         while True:
             with self._channel() as channel:
                 try:
-                    return str(rpc.OperatorStub(channel).Submit(message, timeout=CALL_SECONDS).run)
+                    found = str(_cut(rpc.OperatorStub(channel).Submit(message, timeout=CALL_SECONDS)).run)
+                    return self._checked(found, name)
                 except grpc.RpcError as error:
                     if not self._is_away(error) or time.monotonic() > deadline:
                         raise self._failed(error) from None
@@ -98,13 +109,18 @@ class OperatorClient:
         """Let a stopped run go on."""
         self._ask(lambda stub: stub.Resume(pb.RunName(run=run), timeout=CALL_SECONDS))
 
-    def runs(self) -> list[pb.RunStatus]:
-        """Every run of the curator, the oldest first."""
-        return list(self._ask(lambda stub: stub.List(pb.ListRequest(), timeout=CALL_SECONDS)).runs)
+    def runs(self) -> pb.RunList:
+        """The newest runs of the curator, the oldest of them first, and how many there are besides."""
+        found = self._ask(lambda stub: stub.List(pb.ListRequest(), timeout=CALL_SECONDS))
+        for status in found.runs:
+            self._checked(status.run, epsilon=status.epsilon)
+        return found
 
     def why(self, run: str) -> pb.RunStatus:
         """What the run waits for."""
-        return self._ask(lambda stub: stub.Why(pb.RunName(run=run), timeout=CALL_SECONDS))
+        status = self._ask(lambda stub: stub.Why(pb.RunName(run=run), timeout=CALL_SECONDS))
+        self._checked(status.run, run, status.epsilon)
+        return status
 
     def manifest(self) -> bytes:
         """The signed document that the curator goes by."""
@@ -113,7 +129,7 @@ class OperatorClient:
     def _ask(self, call: Callable[[rpc.OperatorStub], Answer]) -> Answer:
         with self._channel() as channel:
             try:
-                return call(rpc.OperatorStub(channel))
+                return _cut(call(rpc.OperatorStub(channel)))
             except grpc.RpcError as error:
                 raise self._failed(error) from None
 
@@ -123,8 +139,9 @@ class OperatorClient:
         while True:
             with self._channel() as channel:
                 try:
-                    for event in self._moving(rpc.OperatorStub(channel).Watch(pb.RunName(run=run))):
+                    for event in map(_cut, self._moving(rpc.OperatorStub(channel).Watch(pb.RunName(run=run)))):
                         deadline = time.monotonic() + self.silence + REACH_SECONDS
+                        self._checked(run, epsilon=event.epsilon)
                         if event != last:
                             yield event
                         last = event
@@ -157,24 +174,70 @@ class OperatorClient:
                 return
             yield message
 
-    def fetch(self, run: str, folder: Path) -> None:
-        """Write the files of the release into ``folder``, which must exist."""
-        with self._channel() as channel:
-            file = None
+    def fetch(self, run: str, out: Path) -> None:
+        """Write the release of this run as the new folder ``out``, checked as by ``privity verify``, or not at all.
+
+        Raises:
+            PrivityError: no connection, what the curator refused, or tampered: it sent what no release has, or the
+                release of another run.
+            ProblemsFound: files that are not those of ``run.json``, do not fit their formats, or not each other.
+        """
+        out.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with appearing(out.absolute()) as scratch, self._channel() as channel:
+            scratch.mkdir()
             try:
-                for chunk in self._moving(rpc.OperatorStub(channel).Fetch(pb.RunName(run=run))):
-                    if chunk.name:
-                        if file:
-                            file.close()
-                        # The name comes over the wire: never let it leave the folder.
-                        file = (folder / Path(chunk.name).name).open("wb")
-                    if file:
-                        file.write(chunk.data)
+                self._write(self._moving(rpc.OperatorStub(channel).Fetch(pb.RunName(run=run))), run, scratch)
             except (grpc.RpcError, StalledError) as error:
                 raise self._failed(error) from None
-            finally:
-                if file:
-                    file.close()
+            check_release(scratch)
+            if (found := read_json(scratch / RUN)["run"]) != run:
+                raise self._strange(run, f"the release of another run, {shorten(found)}")
+            without_times(scratch)
+
+    def _write(self, chunks: Iterator[pb.FileChunk], run: str, folder: Path) -> None:
+        """Each file of a release at most once, nothing else, and no more of it than a release can have.
+
+        Names come over the wire: none but a known one is made a path.
+        """
+        strange = partial(self._strange, run)
+        awaited, file, left = dict(LARGEST_FILES), None, 0
+        with ExitStack() as opened:
+            for chunk in chunks:
+                name = chunk.name
+                if name not in ("", *awaited):
+                    known = name in LARGEST_FILES
+                    raise strange(f"{name} twice" if known else f"a file {name[:80]!a}, which no release has")
+                if name:
+                    left = awaited.pop(name)
+                    opened.close()
+                    file = opened.enter_context((folder / name).open("wb"))
+                if file is None or not (name or chunk.data):
+                    raise strange("a part of no file, or an empty one")
+                left -= len(chunk.data)
+                if left < 0:
+                    raise strange(f"more of {Path(file.name).name} than any release has")
+                file.write(chunk.data)
+
+    def _checked(self, run: str, asked: str = "", epsilon: str = "") -> str:
+        """The name of a run from the curator, as it stands in commands that are shown. Amounts are shown, too.
+
+        Args:
+            asked: the run that it has to be; any if it is empty.
+        Raises:
+            PrivityError: malformed-message.
+        """
+        try:
+            check_run_name(run)
+            fraction(epsilon or "0")
+        except ValueError:
+            raise PrivityError(Catalogue.MALFORMED, sender=f"the curator {self.address}") from None
+        if run != (asked or run):
+            raise PrivityError(Catalogue.MALFORMED, sender=f"the curator {self.address}, asked for the run {asked},")
+        return run
+
+    def _strange(self, run: str, what: str) -> PrivityError:
+        reason = f"the curator sent {what}"
+        return PrivityError(Catalogue.TAMPERED, what=f"the release of {run} from {self.address}", reason=reason)
 
     def _failed(self, error: grpc.RpcError | StalledError) -> PrivityError:
         """What went wrong: no connection, and why not, or what the curator said."""
@@ -190,5 +253,16 @@ class OperatorClient:
             lost = "the connection was lost, and stands again by now"
             return PrivityError(Catalogue.CONNECTION_FAILED, address=self.address, reason=lost, hint=ASK_AGAIN)
         details = error.details() if isinstance(error, grpc.Call) else None
-        said, _, remedy = (details or "the call failed").partition("\n")
+        said, remedy = from_elsewhere(details or "the call failed")
         return PrivityError(Catalogue.CURATOR_REFUSED, address=self.address, reason=said, hint=remedy or SEE_LOG)
+
+
+def _cut(message: Any) -> Any:
+    """A message of the curator, and those in it, whose texts are no longer than any that it has to say."""
+    for field, value in message.ListFields():
+        if isinstance(value, str):
+            setattr(message, field.name, cut(value))
+        elif field.message_type is not None:
+            for part in value:
+                _cut(part)
+    return message

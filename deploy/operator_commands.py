@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 
 from common.crypto.certificates import name_in
+from common.files import write_private
 from common.formats.toml_file import read_toml
 from common.membership import member_folder
 from common.membership.joining import read_invite
 from common.membership.member_folder import hand_over, make_folder, make_join
 from common.membership.renewal import Next
 from common.node.proxy import proxy_of, proxy_problems
+from common.terminal import say
 from deploy.operator_client import OperatorClient
 
 operator_app = typer.Typer(no_args_is_help=True, help="The operator's own folder.")
@@ -48,20 +50,21 @@ def init(
     read = read_invite(invite, "operator")
     make_folder(folder, read, SETTINGS)
     file, content = make_join(folder, read)
-    (folder / SETTINGS).write_text(OPERATOR_TOML.format(curator=json.dumps(read.curator)), encoding="utf-8")
-    print(hand_over(file, answer, content, read))
+    write_private(folder / SETTINGS, OPERATOR_TOML.format(curator=json.dumps(read.curator)).encode())
+    say(*hand_over(file, answer, content, read))
 
 
 @operator_app.command("renew")
 def renew(
     config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
+    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
     answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
 ) -> None:
     """Make a new TLS key and certificate; commands take them once the curator knows them."""
     client = link_of(config)
     name = name_in(client.certificate.read_bytes())
-    file, content = member_folder.renew(Next(client.key), "operator", name)
-    print(hand_over(file, answer, content))
+    file, content = member_folder.renew(Next(client.key), "operator", name, invite=invite)
+    say(*hand_over(file, answer, content))
 
 
 def client_of(config: Path) -> OperatorClient:

@@ -21,7 +21,8 @@ from common.formats import read_json
 from common.formats.toml_file import read_toml
 from common.membership.joining import Invite, Join, read_join
 from common.membership.member_folder import ORGANISER_KEY
-from common.protocol.manifest import CURATOR, Manifest, open_manifest, sign_manifest
+from common.protocol.manifest import CURATOR, Manifest, check_members, sign_manifest
+from common.protocol.manifest_file import ManifestFile
 from common.schema import Schema, load_schema
 
 TEMPLATE = """\
@@ -228,6 +229,7 @@ class Organiser:
             curator=agreement.curator,
             authority=self._authority().cert_pem.decode(),
             organiser_key=b64(organiser.public().signing),
+            possession_key=b64(organiser.public().agreement),
             schema=read_json(agreement.schema),
             minimum_parties=agreement.minimum_parties,
             minimum_tolerate=agreement.minimum_tolerate,
@@ -243,7 +245,7 @@ class Organiser:
 
         Raises:
             PrivityError: somebody has not joined yet.
-            ProblemsFound: joins that do not fit, all at once.
+            ProblemsFound: joins that do not fit, or bring keys of another member; all at once.
         """
         agreement, organiser = self.agreement(), self._identity()
         answers = self.answers()
@@ -264,7 +266,7 @@ class Organiser:
             schema_digest=schema.digest,
             curator_member=agreement.curator_member,
             simulation=False,
-            serial=1 if before is None else before.serial + 1,
+            serial=self._last_serial() + 1,
             certificates={
                 f"{join.role}/{name}": self._certificate(join, agreement, before) for name, join in joins.items()
             },
@@ -272,16 +274,18 @@ class Organiser:
             minimum_tolerate=agreement.minimum_tolerate,
             parties_per_person=agreement.parties_per_person,
         )
+        check_members(manifest.to_dict(), str(self.joins))
         write_whole(self.manifest_file, json.dumps(sign_manifest(manifest, organiser), indent=2) + "\n")
         return manifest
 
     def current(self) -> Manifest | None:
-        """The manifest as it was last sealed."""
-        if not self.manifest_file.exists():
-            return None
-        return open_manifest(
-            read_json(self.manifest_file), self._identity().signing.public_key(), str(self.manifest_file)
-        )
+        """The manifest as it was last sealed; none if that was by an earlier version."""
+        manifests = ManifestFile(self.manifest_file, self.folder / ORGANISER_KEY)
+        return manifests.current() if manifests.exists() else None
+
+    def _last_serial(self) -> int:
+        """Of the manifest that was last sealed, by whatever version; 0 if there is none."""
+        return int(read_json(self.manifest_file)["manifest"]["serial"]) if self.manifest_file.exists() else 0
 
     def _before_sealing(self, agreement: Agreement, missing: list[str]) -> str:
         """The commands that bring the answers which are missing."""
@@ -296,12 +300,15 @@ class Organiser:
         Raises:
             ProblemsFound: answers that do not fit, all at once.
         """
-        agreement = self.agreement()
+        agreement, organiser = self.agreement(), self._identity()
         found, others, names = {}, {}, set()
-        problems = []
+        problems: list[Problem] = []
         for path in sorted(self.joins.glob("*.json")):
             try:
-                join = read_join(path)
+                join = read_join(path, organiser)
+            except ProblemsFound as error:
+                problems += error.problems
+                continue
             except PrivityError as error:
                 problems.append(Problem(str(path), "", error.code, f"{error.message}.", error.remedy))
                 continue

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from common import terminal
 from common.algorithms import ALGORITHMS
 from common.planning.stand_in import shipped_profiles
 from common.privacy.budget import parse_delta, parse_epsilon
 from common.protocol.sum_kind import Method
 from common.schema import load_schema
+from common.terminal import say_json
 from deploy import accuracy_page, plan_options
 from deploy import run_request as options
 from deploy.accuracy import CAVEAT, MEANING, TYPICAL, Estimate, Grid, estimates
@@ -118,7 +118,7 @@ def plan_command(
     shape = Shape(over, tuple(held.values()), tolerated)
     found = None if grid is None else _estimated(shape, grid, dependence)
     if as_json:
-        print(json.dumps(_document(request, held, plan, shape, found), indent=2))
+        say_json(_document(request, held, plan, shape, found))
     else:
         if plan is not None:
             show_plan(plan, held, request)
@@ -139,7 +139,7 @@ def _tolerated(parties: int, given: int | None, request: dict[str, Any] | None) 
 
 def _estimated(shape: Shape, grid: Grid, dependence: str) -> list[Estimate]:
     """The grid rehearsed, with a bar for people who wait, and one line where there is no terminal."""
-    console = Console(stderr=True)
+    console = terminal.console(err=True)
     columns = (
         TextColumn("Rehearsing on invented tables"),
         BarColumn(),

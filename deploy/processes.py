@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ class ProcessGroup:
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
+        # Throwaway nodes: the ledgers that this account knows of are none of theirs.
+        self._environment = {**os.environ, "XDG_STATE_HOME": str(logs.absolute() / "state")}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
@@ -40,6 +43,7 @@ class ProcessGroup:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                env=self._environment,
                 # Ctrl-C reaches the parent only; it stops its children in order.
                 start_new_session=True,
             )

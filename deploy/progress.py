@@ -12,15 +12,21 @@ from rich.table import Table
 
 from common import text_table
 from common.wire.v1.privity_pb2 import RunEvent
+from deploy.phase_times import PhaseTimes
 
 
 class ProgressView:
-    """Shows every phase with its answers, cells, bytes and epsilon so far; plain lines if not a terminal."""
+    """Shows every phase with its answers, cells, bytes and epsilon so far; plain lines if not a terminal.
+
+    Attributes:
+        times: How long each phase took so far.
+    """
 
     def __init__(self, console: Console, title: str) -> None:
         self._console = console
         self._title = title
         self._phases: dict[str, RunEvent] = {}
+        self.times = PhaseTimes()
         self._live = Live(console=console, refresh_per_second=8, transient=False)
 
     def __enter__(self) -> Self:
@@ -36,6 +42,7 @@ class ProgressView:
 
     def update(self, event: RunEvent) -> None:
         """Take in one event of the run."""
+        self.times.enter(event.phase)
         new = event.phase not in self._phases or event.note != self._phases[event.phase].note
         self._phases[event.phase] = event
         if self._console.is_terminal:

@@ -21,6 +21,9 @@ from common.crypto.identity import Identity
 from common.crypto.paillier import SMALLEST_BITS
 from common.crypto.residues import Exponents
 from common.files import write_private
+from common.privacy.ledger import Ledger
+from common.privacy.population import Population
+from common.privacy.statement import Split
 from common.protocol.manifest import CURATOR, Manifest, sign_manifest
 from common.protocol.sum_kind import SumKind
 from common.schema import Schema
@@ -29,6 +32,8 @@ from curator import joining as curator_joining
 from party import joining as party_joining
 
 HOST = "localhost"
+POPULATION, LEDGER = "simulation", "state/ledger.sqlite"
+"""Each throwaway party has a ledger of its own, as if it were on a machine of its own."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ def provision(
     limits: Limits,
     *,
     patience: float,
+    split: Split = Split.GIVEN,
 ) -> Consortium:
     """Write a whole consortium below ``folder``; the curator's address is filled in by ``point_to``."""
     consortium = Consortium(folder, tuple(frames))
@@ -89,6 +95,7 @@ def provision(
         schema_digest=schema.digest,
         curator_member=None,
         simulation=True,
+        split=split,
         certificates={holder: pair[0].decode() for holder, pair in ({f"curator/{CURATOR}": server} | callers).items()},
     )
     signed = json.dumps(sign_manifest(manifest, organiser), indent=2)
@@ -112,25 +119,27 @@ def provision(
         common_files(place)
         identities[name].save(place / "keys")
         _write_caller(place, authority, callers[f"party/{name}"])
-        write_csv(frame, place / "data.csv")
+        write_csv(frame, place / "data.csv", quote_all=True)
         policy = _POLICY_TOML.format(
             epsilon=limits.epsilon,
-            delta=limits.delta,
+            population=json.dumps(POPULATION),
             tolerate=limits.tolerate,
             key_bits=limits.key_bits or SMALLEST_BITS,
             secure_sum=json.dumps([limits.secure_sum.method.value]),
             exponents=json.dumps([(limits.secure_sum.exponents or Exponents.HALF).value]),
             algorithms=json.dumps(list(ALGORITHMS)),
         )
-        (place / "policy.toml").write_text(policy, encoding="utf-8")
+        write_private(place / "policy.toml", policy.encode())
+        (place / LEDGER).parent.mkdir(mode=0o700)
+        Ledger.declare(place / LEDGER, Population(POPULATION, limits.epsilon, limits.delta)).close()
     return consortium
 
 
 def point_to(consortium: Consortium, port: int) -> None:
     """Write each party's party.toml with the curator's address."""
     for name in consortium.members:
-        text = party_joining.settings_text(name, f"{HOST}:{port}", "data.csv")
-        (consortium.party(name) / "party.toml").write_text(text, encoding="utf-8")
+        text = party_joining.settings_text(name, f"{HOST}:{port}", "data.csv", LEDGER)
+        write_private(consortium.party(name) / "party.toml", text.encode())
 
 
 def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) -> None:
@@ -142,12 +151,10 @@ def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) 
 
 _POLICY_TOML = """\
 format_version = 1
-population = "simulation"
+population = {population}
 approval = "auto"
 evaluation = true
-total_epsilon = "{epsilon}"
 epsilon_per_run = "{epsilon}"
-total_delta = "{delta}"
 algorithms = {algorithms}
 minimum_parties = 2
 minimum_tolerate = {tolerate}

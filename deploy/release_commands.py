@@ -11,6 +11,7 @@ import typer
 from common.release.checking import check_release
 from common.release.export import export_dpsynth, export_mbi
 from common.release.folder import read_release
+from common.terminal import say
 from deploy.options import refuse_existing
 
 Release = Annotated[Path, typer.Argument(help="the folder of a release")]
@@ -24,9 +25,9 @@ class Shape(Enum):
 
 
 def verify_command(release: Release) -> None:
-    """Check every file of a release against the others, and list all faults at once."""
+    """Check files, forms, figures and rows of a release, and list all faults at once."""
     for line in check_release(release):
-        print(line)
+        say(line)
 
 
 def export_command(
@@ -38,6 +39,6 @@ def export_command(
     refuse_existing(out)
     found = read_release(release)
     exported = (export_mbi if to is Shape.MBI else export_dpsynth)(found, out)
-    print(f"{exported.tables} noisy tables written to {out}.")
+    say(f"{exported.tables} noisy tables written to {out}.")
     for line in exported.left_out:
-        print(line)
+        say(line)

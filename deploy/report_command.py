@@ -9,6 +9,7 @@ import typer
 
 from common.release.content import REPORT
 from common.release.folder import report_of
+from common.terminal import say
 from deploy.options import refuse_existing
 from deploy.schema_commands import write_text
 
@@ -24,4 +25,4 @@ def report_command(
     refuse_existing(file)
     page = report_of(release)
     write_text(page, file)
-    typer.echo(f"Report written to {file}: {len(page.encode()):,} bytes.")
+    say(f"Report written to {file}: {len(page.encode()):,} bytes.")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -12,23 +10,27 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from common import text_table
+from common import terminal, text_table
 from common.errors import Catalogue, PrivityError
 from common.formats import read_json
 from common.hints import option
+from common.membership.member_folder import SCHEMA
 from common.privacy.budget import readable
+from common.privacy.statement import headline
 from common.protocol.sum_kind import Method
-from common.release.content import RUN
-from common.release.folder import verify_release
+from common.release.content import PRIVACY, RUN
+from common.release.former import current_privacy
 from common.release.notes import constraint_notes
+from common.release.synthesis import check_release_size
+from common.schema import load_schema
+from common.terminal import say, say_json
 from deploy import run_request as options
 from deploy.operator_client import OperatorClient
 from deploy.operator_commands import SETTINGS, client_of
 from deploy.options import refuse_existing
 from deploy.progress import ProgressView
-from deploy.run_plan import plan_command
+from deploy.run_plan import about, plan_command
 from deploy.run_status import RunEvent, event_document, explained, status_document
 
 run_app = typer.Typer(no_args_is_help=True, help="Runs of a consortium.")
@@ -69,10 +71,13 @@ def submit(
         spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows,
         evaluation_epsilon, evaluation_target, inference,
     )  # fmt: skip
+    schema = config.parent / SCHEMA
+    if request.get("rows") and schema.exists():
+        check_release_size(request["rows"], about(load_schema(schema), request.get("attributes")))
     client = client_of(config)
     run = client.submit(request, token or name or secrets.token_hex(16), name or "")
     if not as_json:
-        print(run)
+        say(run)
     if out is None:
         if as_json:
             _say({"run": run})
@@ -83,15 +88,18 @@ def submit(
 
 @run_app.command("list")
 def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
-    """Every run of the curator, the oldest first."""
-    runs = client_of(config).runs()
+    """The newest runs of the curator, the oldest of them first."""
+    found = client_of(config).runs()
+    if found.left_out:
+        say(f"{found.left_out} older runs are not listed: privity run why RUN shows each of them.", err=True)
     if as_json:
-        _say([status_document(run) for run in runs])
+        _say([status_document(run) for run in found.runs])
         return
-    shown = text_table.table("submitted (UTC)", "run", "algorithm", "epsilon", "state", "phase or reason")
-    for run in runs:
+    shown = text_table.table("submitted (UTC)", "operator", "run", "algorithm", "epsilon", "state", "phase or reason")
+    for run in found.runs:
         epsilon = readable(Fraction(run.epsilon))
-        text_table.add(shown, run.submitted, run.run, run.algorithm, epsilon, run.state, run.reason or run.phase)
+        who = (run.submitted, run.submitter, run.run)
+        text_table.add(shown, *who, run.algorithm, epsilon, run.state, run.reason or run.phase)
     text_table.show(shown)
 
 
@@ -101,7 +109,7 @@ def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
     client = client_of(config)
     _end(_as_lines(client, run) if as_json else _live(client, run), run)
     if not as_json:
-        print(f"{run}: COMPLETED. Then: privity run fetch {run} --out FOLDER{option('config', config, HERE)}")
+        say(f"{run}: COMPLETED. Then: privity run fetch {run} --out FOLDER{option('config', config, HERE)}")
 
 
 @run_app.command("why")
@@ -111,7 +119,7 @@ def why(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
     if as_json:
         _say(status_document(status))
     else:
-        print("\n".join(explained(status)))
+        say(*explained(status))
 
 
 @run_app.command("stop")
@@ -148,7 +156,7 @@ def fetch(
 
 
 def _say(document: Any) -> None:
-    print(json.dumps(document, indent=2))
+    say_json(document)
 
 
 def _tell(client: OperatorClient, run: str, as_json: bool) -> None:
@@ -156,13 +164,13 @@ def _tell(client: OperatorClient, run: str, as_json: bool) -> None:
     if as_json:
         _say(status_document(status))
     else:
-        print(f"{run}: {status.state}")
+        say(f"{run}: {status.state}")
 
 
 def _live(client: OperatorClient, run: str) -> RunEvent:
     """Show the run's progress; its last event."""
     event = RunEvent()
-    with ProgressView(Console(stderr=True), run) as view, _watching(run):
+    with ProgressView(terminal.console(err=True), run) as view, _watching(run):
         for event in client.watch(run):
             view.update(event)
     return event
@@ -181,7 +189,7 @@ def _as_lines(client: OperatorClient, run: str) -> RunEvent:
     event = RunEvent()
     with _watching(run):
         for event in client.watch(run):
-            print(json.dumps(event_document(run, event)), flush=True)
+            say_json(event_document(run, event), indent=None)
     return event
 
 
@@ -194,22 +202,16 @@ def _silently(client: OperatorClient, run: str) -> RunEvent:
 def _end(last: RunEvent, run: str) -> None:
     """Raise what ended the run, unless it completed."""
     if last.state != "COMPLETED":
-        hint = f"{last.remedy} Nothing was released.".strip()
+        hint = f"Nothing was released. {last.remedy}".strip()
         raise PrivityError(Catalogue.RUN_FAILED, run=run, state=last.state, reason=last.reason, hint=hint)
 
 
 def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
-    parent = out.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=parent, prefix=f".{out.name}-") as scratch:
-        folder = Path(scratch) / "release"
-        folder.mkdir()
-        client.fetch(run, folder)
-        verify_release(folder)
-        folder.rename(out)
+    client.fetch(run, out)
     if as_json:
         _say({"run": run, "release": str(out), "files": sorted(file.name for file in out.iterdir())})
     else:
-        print(f"Release written to {out}.")
+        say(f"Release written to {out}.")
+        say(headline(current_privacy(read_json(out / PRIVACY))))
         for note in constraint_notes(read_json(out / RUN)):
-            print(note)
+            say(note)

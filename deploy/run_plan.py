@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +24,9 @@ from common.privacy.concentrated import RhoAccount
 from common.protocol.manifest import open_manifest, read_organiser_key
 from common.protocol.scores import evaluation_of
 from common.protocol.sum_kind import Method, sum_kind
+from common.release.synthesis import check_release_size
 from common.schema import Schema, load_schema
+from common.terminal import say, say_json
 from deploy import run_request as options
 from deploy.operator_commands import SETTINGS, client_of
 
@@ -67,7 +68,7 @@ def plan_command(
     held = rows_held(names, party_rows or [LIKELY_ROWS])
     plan = planned(request, over, held)
     if as_json:
-        print(json.dumps(plan_document(request, held, plan), indent=2))
+        say_json(plan_document(request, held, plan))
     else:
         show_plan(plan, held, request)
 
@@ -85,8 +86,8 @@ class Planned:
         account: in rho: the run's own, or what a pure run would have with ``LIKELY_DELTA``; None if its algorithm
             spends delta otherwise, or none.
         kinds: noise of its tables, pure and with that account.
-        inference: how its tables would be fitted, of a structure drawn by lot; None if its algorithm has a way of its
-            own.
+        inference: how its tables would be fitted, of a structure chosen at random; None if its algorithm has its
+            own way.
     """
 
     phases: list[PhasePlan]
@@ -110,6 +111,7 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     ALGORITHMS[name].check_request(request["settings"], schema, delta)
     evaluation = evaluation_of(request)
     check_evaluation(evaluation, name, epsilon, schema)
+    check_release_size(request.get("rows") or 0, schema)
     learning = epsilon - (evaluation.epsilon if evaluation else 0)
     account = ALGORITHMS[name].account(request["settings"], learning, delta)
     session = PlannedSession(schema, rows, tolerate, delta, account)
@@ -222,13 +224,13 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     text_table.show(shown)
     held = ", ".join(f"{name} {count:,}" for name, count in rows.items())
     relayed = sum(phase.relayed for phase in phases)
-    print(f"epsilon {request['epsilon']} and delta {request['delta']} for each row. Rows taken to be held: {held}.")
-    print(f"sent: by one party; {relayed / 1000:,.0f} kB in all pass the curator.")
-    print("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
-    print("error: total variation distance that noise alone makes in an opened table, on average.")
-    print("Which attributes depend on which was drawn by lot here: cells may differ.")
+    say(f"epsilon {request['epsilon']} and delta {request['delta']} for each row. Rows taken to be held: {held}.")
+    say(f"sent: by one party; {relayed / 1000:,.0f} kB in all pass the curator.")
+    say("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
+    say("error: total variation distance that noise alone makes in an opened table, on average.")
+    say("Which attributes depend on which was chosen at random here: cells may differ.")
     if plan.inference is not None:
-        print(_fit(plan.inference))
+        say(_fit(plan.inference))
     _show_compared(plan)
 
 
@@ -257,9 +259,9 @@ def _show_compared(plan: Planned) -> None:
     shown = text_table.table("noise of a cell", *columns, numbers=columns, box=None)
     for kinds in plan.kinds:
         text_table.add(shown, kinds.phase, f"{kinds.tables:,}", f"{kinds.pure:,.1f}", f"{kinds.approximate:,.1f}")
-    print()
+    say()
     text_table.show(shown)
-    print(
+    say(
         f"Standard deviations, for the same tables at epsilon {readable(account.epsilon)}. With {delta} (--delta) a run"
         f" has rho {float(account.rho):.6g} to spend."
     )

@@ -36,6 +36,7 @@ def status_document(status: RunStatus) -> dict[str, Any]:
         "algorithm": status.algorithm,
         "epsilon": status.epsilon,
         "submitted": status.submitted,
+        "submitter": status.submitter,
         "state": status.state,
         "reason": status.reason,
         "remedy": status.remedy,
@@ -61,8 +62,10 @@ def explained(status: RunStatus) -> Iterator[str]:
     of_phase = f" in {status.phase}" if status.state == "RUNNING" else ""
     reason = f": {status.reason}" if status.reason else ""
     yield f"{status.run} is {status.state}{of_phase}{reason}."
+    if status.submitter:
+        yield f"The operator {status.submitter} submitted it."
     if status.remedy:
-        yield status.remedy
+        yield f"  {status.remedy}"
     if status.state == "QUEUED":
         yield "It begins when the runs before it have ended: privity run list"
     for awaited in status.awaited:

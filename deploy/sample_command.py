@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from common import terminal
 from common.errors import Catalogue, PrivityError
 from common.release.conditions import codes_where, read_condition
 from common.release.opening import open_model
 from common.release.rows_file import check_rows_file, write_rows
 from common.release.synthesis import synthesise
+from common.terminal import say
 from deploy.options import refuse_existing
 
 SEED_BITS = 32
@@ -48,7 +49,7 @@ def sample_command(
     chosen = secrets.randbits(SEED_BITS) if seed is None else seed
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[drawn]}"))
     drawn_in_all = rows
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=terminal.console(err=True), transient=True) as progress:
         task = progress.add_task("rows", total=rows, drawn="")
 
         def tell(found: int, drawn: int) -> None:
@@ -58,6 +59,6 @@ def sample_command(
 
         frame = synthesise(opened, rows, chosen, codes, tell=tell)
     write_rows(frame, opened.schema, out)
-    print(f"{rows} rows written to {out}; --seed {chosen} gives the same ones.")
+    say(f"{rows} rows written to {out}; --seed {chosen} gives the same ones.")
     if codes or opened.schema.row_constraints:
-        print(f"{drawn_in_all} rows were drawn from the model to find them.")
+        say(f"{drawn_in_all} rows were drawn from the model to find them.")

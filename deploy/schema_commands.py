@@ -11,11 +11,13 @@ import typer
 from common.drafting import LEAK_WARNING, draft_schema
 from common.errors import ProblemsFound
 from common.exit_codes import Exit
-from common.files import appearing
+from common.files import appearing, write_private
 from common.reading import RowProblemsFound
 from common.schema import Schema, load_schema
+from common.spreadsheet import warning
+from common.terminal import say
 from deploy.options import refuse_existing
-from party.sources.address import Address, parse_address
+from party.sources.address import Address, parse_address, refuse_password
 from party.sources.broken_rules import broken_rows
 from party.sources.holding import Access, default_memory
 from party.sources.inspection import inspect
@@ -28,7 +30,11 @@ def check(
     descriptor: Annotated[Path, typer.Argument(help="The Table Schema descriptor (JSON).")],
     data: Annotated[
         str | None,
-        typer.Option("--data", help="Rows to check against it (docs/sources.md); nothing leaves this machine."),
+        typer.Option(
+            "--data",
+            help="Rows to check against it (docs/sources.md); nothing leaves this machine.",
+            callback=refuse_password,
+        ),
     ] = None,
 ) -> None:
     """Report every error of a descriptor, and of a table against it, at once."""
@@ -38,18 +44,25 @@ def check(
         rows = None if address is None else _rows(address, schema)
     except ProblemsFound as error:
         for problem in error.problems:
-            typer.echo(str(problem))
-        typer.echo(f"{len(error.problems)} error(s).")
+            say(str(problem))
+        say(f"{len(error.problems)} error(s).")
         raise typer.Exit(Exit.INPUT) from error
     cells = sum(schema.domain)
-    typer.echo(f"{descriptor}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
-    typer.echo(f"SHA-256 {schema.digest}")
+    say(f"{descriptor}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
+    say(f"SHA-256 {schema.digest}")
+    tell_formulas(schema)
     if address is None:
         for constraint in schema.row_constraints:
-            typer.echo(f"Rule: {constraint.rule}")
+            say(f"Rule: {constraint.rule}")
     else:
-        typer.echo(f"{data}: {rows} rows, all in the domain.")
+        say(f"{data}: {rows} rows, all in the domain.")
         _tell_broken_rules(address, schema)
+
+
+def tell_formulas(schema: Schema) -> None:
+    """Warn of texts that a spreadsheet takes for formulas, if there are any."""
+    if warned := warning(schema):
+        say(f"Warning: {warned}", err=True)
 
 
 def _tell_broken_rules(address: Address, schema: Schema) -> None:
@@ -57,9 +70,9 @@ def _tell_broken_rules(address: Address, schema: Schema) -> None:
     broken = broken_rows(address, schema, default_memory())
     for constraint, count in zip(schema.row_constraints, broken, strict=True):
         said = "too many different values to look at" if count is None else f"broken by {count} rows"
-        typer.echo(f"Rule {constraint.rule}: {said}.")
+        say(f"Rule {constraint.rule}: {said}.")
     if broken:
-        typer.echo("How many real rows break a rule is private: keep these figures where the rows are.")
+        say("How many real rows break a rule is private: keep these figures where the rows are.")
 
 
 def _rows(address: Address, schema: Schema) -> int:
@@ -72,21 +85,30 @@ def _rows(address: Address, schema: Schema) -> int:
 
 @schema_app.command("draft")
 def draft(
-    file: Annotated[Path, typer.Argument(help="The CSV file (.csv or .csv.gz) to read.")],
+    file: Annotated[Path, typer.Argument(help="The CSV file (.csv or .csv.gz) to read.", callback=refuse_password)],
     out: Annotated[Path | None, typer.Option("--out", help="Where to write it; standard output if absent.")] = None,
 ) -> None:
     """Draft a descriptor from a table's own rows, to be reviewed by a person."""
     if out is not None:
         refuse_existing(out)
     text = json.dumps(draft_schema(file), indent=2, ensure_ascii=False)
-    typer.echo(f"Warning: {LEAK_WARNING}", err=True)
+    say(f"Warning: {LEAK_WARNING}", err=True)
     if out is None:
-        typer.echo(text)
+        say(*text.split("\n"))
     else:
-        write_text(text + "\n", out)
+        write_text(text + "\n", out, private=True)
 
 
-def write_text(text: str, path: Path) -> None:
-    """Write a text file whole or not at all; raise ``PrivityError`` if the place cannot be written."""
+def write_text(text: str, path: Path, *, private: bool = False) -> None:
+    """Write a text file whole or not at all.
+
+    Args:
+        private: readable for its owner only, from the first byte.
+    Raises:
+        PrivityError: file-unreadable, if the place cannot be written.
+    """
     with appearing(path) as scratch:
-        scratch.write_text(text, encoding="utf-8")
+        if private:
+            write_private(scratch, text.encode())
+        else:
+            scratch.write_text(text, encoding="utf-8")

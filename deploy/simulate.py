@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import secrets
-import shutil
 import tempfile
 import threading
 import time
@@ -23,7 +22,7 @@ from common.evaluation.over_parties import check_evaluation
 from common.protocol.scores import Evaluation
 from common.protocol.sum_kind import PAILLIER, SumKind
 from common.reading import encode, read_rows
-from common.release.folder import verify_release
+from common.release.synthesis import check_release_size
 from common.schema import Schema, load_schema
 from common.table import decode
 from common.wire.v1.privity_pb2 import RunEvent
@@ -32,7 +31,7 @@ from deploy.options import refuse_existing
 from deploy.processes import ProcessGroup
 from deploy.provisioning import HOST, Limits, point_to, provision
 from deploy.simulated_evaluation import evaluate_simulation
-from deploy.splitting import split_rows
+from deploy.splitting import kind_of_split, split_rows
 from party.sources.address import Address, Form, parse_address
 from party.sources.open import load_table
 
@@ -77,22 +76,16 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     schema = load_schema(task.schema)
     ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
     check_evaluation(task.evaluation, task.algorithm, task.epsilon, schema)
-    generator = np.random.default_rng(task.seed)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
-    frame = _text_rows(parse_address(task.data), schema, generator)
-    rest = frame.iloc[:0]
-    if task.rows is not None:
-        if task.rows > len(frame):
-            raise _bad("rows", f"the table has {len(frame)} rows", "Ask for fewer.")
-        order = generator.permutation(len(frame))
-        frame, rest = (frame.iloc[np.sort(rows)] for rows in (order[: task.rows], order[task.rows :]))
-    parts = split_rows(frame, task.parties, task.split, generator)
+    parts, rest = share_out(task, schema)
+    check_release_size(sum(map(len, parts)), schema)
     with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
         frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
         limits = Limits(task.epsilon, task.tolerate, task.secure_sum, task.key_bits, task.delta)
         consortium = provision(
-            Path(scratch) / "consortium", frames, schema, task.schema, limits, patience=task.patience
-        )
+            Path(scratch) / "consortium", frames, schema, task.schema, limits,
+            patience=task.patience, split=kind_of_split(task.split),
+        )  # fmt: skip
         with ProcessGroup(Path(scratch) / "logs") as group:
             port_file = consortium.curator / "port"
             config = consortium.curator / "curator.toml"
@@ -104,24 +97,30 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
             run = client.submit(_request(task), secrets.token_hex(16))
             _follow(client, run, group, on_event)
-            fetched = Path(tempfile.mkdtemp(prefix=f".{task.out.name}-", dir=_parent(task.out)))
-            try:
-                client.fetch(run, fetched)
-                verify_release(fetched)
-                fetched.chmod(0o755)
-                fetched.rename(task.out)
-            except BaseException:
-                shutil.rmtree(fetched, ignore_errors=True)
-                raise
+            client.fetch(run, task.out)
     if task.evaluate is not None:
         evaluate_simulation(task.out, task.evaluate, frames, rest)
     return task.out
 
 
+def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.DataFrame]:
+    """The rows of each party, and the rows of the table that the simulation leaves out."""
+    generator = np.random.default_rng(task.seed)
+    # Values drawn for codes take as much randomness as the rows need: from a generator that no position comes from.
+    frame = _text_rows(parse_address(task.data), schema, generator.spawn(1)[0])
+    rest = frame.iloc[:0]
+    if task.rows is not None:
+        if task.rows > len(frame):
+            raise _bad("rows", f"the table has {len(frame)} rows", "Ask for fewer.")
+        order = generator.permutation(len(frame))
+        frame, rest = (frame.iloc[np.sort(rows)] for rows in (order[: task.rows], order[task.rows :]))
+    return split_rows(frame, task.parties, task.split, generator), rest
+
+
 def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
-    """The joint table as text, to be shared out in files; of another store, values with the codes of its rows."""
+    """The joint table as text, to be shared out in files; of another store, texts with the codes of its rows."""
     if address.form is not Form.CSV:
-        return decode(load_table(address, schema), generator)
+        return decode(load_table(address, schema), generator).map(str)
     frame = pd.concat([read_rows(file) for file in address.files], ignore_index=True)
     encode(frame, schema, address.name)
     return frame
@@ -143,12 +142,6 @@ def _check(task: Simulation) -> None:
 
 def _bad(option: str, reason: str, hint: str) -> PrivityError:
     return PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
-
-
-def _parent(folder: Path) -> Path:
-    parent = folder.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    return parent
 
 
 def _request(task: Simulation) -> dict[str, Any]:

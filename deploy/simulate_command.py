@@ -6,25 +6,31 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from common import terminal
 from common.algorithms import ALGORITHMS
 from common.crypto.residues import Exponents
 from common.formats import read_json
 from common.models.load import load_model
+from common.node.process import dump_no_core
 from common.privacy.budget import parse_delta, parse_epsilon
-from common.privacy.statement import SIMULATION
+from common.privacy.statement import SIMULATION, headline
 from common.protocol.sum_kind import Method
+from common.release.content import PRIVACY
 from common.release.notes import constraint_notes, fallback, notes
 from common.schema import load_schema
+from common.terminal import say
 from deploy.options import learning_settings, sum_options
 from deploy.progress import ProgressView
 from deploy.run_request import EvaluationEpsilon, EvaluationTargets, Inference, evaluation_option
 from deploy.simulate import Simulation, simulate
+from party.sources.address import refuse_password
 
 
 def simulate_command(
-    data: Annotated[str, typer.Option(help="the joint table: a path or a URL (docs/sources.md)")],
+    data: Annotated[
+        str, typer.Option(help="the joint table: a path or a URL (docs/sources.md)", callback=refuse_password)
+    ],
     schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
@@ -37,7 +43,7 @@ def simulate_command(
     evaluation_target: EvaluationTargets = None,
     schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
     split: Annotated[
-        str, typer.Option(help="random, by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA or sizes:.7,.2,.1")
+        str, typer.Option(help="random, sizes:.7,.2,.1, or by what rows hold: by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA")
     ] = "random",
     rows: Annotated[int | None, typer.Option(help="use this many rows, drawn at random")] = None,
     secure_sum: Annotated[
@@ -57,6 +63,7 @@ def simulate_command(
     ] = None,
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
+    dump_no_core()
     kind, bits = sum_options(secure_sum, exponents, key_bits)
     task = Simulation(
         data=data,
@@ -77,15 +84,17 @@ def simulate_command(
         evaluate=evaluate,
         evaluation=evaluation_option(evaluation_epsilon, evaluation_target),
     )
-    console = Console(stderr=True)
+    console = terminal.console(err=True)
     with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
         try:
             folder = simulate(task, view.update)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("everything was stopped, nothing was released") from None
-    print(f"Release written to {folder}. This was a {SIMULATION}.")
+    say(f"Release written to {folder}. This was a {SIMULATION}.")
+    say(headline(read_json(folder / PRIVACY)))
+    say(view.times)
     if evaluate is not None:
-        print(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
+        say(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
     model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
     run = read_json(folder / "run.json")
     fitted = read_json(folder / "marginals.json")["inference"]
@@ -94,6 +103,6 @@ def simulate_command(
         *notes(model, joins=ALGORITHMS[algorithm].joins),
         *constraint_notes(run),
     ]:
-        print(note)
+        say(note)
     for path in sorted(folder.iterdir()):
-        print(f"  {path.name:16} {path.stat().st_size:>12,} bytes")
+        say(f"  {path.name}: {path.stat().st_size:,} bytes")

@@ -35,5 +35,6 @@ def evaluate_simulation(release: Path, folder: Path, parts: dict[str, pd.DataFra
         real, synthetic, control, tuple(usual_tasks(schema)), ATTACKS, tuple(coded.items()), str(published.run["run"])
     )
     document = judged(question, lambda section: None)
-    folder.mkdir(parents=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700)
     write_evaluation(document, folder / "evaluation.json", folder / "evaluation.html")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from common.errors import Catalogue, PrivityError
+from common.privacy.statement import Split
 
 HINT = "Use random, by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA, or sizes:.7,.2,.1 with one share for each party."
 
@@ -54,6 +55,15 @@ def split_rows(frame: pd.DataFrame, parties: int, how: str, generator: np.random
     if any(part.empty for part in parts):
         raise _refused("split", NO_ROW)
     return parts
+
+
+def kind_of_split(how: str) -> Split:
+    """Whether a rule of ``split_rows`` looks at what rows hold.
+
+    If it does not, a replaced row of the joint table is a replaced row of one party, and all else stays. If it does,
+    one replaced row may move others between parties and change row counts.
+    """
+    return Split.GIVEN if how.startswith(("by:", "dirichlet:")) else Split.POSITION
 
 
 def _column(frame: pd.DataFrame, attribute: str) -> np.ndarray:

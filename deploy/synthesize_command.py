@@ -4,46 +4,50 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from common import terminal
 from common.algorithms import ALGORITHMS
 from common.errors import Catalogue, PrivityError
-from common.privacy.statement import privacy_statement
+from common.node.process import dump_no_core
+from common.privacy.budget import readable
+from common.privacy.ledger_files import open_ledger
+from common.privacy.statement import headline, privacy_statement
 from common.release.content import FORMAT_VERSION, Release
 from common.release.folder import write_release
 from common.release.marginals import marginals_document
 from common.release.notes import constraint_notes, fallback, notes
-from common.release.synthesis import rows_to_publish, synthesise_release
+from common.release.synthesis import check_release_size, rows_to_publish, synthesise_release
 from common.schema import load_schema
+from common.terminal import say
 from deploy.options import learning_settings, refuse_existing, row_options
 from deploy.run_request import Inference
 from party.local import LocalSession
+from party.sources.address import refuse_password
 from party.synthesizer import OWNER, SYNTHESIZERS
 
 
 def synthesize_command(
-    data: Annotated[str, typer.Option(help="the table: a path or a URL (docs/sources.md)")],
+    data: Annotated[str, typer.Option(help="the table: a path or a URL (docs/sources.md)", callback=refuse_password)],
     schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what this release costs")],
-    population: Annotated[str, typer.Option(help="the people whose rows these are; the ledger's name for them")],
+    population: Annotated[str, typer.Option(help="the people whose rows these are, as they were declared")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     algorithm: Annotated[str, typer.Option(help=" or ".join(SYNTHESIZERS))] = "dp-subn",
     delta: Annotated[str, typer.Option(help="the same, such as 0.000000001; 0 is pure")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     inference: Inference = None,
-    ledger: Annotated[Path | None, typer.Option(help="by default one in the user's state folder")] = None,
-    total_epsilon: Annotated[str | None, typer.Option(help="refuse if all releases together cost more")] = None,
-    total_delta: Annotated[str | None, typer.Option(help="the same for delta")] = None,
-    rows_per_person: Annotated[int, typer.Option(help="rows of one person in the table")] = 1,
+    ledger: Annotated[Path | None, typer.Option(help="by default the one in the user's state folder")] = None,
     person: Annotated[str | None, typer.Option(help="column of the person's key, if a person has several")] = None,
     order: Annotated[str | None, typer.Option(help="column that numbers each person's rows")] = None,
     rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
+    dump_no_core()
     if algorithm not in SYNTHESIZERS:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="algorithm", reason=f"{algorithm!r} is unknown",
@@ -60,17 +64,17 @@ def synthesize_command(
         epsilon,
         delta=delta,
         population=population,
-        total_epsilon=total_epsilon,
-        total_delta=total_delta,
-        rows_per_person=rows_per_person,
         ledger=ledger,
         settings=chosen,
     )
-    with Console(stderr=True).status("Reading all rows ..."):
+    with closing(open_ledger(population, ledger)) as book:
+        rows_per_person = book.population.rows_per_person
+    with terminal.console(err=True).status("Reading all rows ..."):
         table = row_options(data, person, order).open(declared, rows_per_person).rows
+    check_release_size(rows or table.rows, declared)
     memory = ALGORITHMS[algorithm].memory
     if memory is not None:
-        print(f"Needs about {memory(declared, table.rows) / 1e9:.2g} GB of memory besides the table.")
+        say(f"Needs about {memory(declared, table.rows) / 1e9:.2g} GB of memory besides the table.")
     started = time.monotonic()
     synthesizer.fit(table, declared)
     learned = time.monotonic()
@@ -80,6 +84,8 @@ def synthesize_command(
     assert synthesizer.record is not None
     assert synthesizer.run is not None
     assert synthesizer.charged is not None
+    assert synthesizer.spent is not None
+    assert synthesizer.declared is not None
     release = Release(
         model=synthesizer.model,
         marginals=marginals_document(synthesizer.record, declared, LocalSession.noise_variables),
@@ -89,8 +95,7 @@ def synthesize_command(
             tolerate=0,
             protection=None,
             record=synthesizer.record,
-            simulation=False,
-            rows_per_person={OWNER: synthesizer.rows_per_person},
+            rows_per_person={OWNER: synthesizer.declared.rows_per_person},
             absent_rows=declared.absent_rows,
         ),
         run={
@@ -111,20 +116,22 @@ def synthesize_command(
             "cells": {},
             "unpacked_bytes": {},
             "ciphertexts": {},
-            "seconds": {"learning": round(learned - started), "synthesis": round(time.monotonic() - learned)},
             **synthetic.documents(),
         },
     )
     write_release(out, release, synthetic)
-    limit = f" of {synthesizer.total_epsilon}" if synthesizer.total_epsilon else ""
-    print(f"Release written to {out}.")
+    ended = time.monotonic()
+    limit = f" of {readable(synthesizer.declared.total_epsilon)}"
+    say(f"Release written to {out}.")
+    say(headline(release.privacy))
+    say(f"Seconds, not in the release: learning {learned - started:.1f}, the rest {ended - learned:.1f}.")
     for note in [
         *fallback(release.marginals["inference"]),
         *notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins),
         *constraint_notes(release.run),
     ]:
-        print(note)
+        say(note)
     charged, charged_delta = synthesizer.charged
-    print(f"Population {population!r}: epsilon {charged} now, {synthesizer.spent}{limit} in all.")
+    say(f"Population {population!r}: epsilon {readable(charged)} now, {readable(synthesizer.spent)}{limit} in all.")
     if synthesizer.spent_delta:
-        print(f"Delta: {charged_delta} now, {synthesizer.spent_delta} in all.")
+        say(f"Delta: {readable(charged_delta)} now, {readable(synthesizer.spent_delta)} in all.")

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from common import text_table
 from common.errors import Catalogue, PrivityError
 from common.membership.member_folder import ORGANISER_KEY
 from common.protocol.manifest import Manifest, read_manifest
-from common.protocol.transcript import Transcript, printable, read_transcript
+from common.protocol.transcript import Transcript, read_transcript
+from common.terminal import say
 from deploy.transcript_comparison import compare
 
 transcript_app = typer.Typer(no_args_is_help=True, help="What the parties of a run received and sent.")
@@ -43,16 +42,16 @@ def verify(
     run = _one_run(transcripts)
     found = compare(transcripts)
     if found:
-        raise PrivityError(Catalogue.TRANSCRIPTS_DIFFER, run=run, reason="\n".join(map(str, found)))
+        raise PrivityError(Catalogue.TRANSCRIPTS_DIFFER, run=run, reason=tuple(map(str, found)))
     _show(files, transcripts)
     parties = sorted({transcript.party for transcript in transcripts})
     if len(parties) == 1:
-        print(f"Chain and signature hold. Give the transcripts of other parties of {run}, too, to compare them.")
+        say(f"Chain and signature hold. Give the transcripts of other parties of {run}, too, to compare them.")
     else:
-        print(f"They agree: {', '.join(parties)} were told the same in {run}.")
+        say(f"They agree: {', '.join(parties)} were told the same in {run}.")
     absent = [name for name in _newest(manifests).members if name not in parties]
     if absent:
-        print(f"Nothing is said about {', '.join(absent)}: no transcript of theirs was given.")
+        say(f"Nothing is said about {', '.join(absent)}: no transcript of theirs was given.")
 
 
 def _newest(manifests: list[Manifest]) -> Manifest:
@@ -70,8 +69,8 @@ def _one_run(transcripts: list[Transcript]) -> str:
 
 
 def _show(files: list[Path], transcripts: list[Transcript]) -> None:
-    shown = Table("file", "party", "steps", "ended")
+    shown = text_table.table("file", "party", "steps", "ended")
     for file, transcript in zip(files, transcripts, strict=True):
-        ended = "unfinished" if transcript.end is None else printable(transcript.end)
-        shown.add_row(escape(str(file)), transcript.party, str(len(transcript.entries)), escape(ended))
-    Console().print(shown)
+        ended = "unfinished" if transcript.end is None else transcript.end
+        text_table.add(shown, str(file), transcript.party, str(len(transcript.entries)), ended)
+    text_table.show(shown)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from common.protocol.steps import Close, step_digest
-from common.protocol.transcript import Entry, Transcript, printable
+from common.protocol.transcript import Entry, Transcript
 
 COMPLETED = "COMPLETED"
 CLOSE = "close"
@@ -42,7 +42,7 @@ class Difference:
     meaning: str
 
     def __str__(self) -> str:
-        place = [" and ".join(self.parties), *([printable(self.step)] if self.step else [])]
+        place = [" and ".join(self.parties), *([self.step] if self.step else [])]
         return f"{', '.join(place)}: {self.what}. {self.meaning}"
 
 

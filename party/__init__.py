@@ -13,6 +13,7 @@ from party.synthesizer import (
     PrivHD,
     SavedModel,
     Synthesizer,
+    declare_population,
     load_model,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "PrivHD",
     "SavedModel",
     "Synthesizer",
+    "declare_population",
     "load_model",
 ]

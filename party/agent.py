@@ -16,7 +16,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-from common.errors import Catalogue, PrivityError
+from common.errors import Catalogue, PrivityError, from_elsewhere
 from common.node.metrics import observed
 from common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, StalledError, dialling_options, moving
 from common.node.proxy import channel_options
@@ -71,6 +71,8 @@ class Agent:
         self._misfit = b""
         if self._engine is not None:
             node.forget_keys(self._engine)
+        elif node.config.manifest.exists():
+            _log.warning("the manifest here is of an earlier version: waiting for one that was sealed anew")
 
     def _channel(self, certificate: Path, key: Path) -> grpc.aio.Channel:
         config = self._config
@@ -224,7 +226,7 @@ class Agent:
         return lambda: check_connection(c.curator, c.curator_name, c.authority, certificate, key, c.proxy)
 
     def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
-        reason, _, hint = (error.details() or error.code().name).partition("\n")
+        reason, hint = from_elsewhere(error.details() or error.code().name)
         hint = hint or "Check this party's name and certificate against the manifest."
         return NotAcceptedError(Catalogue.CONNECTION_FAILED, address=self._config.curator, reason=reason, hint=hint)
 

@@ -14,13 +14,12 @@ from common.errors import Catalogue, PrivityError
 from common.hints import option
 from common.journal import Journal
 from common.privacy.budget import readable
-from common.privacy.ledger import Ledger
 from common.protocol.manifest_file import ManifestFile
 from common.schema import load_schema
+from common.terminal import say, say_json
 from party import asking
 from party.approvals import Approvals, Filed
-from party.config import JOURNAL_FILE, LEDGER_FILE, PartyConfig, load_config
-from party.policy import load_policy
+from party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
 
 Config = Annotated[Path, typer.Option(help="party.toml")]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON document")]
@@ -50,12 +49,13 @@ def show(
     filed = approvals.of(run)
     words = _explained(filed, settings)
     if as_json:
-        _say_whole(json.dumps(_content(filed) | {"spec": filed.spec.to_dict(), "in_words": words}, indent=2))
+        document = _content(filed) | {"spec": filed.spec.to_dict(), "in_words": words}
+        _say_whole(*json.dumps(document, indent=2).split("\n"))
     else:
         here = option("config", config, HERE)
         then = f"Then: privity party approve {run}{here}, or: privity party refuse {run}{here}"
         first = f"{run}, asked for {filed.asked_at}: {filed.state}."
-        _say_whole("\n".join([first, *words, *([then] if filed.waits else [])]))
+        _say_whole(first, *words, *([then] if filed.waits else []))
     approvals.note_shown(filed)
 
 
@@ -63,7 +63,7 @@ def approve(run: Run, config: Config = HERE) -> None:
     """Let this party take part in a run that was shown."""
     approvals = _approvals(load_config(config))
     approvals.approve(approvals.of(run), option("config", config, HERE))
-    print(f"{run}: approved. The node goes on by itself.")
+    say(f"{run}: approved. The node goes on by itself.")
 
 
 def refuse(run: Run, config: Config = HERE) -> None:
@@ -71,20 +71,20 @@ def refuse(run: Run, config: Config = HERE) -> None:
     approvals = _approvals(load_config(config))
     filed = approvals.of(run)
     if filed.closed:
-        print(f"{run} has ended: there is nothing left to refuse. What has left before stays charged.")
+        say(f"{run} has ended: there is nothing left to refuse. What has left before stays charged.")
         return
-    approvals.refuse(filed)
-    print(f"{run}: refused. Nothing more of it leaves this house.")
+    approvals.refuse(run)
+    say(f"{run}: refused. Nothing more of it leaves this party.")
 
 
-def _say_whole(text: str) -> None:
-    """Print a text to its end.
+def _say_whole(*lines: str) -> None:
+    """Print lines to their end.
 
     Raises:
         PrivityError: whoever reads it has stopped before.
     """
     try:
-        print(text, flush=True)
+        say(*lines)
     except BrokenPipeError:
         # What is left in the buffer would be tried again at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
@@ -106,7 +106,7 @@ def _content(filed: Filed) -> dict[str, Any]:
 
 def _list(filed: list[Filed], as_json: bool) -> None:
     if as_json:
-        print(json.dumps([_content(one) for one in filed], indent=2))
+        say_json([_content(one) for one in filed])
         return
     shown = text_table.table("asked for (UTC)", "run", "algorithm", "epsilon", "state")
     for one in filed:
@@ -115,8 +115,8 @@ def _list(filed: list[Filed], as_json: bool) -> None:
 
 
 def _explained(filed: Filed, settings: PartyConfig) -> list[str]:
-    policy, manifest = load_policy(settings.policy), ManifestFile(settings.manifest, settings.organiser_key).current()
-    ledger = Ledger(settings.state / LEDGER_FILE, policy.population)
+    policy, manifest = read_policy(settings), ManifestFile(settings.manifest, settings.organiser_key).current()
+    ledger = ledger_of(settings, policy)
     everywhere = manifest.parties_per_person
     words = asking.in_words(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
     return [*words, asking.budget_in_words(filed.spec, policy, ledger, everywhere - 1)]

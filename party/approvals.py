@@ -1,7 +1,8 @@
 """What this party was asked for, and what its owner said to it: kept in the journal, beside the run's own entries.
 
-The node files every run that it would take part in; the owner's commands, in a process of their own, say yes or no to
-that very spec. A no may come at any moment and stands.
+The node files every run that it would take part in. The owner's commands run in a process of their own. An approval is
+of the one spec that was shown last: if the curator asks for another under the same name meanwhile, it is refused. A
+rejection is of the run's name, whatever its spec; it may come at any moment and stands.
 """
 
 from __future__ import annotations
@@ -106,9 +107,8 @@ class Approvals:
 
     def forget(self, run: str) -> None:
         """Keep nothing of a run in which this party took no part, but for a no."""
-        for word in ("asked", "shown", "approved"):
-            if not self._is_marked("refused", run):
-                self._journal.drop([f"#{word}/{run}"])
+        if not self._is_marked("refused", run):
+            self._journal.drop([f"#{word}/{run}" for word in ("asked", "shown", "approved")])
 
     def asked(self, run: str) -> float | None:
         """When the run was asked for, in seconds since 1970."""
@@ -146,46 +146,57 @@ class Approvals:
             hint = "`privity party show` lists the runs that this party was asked for."
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=run, hint=hint)
         document = parse(stored)
+        spec = RunSpec.from_dict(document["spec"])
         return Filed(
-            spec=RunSpec.from_dict(document["spec"]),
+            spec=spec,
             asked_at=document["at"],
-            shown=self._is_marked("shown", run),
-            approved=self._is_marked("approved", run),
+            shown=self._journal.digest(f"#shown/{run}") == spec.digest,
+            approved=self._journal.digest(f"#approved/{run}") == spec.digest,
             refused=self._is_marked("refused", run),
             enrolled=bool(self._journal.keys(f"{run}/")),
             closed=self._journal.content(closed_key(run)) is not None,
         )
 
     def note_shown(self, filed: Filed) -> None:
-        """The owner has read what the run asks for."""
-        self._mark("shown", filed.spec)
+        """The owner has read what the run asks for: this spec, in the place of one that was shown before."""
+        key = f"#shown/{filed.spec.run}"
+        self._journal.record_together([(key, filed.spec.digest, _now())], instead_of=[key])
 
     def approve(self, filed: Filed, options: str = "") -> None:
-        """Say yes to a run that was shown.
+        """Approve this spec, if it was the last one shown and is still what the curator asks for.
 
         Args:
             options: of the command that shows it, as the owner has to type them.
         Raises:
-            PrivityError: out-of-order: it was not shown; bad-option: it was refused, or has ended.
+            PrivityError: out-of-order: none was shown; bad-option: another was, or the run was rejected or has ended.
         """
-        run = filed.spec.run
-        if filed.refused or filed.closed:
+        run, spec = filed.spec.run, filed.spec.digest
+        look = f"privity party show {run}{options}"
+        # One transaction: neither the curator nor another command of the owner can come in between.
+        found = {f"#asked/{run}": spec, f"#shown/{run}": spec, f"#refused/{run}": None, closed_key(run): None}
+        if self._journal.record_while(found, f"#approved/{run}", spec, _now()):
+            return
+        ended = self._journal.content(closed_key(run)) is not None
+        if ended or self._is_marked("refused", run):
             raise PrivityError(
-                Catalogue.BAD_OPTION, option="run", reason=f"{run} {'has ended' if filed.closed else 'was refused'}",
+                Catalogue.BAD_OPTION, option="run", reason=f"{run} {'has ended' if ended else 'was refused'}",
                 hint="That stands; the operator can submit the run again under another name.",
             )  # fmt: skip
-        if not filed.shown:
-            missing = f"a look at what {run} asks for"
-            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=missing, first=f"privity party show {run}{options}")
-        self._mark("approved", filed.spec)
+        if not self._is_marked("shown", run):
+            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"a look at what {run} asks for", first=look)
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="run", reason=f"{run} changed since it was shown; nothing was approved",
+            hint=f"Read what it asks for now: {look}",
+        )  # fmt: skip
 
-    def refuse(self, filed: Filed) -> None:
-        """Say no; what was answered before stays answered, and nothing more leaves."""
-        self._mark("refused", filed.spec)
-
-    def _mark(self, word: str, spec: RunSpec) -> None:
-        at = json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds")}).encode()
-        self._journal.record(f"#{word}/{spec.run}", spec.digest, at)
+    def refuse(self, run: str) -> None:
+        """Reject every run of this name; what was answered before stays answered, and nothing more leaves."""
+        if not self._is_marked("refused", run):
+            self._journal.record(f"#refused/{run}", "", _now())
 
     def _is_marked(self, word: str, run: str) -> bool:
         return self._journal.content(f"#{word}/{run}") is not None
+
+
+def _now() -> bytes:
+    return json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds")}).encode()

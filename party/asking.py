@@ -170,7 +170,7 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
 def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
     person, delta = policy.cost_of_a_person(spec, rows_elsewhere)
     yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
-    here = f"For a person with {_rows(policy.rows_per_person)} here"
+    here = f"For a person with {_rows(policy.population.rows_per_person)} here"
     if rows_elsewhere:
         # How many rows the others' people have shows only in the plan, after the yes.
         yield (
@@ -193,10 +193,10 @@ def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: i
 
 def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewhere: int) -> str:
     """What is left in the ledger, before and after."""
-    spent, of_run = ledger.spent(), ledger.spent(spec.run)
-    left = policy.total_epsilon - spent
+    spent, of_run, population = ledger.spent(), ledger.spent(spec.run), ledger.population
+    left = population.total_epsilon - spent
     after = left - (policy.cost_of_a_person(spec, rows_elsewhere)[0] - of_run)
     return (
-        f"The ledger of {policy.population!r}: epsilon {readable(left)} left of {readable(policy.total_epsilon)},"
+        f"The ledger of {population.name!r}: epsilon {readable(left)} left of {readable(population.total_epsilon)},"
         f" {readable(after)} after this run."
     )

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from common import text_table
+from common import terminal, text_table
 from common.exit_codes import Exit
 from common.schema import Schema, load_schema
-from party.config import load_config
-from party.policy import load_policy
+from common.terminal import say
+from party.config import load_config, read_policy
 from party.sources.holding import Access, coded_bytes
 from party.sources.inspection import Inspection, inspect, time_to_count
 from party.sources.open import Opened, open_rows
@@ -28,23 +27,23 @@ def check(
     """Look at the rows: how many, values outside the domain, memory, and how long counting takes. Nothing is sent."""
     settings = load_config(config)
     schema = load_schema(settings.schema)
-    per_person = load_policy(settings.policy, schema.names).rows_per_person
+    per_person = read_policy(settings, schema.names).population.rows_per_person
     address, access = settings.rows.address(), settings.rows.access(per_person)
-    print(f"{address.name} ({address.form.value})")
-    with Console(stderr=True).status("Reading all rows ..."):
+    say(f"{address.name} ({address.form.value})")
+    with terminal.console(err=True).status("Reading all rows ..."):
         found = inspect(address, schema, access)
     _show_attributes(schema, found)
     for problem in found.problems:
-        print(problem)
+        say(problem)
     if found.problems:
-        print(f"{len(found.problems)} error(s): the node would not start. {PRIVATE}")
+        say(f"{len(found.problems)} error(s): the node would not start. {PRIVATE}")
         raise typer.Exit(Exit.INPUT)
-    with Console(stderr=True).status("Counting pairs ..."):
+    with terminal.console(err=True).status("Counting pairs ..."):
         opened = open_rows(address, schema, access)
         tables, seconds = time_to_count(opened.rows)
     _show_rows(opened, found, schema, access, settings.rows)
     _show_time(found.seconds, tables, seconds, max(comb(len(schema.attributes), 2), 1))
-    print(PRIVATE)
+    say(PRIVATE)
 
 
 def _show_attributes(schema: Schema, found: Inspection) -> None:
@@ -56,14 +55,14 @@ def _show_attributes(schema: Schema, found: Inspection) -> None:
 
 def _show_rows(opened: Opened, found: Inspection, schema: Schema, access: Access, settings: RowSettings) -> None:
     rows, survey = opened.rows, opened.survey
-    print(f"Rows: {survey.rows} that count; n = {rows.rows}, {len(schema.attributes)} attributes.")
+    say(f"Rows: {survey.rows} that count; n = {rows.rows}, {len(schema.attributes)} attributes.")
     if access.slots is not None:
         absent = rows.rows - survey.rows
-        print(f"Persons: {survey.persons}, with {access.slots.most} places each; {absent} places are empty.")
+        say(f"Persons: {survey.persons}, with {access.slots.most} places each; {absent} places are empty.")
     needed, allowed = coded_bytes(schema, rows.rows) / 1e9, access.memory / 1e9
-    print(f"Memory: {needed:.2g} GB as codes, {allowed:.2g} GB allowed; hold = {settings.hold.value}.")
+    say(f"Memory: {needed:.2g} GB as codes, {allowed:.2g} GB allowed; hold = {settings.hold.value}.")
 
 
 def _show_time(reading: float, tables: int, seconds: float, every: int) -> None:
-    print(f"Time: {reading:.1f} s to read through all rows, {seconds:.2f} s to count {tables} tables of pairs;")
-    print(f"  all {every} pairs: about {seconds * every / tables:.2g} s expected.")
+    say(f"Time: {reading:.1f} s to read through all rows, {seconds:.2f} s to count {tables} tables of pairs;")
+    say(f"  all {every} pairs: about {seconds * every / tables:.2g} s expected.")

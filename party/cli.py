@@ -16,15 +16,17 @@ from common.errors import Catalogue, PrivityError
 from common.membership.joining import read_invite
 from common.membership.member_folder import hand_over
 from common.node import logs
-from common.node.process import at_interrupt, dump_no_core, stay_alone, stop_when_stdin_closes
+from common.node.process import at_interrupt, dump_no_core, open_files, stay_alone, stop_when_stdin_closes
 from common.privacy.budget import readable
-from common.privacy.ledger import Entry, Ledger
+from common.privacy.ledger import Entry, Kind, Ledger
+from common.privacy.ledger_files import declare, declared, open_ledger
+from common.privacy.population import Population, parse_population
+from common.terminal import say
 from party import approval_commands, check_commands, joining, transcript_commands
 from party.agent import Agent
-from party.config import LEDGER_FILE, Node, load_config
-from party.policy import Approval, load_policy
-from party.sources.address import is_there
-from party.synthesizer import default_ledger
+from party.config import Node, load_config, read_policy
+from party.policy import Approval
+from party.sources.address import is_there, refuse_password
 
 party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's node.")
 party_app.command()(approval_commands.show)
@@ -42,32 +44,43 @@ def _party() -> None:
 @party_app.command()
 def init(
     invite: Annotated[Path, typer.Option(help="what the organiser sent")],
-    data: Annotated[str, typer.Option(help="this party's rows: a path or a URL (docs/sources.md)")],
-    population: Annotated[str, typer.Option(help="the people whose rows these are: the ledger's name")],
-    approval: Annotated[Approval, typer.Option(help="who says yes to each run")] = Approval.MANUAL,
+    data: Annotated[
+        str, typer.Option(help="this party's rows: a path or a URL (docs/sources.md)", callback=refuse_password)
+    ],
+    population: Annotated[str, typer.Option(help="the people whose rows these are, as they are declared")],
+    total_epsilon: Annotated[
+        str | None, typer.Option(help="declare the population, too: what all releases together may cost one person")
+    ] = None,
+    approval: Annotated[Approval, typer.Option(help="whether a person approves each run")] = Approval.MANUAL,
     folder: Annotated[Path | None, typer.Option(help="folder to make; the party's name if left out")] = None,
     answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
 ) -> None:
     """Make a party's folder from an invite: its keys are made here and never leave. Review its policy.toml."""
     read = read_invite(invite, "party")
+    if total_epsilon is not None:
+        declare(parse_population(population, total_epsilon)).close()
     place = folder or Path(read.name)
     file, content = joining.join(place, read, data, population, approval)
-    print(hand_over(file, answer, content, read))
-    print(f"Review {place / 'policy.toml'}: nothing runs that it does not allow.")
+    say(*hand_over(file, answer, content, read))
+    say(f"Review {place / 'policy.toml'}: nothing runs that it does not allow.")
     if not is_there(data):
         told = f"Warning: {data} is not there; the node does not start without it. {place / 'party.toml'} names it."
-        typer.echo(told, err=True)
+        say(told, err=True)
+    if population not in declared():
+        told = f"The population {population!r} is not declared for this user account. Before the node starts, run:"
+        say(told, f"  privity population declare {population!r} --total-epsilon TOTAL", err=True)
 
 
 @party_app.command()
 def renew(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
     keys: Annotated[bool, typer.Option("--keys", help="new signing, sealing and agreement keys, too")] = False,
+    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
     answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
 ) -> None:
     """Make a new TLS key and certificate; the node takes them once a manifest lists them, without a restart."""
-    file, content = joining.renew(load_config(config), keys=keys)
-    print(hand_over(file, answer, content))
+    file, content = joining.renew(load_config(config), keys=keys, invite=invite)
+    say(*hand_over(file, answer, content))
 
 
 @party_app.command()
@@ -79,6 +92,7 @@ def serve(
     """Answer the steps of runs that the policy allows, until interrupted."""
     logs.configure(log_format)
     dump_no_core()
+    open_files()
     with logs.errors_for_logs(log_format):
         settings = load_config(config)
         agent = Agent(Node(settings))
@@ -93,41 +107,41 @@ def ledger(
     config: Annotated[Path | None, typer.Option(help="party.toml of a node")] = None,
     file: Annotated[Path | None, typer.Option(help="a ledger's file, as for privity synthesize --ledger")] = None,
     population: Annotated[str | None, typer.Option(help="the people; needed without --config")] = None,
-    steps: Annotated[bool, typer.Option(help="every single charge")] = False,
+    steps: Annotated[bool, typer.Option(help="every single line")] = False,
 ) -> None:
     """Show what has been spent on a population: by run, the total, what is left."""
-    total = None
     if config:
         settings = load_config(config)
-        policy = load_policy(settings.policy)
-        path, population, total = settings.state / LEDGER_FILE, policy.population, policy.total_epsilon
-    elif population:
-        path = file or default_ledger(population)
-    else:
+        population, file = read_policy(settings).population.name, settings.ledger
+    elif not population:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="population", reason="neither --config nor --population is given",
             hint="Give party.toml with --config, or the name of the people with --population.",
         )  # fmt: skip
-    if not path.exists():
-        first = "privity party serve" if config else "privity synthesize"
-        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first)
-    book = Ledger(path, population)
-    text_table.show(_by_step(book) if steps else _by_run(book))
-    spent = book.spent()
-    left = f" Left: {readable(total - spent)} of {readable(total)}." if total is not None else ""
-    print(f"Population {population!r}: epsilon {readable(spent)} spent.{left}")
+    with contextlib.closing(open_ledger(population, file)) as book:
+        text_table.show(_by_step(book) if steps else _by_run(book))
+        total, spent = book.population.total_epsilon, book.spent()
+    say(f"Population {population!r}: epsilon {readable(spent)} spent. {_left(spent, total)}")
+
+
+def _left(spent: Fraction, total: Fraction) -> str:
+    if spent > total:
+        return f"That is {readable(spent - total)} more than the total, {readable(total)}: nothing more is released."
+    return f"Left: {readable(total - spent)} of {readable(total)}."
 
 
 def _by_run(book: Ledger) -> Table:
     table = text_table.table("first charge (UTC)", "run", "epsilon", "delta", "charges", "not answered")
-    runs: dict[str, list[Entry]] = {}
+    runs: dict[tuple[str, str], list[Entry]] = {}
     for entry in book.entries():
-        runs.setdefault(entry.charge.run, []).append(entry)
-    for run, entries in runs.items():
-        epsilon = sum((e.charge.epsilon for e in entries), Fraction(0))
-        delta = sum((e.charge.delta for e in entries), Fraction(0))
-        open_ones = sum(not e.answered for e in entries)
-        amounts = (readable(epsilon), readable(delta), str(len(entries)), str(open_ones))
+        if entry.charge.run:
+            runs.setdefault((entry.node, entry.charge.run), []).append(entry)
+    for (_, run), entries in runs.items():
+        epsilon = sum((e.amount[0] for e in entries), Fraction(0))
+        delta = sum((e.amount[1] for e in entries), Fraction(0))
+        charges = [e for e in entries if e.kind is Kind.CHARGE]
+        open_ones = sum(not e.answered for e in charges)
+        amounts = (readable(epsilon), readable(delta), str(len(charges)), str(open_ones))
         text_table.add(table, entries[0].at, run, *amounts)
     return table
 
@@ -137,11 +151,27 @@ def _by_step(book: Ledger) -> Table:
     in_rho = any(entry.charge.rho is not None for entry in entries)
     table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", *["rho"] * in_rho, "answered")
     for entry in entries:
-        c = entry.charge
+        c, (epsilon, delta) = entry.charge, entry.amount
         rho = ["" if c.rho is None else f"{float(c.rho):.4g}"] * in_rho
-        answered = "yes" if entry.answered else "no"
-        text_table.add(table, entry.at, c.run, c.step, readable(c.epsilon), readable(c.delta), *rho, answered)
+        answered = "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"
+        text_table.add(table, entry.at, c.run, _what(entry), readable(epsilon), readable(delta), *rho, answered)
     return table
+
+
+def _what(entry: Entry) -> str:
+    """What a line is about."""
+    terms = entry.terms
+    match entry.kind:
+        case Kind.CHARGE:
+            return entry.charge.step
+        case Kind.POPULATION:
+            people = Population.of_terms("people", terms)
+            amounts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
+            return f"total: {amounts}, {people.rows_per_person} rows a person"
+        case Kind.ADJUSTMENT:
+            return f"adjustment: {terms['reason']}"
+        case Kind.MERGE:
+            return f"{terms['lines']} lines of another ledger taken over"
 
 
 async def _until_stopped(agent: Agent) -> None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import logging
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from common.errors import Catalogue, PrivityError
+from common.files import write_private
 from common.formats.toml_file import read_toml
 from common.journal import Journal
 from common.node.proxy import Proxy, proxy_of, proxy_problems
 from common.privacy.ledger import Ledger
+from common.privacy.ledger_files import default_ledger, open_ledger, whose
+from common.privacy.population import Population
 from common.protocol.manifest import CURATOR, Manifest
 from common.protocol.manifest_file import ManifestFile
 from common.schema import load_schema
 from party.engine import PartyEngine, check_schema
 from party.keys import KeyFiles
 from party.metrics import PartyMetrics
-from party.policy import load_policy
+from party.policy import Policy, load_policy
 from party.releases import ChargedReleases
 from party.sources.settings import RowSettings, row_settings
 from party.transcript import TRANSCRIPTS
@@ -29,6 +37,11 @@ CODED = "coded"
 _log = logging.getLogger("privity.party")
 
 LEDGER_FILE = "ledger.sqlite"
+"""In the state folder: where nodes of earlier versions kept a ledger of their own."""
+
+NODE_FILE = "node-id"
+"""In the state folder: what tells this node's charges from those of others in one ledger."""
+
 JOURNAL_FILE = "journal.sqlite"
 DAY = 86400.0
 LEASE_DAYS = 30.0
@@ -44,7 +57,8 @@ class PartyConfig:
         curator: address to dial, ``host:port``.
         curator_name: host name that the curator's certificate must show, if it is not the one dialled.
         rows: where they are, and how they are held.
-        state: folder of ledger and journal; it must outlive restarts.
+        state: folder of the journal; it must outlive restarts.
+        ledger: the population's ledger; None is the account's.
         lease: seconds without a word about a run after which what is kept of it is erased.
         metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
         proxy: to dial through; without one the environment's variables count.
@@ -63,6 +77,7 @@ class PartyConfig:
     key: Path
     authority: Path
     state: Path
+    ledger: Path | None = None
     lease: float = LEASE_DAYS * DAY
     metrics: str | None = None
     proxy: Proxy | None = None
@@ -86,10 +101,57 @@ def load_config(path: Path) -> PartyConfig:
         key=base / document["key"],
         authority=base / document["authority"],
         state=base / document["state"],
+        ledger=base / document["ledger"] if "ledger" in document else None,
         lease=float(document.get("lease_days", LEASE_DAYS)) * DAY,
         metrics=document.get("metrics"),
         proxy=proxy_of(document),
     )
+
+
+def read_policy(config: PartyConfig, known: Sequence[str] | None = None) -> Policy:
+    """This party's policy, with the population as its ledger declares it now. Nothing is charged or changed.
+
+    Args:
+        known: names of the schema's attributes, where there is a schema.
+    Raises:
+        PrivityError, ProblemsFound: as ``load_policy`` and ``open_ledger``.
+    """
+
+    def declared(name: str) -> Population:
+        with closing(open_ledger(name, config.ledger)) as ledger:
+            return ledger.population
+
+    return load_policy(config.policy, declared, known)
+
+
+def node_id(state: Path) -> str:
+    """What tells the charges of the node with this state folder from those of others; made on first use."""
+    file = state / NODE_FILE
+    if not file.exists():
+        scratch = state / f".{NODE_FILE}-{secrets.token_hex(8)}"
+        write_private(scratch, secrets.token_hex(16).encode())
+        with suppress(FileExistsError):
+            # Whole or not at all, and the first one stays.
+            os.link(scratch, file)
+        scratch.unlink()
+    node = file.read_text(encoding="ascii")
+    if not node:
+        reason = "it is empty, and without it this node's charges are not told from those of others"
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=file, reason=reason)
+    return node
+
+
+def ledger_of(config: PartyConfig, policy: Policy) -> Ledger:
+    """The population's ledger, to be charged by this node; one that it kept by itself before is merged into it."""
+    node = node_id(config.state)
+    name = policy.population.name
+    path = config.ledger or default_ledger(name)
+    ledger = open_ledger(name, path, node)
+    former = config.state / LEDGER_FILE
+    if former.resolve() != path.resolve() and whose(former) == name:
+        _log.info("the ledger that this node kept by itself is merged into the population's")
+        ledger.merge(former, node)
+    return ledger
 
 
 class Node:
@@ -98,7 +160,7 @@ class Node:
     def __init__(self, config: PartyConfig) -> None:
         self.config = config
         schema = load_schema(config.schema)
-        self._policy = load_policy(config.policy, schema.names)
+        self._policy = read_policy(config, schema.names)
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
         self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
         if self.manifests.exists():
@@ -106,11 +168,11 @@ class Node:
         self.keys = self.files.load()
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         _log.info("the rows are looked at")
-        rows = config.rows.open(schema, self._policy.rows_per_person).rows
+        rows = config.rows.open(schema, self._policy.population.rows_per_person).rows
         journal = Journal(config.state / JOURNAL_FILE)
-        ledger = Ledger(config.state / LEDGER_FILE, self._policy.population)
+        ledger = ledger_of(config, self._policy)
         self._releases = ChargedReleases(config.name, rows, journal, ledger)
-        self.metrics = PartyMetrics(CollectorRegistry(), ledger.spent, self._policy.total_epsilon)
+        self.metrics = PartyMetrics(CollectorRegistry(), ledger)
 
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from common.algorithms import ALGORITHMS, Algorithm
 from common.canonical import canonical_bytes, parse
+from common.crypto import paillier
 from common.crypto.identity import PublicIdentity
 from common.errors import Catalogue, PrivityError
 from common.evaluation.over_parties import check_evaluation
-from common.protocol.manifest import Manifest, manifest_from
+from common.protocol.manifest import Manifest, manifest_from, manifest_of_run
 from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.scores import TreeScore
 from common.protocol.steps import (
     Begin,
     Choice,
@@ -50,15 +50,14 @@ from common.wire.codec import encode_reply
 from party.approvals import Approvals, AwaitingApproval, closed_key
 from party.keys import Keys
 from party.known_ledger import KnownLedger
-from party.last_heard import LastHeard
+from party.last_heard import MOST_RUNS, LastHeard
 from party.local import LocalSession, complete
 from party.policy import Approval, Policy
-from party.prices import price_fault
+from party.prices import price_fault, scores_fault
 from party.releases import ChargedReleases
 from party.rounds import Begun, Rounds
 from party.transcript import TOO_MANY, Transcripts
 
-LARGEST_KEY_BITS = 8192
 PURE = Fraction(0)
 CHANGED = "the rows of this party have changed since the run began"
 WAITS_FOR = {
@@ -133,7 +132,8 @@ class PartyEngine:
             stored = self._journal.recall(f"{run}/manifest", "manifest")
             # Without one it was never taken part in, or is closed in this very moment.
             if stored is not None and self._journal.content(closed_key(run)) is None:
-                needed.add(manifest_from(parse(stored)).keys_of(self.party))
+                with contextlib.suppress(ValueError):  # what earlier versions let in: such a run goes no further
+                    needed.add(manifest_from(parse(stored)).keys_of(self.party))
         return needed
 
     def knows(self, manifest_digest: str) -> bool:
@@ -245,6 +245,8 @@ class PartyEngine:
         return PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
     def _answer(self, step: Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Draw | Learn) -> Reply:
+        if isinstance(step, Contribute | Draw | Learn):
+            self._transcripts.check_room(step)
         match step:
             case Enrol():
                 return self._enrol(step)
@@ -268,6 +270,7 @@ class PartyEngine:
         if step.spec.manifest_digest != manifest.digest:
             raise self._refusal(step, "the run belongs to another manifest")
         self._check_agreed(step, manifest)
+        self._check_population(step)
         # How many rows a person has at the others shows only in the plan; it is one at least.
         elsewhere = manifest.parties_per_person - 1
         self._policy.check_run(step.spec, self.party, elsewhere)
@@ -276,11 +279,13 @@ class PartyEngine:
         algorithm.check_request(step.spec.settings, schema, step.spec.delta)
         check_evaluation(step.spec.evaluation, step.spec.algorithm, step.spec.epsilon, schema)
         self._check_affordable(step.spec, elsewhere)
+        if self._heard.is_full(step.run):
+            raise self._refusal(step, f"{MOST_RUNS} runs are open here already")
         self._approvals.file(step.spec)
         if self._policy.approval is Approval.MANUAL:
             self._approvals.demand_yes(step.spec)
         self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
-        rows, of_person = self._releases.rows, self._policy.rows_per_person
+        rows, of_person = self._releases.rows, self._policy.population.rows_per_person
         enrolment = Enrolment.signed(self.party, step.spec, rows, self.keys.of(manifest), of_person)
         return Enrolled(enrolment.to_dict())
 
@@ -292,8 +297,7 @@ class PartyEngine:
         return algorithm
 
     def _check_affordable(self, spec: RunSpec, rows_elsewhere: int) -> None:
-        person = self._policy.cost_of_a_person(spec, rows_elsewhere)
-        self._releases.check_affordable(*person, self._policy.allowance(spec, rows_elsewhere))
+        self._releases.check_affordable(*self._policy.cost_of_a_person(spec, rows_elsewhere))
 
     def _run_releases(self, step: Step, spec: RunSpec) -> ChargedReleases:
         """The rows, as far as the run sees them."""
@@ -326,21 +330,21 @@ class PartyEngine:
         if self._journal.recall(f"{step.run}/plan", "plan") is None:
             self._check_affordable(plan.spec, elsewhere)
         self._check_key(step)
+        self._rounds.expect(begun)
         # Charged first: a run whose plan is kept goes on.
         self._charge_elsewhere(begun, elsewhere)
         kept = canonical_bytes({"plan": plan.to_dict(), "table": self._releases.table_digest})
         if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
             raise self._refusal(step, "the run has begun with another plan or other rows")
-        self._rounds.expect(begun)
         return Done()
 
     def _check_key(self, step: Begin) -> None:
-        modulus = step.plan.modulus
-        if modulus is None:
-            return
-        self._policy.check_key(modulus.bit_length(), self.party)
-        if modulus % 2 == 0 or modulus.bit_length() > LARGEST_KEY_BITS:
-            raise self._refusal(step, f"the modulus must be odd and of at most {LARGEST_KEY_BITS} bits")
+        if (modulus := step.plan.modulus) is not None:
+            self._policy.check_key(modulus.bit_length(), self.party)
+            try:
+                paillier.check_modulus(modulus)
+            except ValueError as error:
+                raise self._refusal(step, str(error)) from error
 
     def _manifest_of(self, step: Step) -> Manifest:
         """The manifest under which this party enrolled in the run."""
@@ -349,7 +353,7 @@ class PartyEngine:
         stored = self._journal.recall(f"{step.run}/manifest", "manifest")
         if stored is None:
             raise self._refusal(step, "the party did not enrol in this run")
-        self._manifest_kept = (step.run, manifest_from(parse(stored)))
+        self._manifest_kept = (step.run, manifest_of_run(stored, step.run))
         return self._manifest_kept[1]
 
     def _begun(self, step: Step) -> Begun:
@@ -376,10 +380,16 @@ class PartyEngine:
 
     def _check_own_rows(self, step: Step, plan: RunPlan) -> None:
         own = next(e for e in plan.enrolments if e.party == self.party)
-        if (own.rows, own.rows_per_person) != (self._releases.rows, self._policy.rows_per_person):
+        if (own.rows, own.rows_per_person) != (self._releases.rows, self._policy.population.rows_per_person):
             raise self._refusal(step, "the plan states other row counts for this party")
 
+    def _check_population(self, step: Step) -> None:
+        """Refuse to go on once the rows a person were declared anew: the rows here were read by the former number."""
+        if self._releases.ledger.population.rows_per_person != self._policy.population.rows_per_person:
+            raise self._refusal(step, "the rows a person were declared anew since this node was started")
+
     def _as_begun(self, step: Step, plan: RunPlan) -> Begun:
+        self._check_population(step)
         manifest = self._manifest_of(step)
         elsewhere = plan.rows_elsewhere(self.party, manifest.parties_per_person)
         allowance = self._policy.allowance(plan.spec, elsewhere)
@@ -391,31 +401,24 @@ class PartyEngine:
         if algorithm.apart:
             # A model of its own and an opened sum would be two views of the same rows at one observer.
             raise self._refusal(step, f"{plan.spec.algorithm} takes no sums")
-        replaced = step.round.replacement
-        if replaced is not None and replaced.coverage < plan.parties and not algorithm.opens_parts(plan.spec.settings):
+        if step.round.replacement is not None and not algorithm.opens_parts(plan.spec.settings):
             raise self._refusal(step, f"{plan.spec.algorithm} with these settings opens sums over all parties only")
-        if step.round.scores:
-            self._check_scores(step, begun)
-        elif (fault := price_fault(step.round, plan.spec)) is not None:
+        asked = step.round
+        fault = scores_fault(asked, plan.spec, begun.releases.schema) if asked.scores else price_fault(asked, plan.spec)
+        if fault is not None:
             raise self._refusal(step, fault)
         self._rounds.check(step, begun)
-        if step.round.scores:
-            self._journal.record(f"{step.run}/scored", "scored", step.round.digest.encode())
+        if asked.scores:
+            # Else the evaluation's epsilon would bound each round, and not all of them.
+            self._once(step, "scored", asked.digest)
         return self._rounds.contribute(step, begun)
 
-    def _check_scores(self, step: Contribute, begun: Begun) -> None:
-        """Refuse scores that the run was not approved with."""
-        evaluation, schema = begun.plan.spec.evaluation, begun.releases.schema
-        if evaluation is None:
-            raise self._refusal(step, "the run is not one that scores what comes out")
-        if step.round.cost > evaluation.epsilon:
-            raise self._refusal(step, "it asks for more epsilon than the evaluation's")
-        allowed = {schema.index(name) for name in evaluation.targets}
-        if any(isinstance(score, TreeScore) and score.attribute not in allowed for score in step.round.scores):
-            raise self._refusal(step, "it predicts an attribute that the evaluation does not name")
-        if self._journal.content(f"{step.run}/scored") not in (None, step.round.digest.encode()):
-            # Else the evaluation's epsilon would bound each round, and not all of them.
-            raise self._refusal(step, "the run is scored once")
+    def _once(self, step: Step, what: str, content: str) -> None:
+        """Refuse a second one in a run; the same one may come again."""
+        key = f"{step.run}/{what}"
+        if self._journal.content(key) not in (None, content.encode()):
+            raise self._refusal(step, f"the run is {what} once")
+        self._journal.record(key, what, content.encode())
 
     def _select(self, step: Draw) -> Reply:
         begun = self._begun(step)
@@ -439,6 +442,8 @@ class PartyEngine:
         if step.epsilon > plan.spec.epsilon:
             # Its first releases would be within the run's epsilon, and spent for nothing.
             raise self._refusal(step, f"epsilon {step.epsilon} is asked for, more than the run's")
-        allowance = replace(begun.allowance, per_run_delta=PURE)
+        # What it is made of stays until the run ends.
+        self._once(step, "learned from", step_digest(step))
+        allowance = replace(begun.allowance, delta=PURE)
         session = LocalSession(step.run, schema, begun.releases, allowance, prefix=f"{step.name}/")
         return Learned(complete(algorithm.learn(session, step.epsilon, step.settings)).to_dict())

@@ -27,6 +27,11 @@ Choosing = Callable[[Sequence[int] | npt.NDArray[np.int64]], int]
 CELLS_AT_ONCE = 1 << 16
 """Of tables that are scored together: few calls, and they stay in the processor's cache."""
 
+KEPT_SCORES = 1 << 25
+"""Of pairs, kept for the next draw: 300 MB. A parent set takes as much as ``SET_SCORES`` of them."""
+
+SET_SCORES = 16
+
 KEPT_CELLS = 1 << 24
 """Of the candidate tables of draws, kept for the next draw: 128 MiB, and 16 times those of one draw."""
 
@@ -73,7 +78,7 @@ class _KnownScores:
 
 
 class PairScores:
-    """Exact integer scores of attribute-parent pairs on one table, each computed once.
+    """Exact integer scores of attribute-parent pairs on one table, each computed once as long as there is room.
 
     The draws of a structure ask for most pairs again and again.
     """
@@ -87,6 +92,9 @@ class PairScores:
 
     def of(self, candidates: Sequence[AttributeParentPair], kind: str) -> npt.NDArray[Any]:
         """Scores of the kind (a name in ``SCORES``) in the candidates' order: int64, or objects if too large."""
+        if len(self._numbers) * (SET_SCORES + sum(map(len, self._of_kind.values()))) > KEPT_SCORES:
+            self._of_kind.clear()
+            self._numbers.clear()
         known = self._of_kind.setdefault(kind, {})
         numbers = self._numbers
         groups = Candidates.of(candidates).groups

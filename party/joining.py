@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.crypto.identity import Identity
+from common.files import write_private
 from common.membership import member_folder
 from common.membership.joining import Invite
 from common.membership.member_folder import make_folder, make_join
@@ -34,8 +35,11 @@ keys = "keys"
 certificate = "tls.pem"
 key = "tls.key"
 authority = "authority.pem"
-# Ledger and journal: keep it, and back it up.
+# Journal and transcripts: keep it, and back it up.
 state = "state"
+# The ledger of the population that the policy names; by default that of this user account
+# (privity population list). Several services may share one.
+{ledger}
 # Days without a word about a run after which what is kept of it is erased (its charges stay).
 # lease_days = 30
 # Figures for Prometheus (docs/observability.md), over plain HTTP.
@@ -47,19 +51,17 @@ POLICY_TOML = """\
 # when it starts.
 format_version = 1
 
-# The people whose rows these are. The ledger is kept under this name, whatever file the rows come in.
+# The people whose rows these are, whatever file the rows come in. They are declared once on this machine, with what all
+# releases may cost one of them and how many rows one of them has at most: privity population declare --help.
 population = {population}
 
-# What all runs together may cost these people, ever, and what one run may.
-total_epsilon = "1"
+# What one run may cost one of them.
 epsilon_per_run = "1"
 
 # A run that this policy allows: "manual" waits for `privity party approve RUN`, "auto" goes on by itself.
 approval = {approval}
 
-# At most so many rows of one person in the data, and parties of the consortium at which one person has rows. What a
-# run costs a person is counted with both.
-rows_per_person = 1
+# At how many parties of the consortium one person has rows at most. What a run costs a person is counted with it.
 parties_per_person = {parties_per_person}
 
 # If a run may not be about every attribute, name those that it may be about.
@@ -75,9 +77,11 @@ minimum_key_bits = 3072
 """
 
 
-def settings_text(name: str, curator: str, data: str) -> str:
-    """party.toml."""
-    return PARTY_TOML.format(name=json.dumps(name), curator=json.dumps(curator), data=json.dumps(data))
+def settings_text(name: str, curator: str, data: str, ledger: str | None = None) -> str:
+    """party.toml; without a ledger of its own it names that of the user account."""
+    named = '# ledger = "/srv/privity/people.sqlite"' if ledger is None else f"ledger = {json.dumps(ledger)}"
+    texts = (json.dumps(text) for text in (name, curator, data))
+    return PARTY_TOML.format(**dict(zip(("name", "curator", "data"), texts, strict=True)), ledger=named)
 
 
 def join(folder: Path, invite: Invite, data: str, population: str, approval: Approval) -> tuple[Path, dict[str, Any]]:
@@ -90,7 +94,7 @@ def join(folder: Path, invite: Invite, data: str, population: str, approval: App
     identity = Identity.generate()
     identity.save(folder / "keys")
     file, content = make_join(folder, invite, identity)
-    (folder / SETTINGS).write_text(settings_text(invite.name, invite.curator, moved(data, folder)), encoding="utf-8")
+    write_private(folder / SETTINGS, settings_text(invite.name, invite.curator, moved(data, folder)).encode())
     policy = POLICY_TOML.format(
         population=json.dumps(population),
         approval=json.dumps(approval.value),
@@ -98,11 +102,11 @@ def join(folder: Path, invite: Invite, data: str, population: str, approval: App
         minimum_parties=invite.minimum_parties,
         minimum_tolerate=invite.minimum_tolerate,
     )
-    (folder / "policy.toml").write_text(policy, encoding="utf-8")
+    write_private(folder / "policy.toml", policy.encode())
     return file, content
 
 
-def renew(config: PartyConfig, *, keys: bool) -> tuple[Path, dict[str, Any]]:
+def renew(config: PartyConfig, *, keys: bool, invite: Path | None = None) -> tuple[Path, dict[str, Any]]:
     """Make a new TLS key, and new keys of its own if ``keys``; the answer to have them sealed, and its content.
 
     Raises:
@@ -110,4 +114,4 @@ def renew(config: PartyConfig, *, keys: bool) -> tuple[Path, dict[str, Any]]:
     """
     waiting = Next(config.key, config.certificate, config.keys)
     identity = Identity.generate() if keys else Identity.load(config.keys)
-    return member_folder.renew(waiting, "party", config.name, identity, keys=keys)
+    return member_folder.renew(waiting, "party", config.name, identity, keys=keys, invite=invite)

@@ -60,6 +60,13 @@ class KeyFiles:
         """Those in use, and the former ones."""
         return Keys(self._party, Identity.load(self._folder), *map(Identity.load, self._former_ones()))
 
+    def private_ones(self) -> list[Path]:
+        """Files of all private keys, waiting and former ones too."""
+        tls = [self.next.key, *([self.next.next_key] if self.next.next_key.exists() else [])]
+        return tls + [
+            file for folder in (self._folder, self.next.next_keys, self._former) for file in folder.rglob("*.pem")
+        ]
+
     def _former_ones(self) -> list[Path]:
         """Folders of former keys, but for those that were about to be erased."""
         there = self._former.iterdir() if self._former.exists() else ()

@@ -18,6 +18,7 @@ class KnownLedger:
     def __init__(self, journal: Journal, ledger: Ledger) -> None:
         self._journal = journal
         self._ledger = ledger
+        self._name = ledger.population.name
 
     def check(self) -> None:
         """Go on only if the ledger has every line that it had.
@@ -34,15 +35,16 @@ class KnownLedger:
     def renewal(self) -> tuple[list[tuple[str, str, bytes]], list[str]]:
         """The mark of now, if lines were written since, as an entry of the journal; and the keys that it replaces."""
         lines, link = self._ledger.end()
-        marks = self._marks()
-        if lines <= max(map(_lines_of, marks), default=0):
+        marks, mark = self._marks(), f"{MARKS}{lines}/{self._name}"
+        # After a merge the population's ledger may have fewer lines of its own than the one that was marked before.
+        if not lines or (mark in marks and self._journal.content(mark) == link.encode()):
             return [], []
-        return [(f"{MARKS}{lines}/{self._ledger.population}", link, link.encode())], marks
+        return [(mark, link, link.encode())], [old for old in marks if old != mark]
 
     def _marks(self) -> list[str]:
         """Of this population: several only if processes wrote them at once."""
         keys = self._journal.keys(MARKS)
-        return [key for key in keys if _after_mark(key).partition("/")[2] == self._ledger.population]
+        return [key for key in keys if _after_mark(key).partition("/")[2] == self._name]
 
 
 def _after_mark(key: str) -> str:

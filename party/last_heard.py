@@ -11,6 +11,9 @@ LET_GO_EVERY_SECONDS = 3600.0
 HEARD_SECONDS = 3600.0
 """How exactly it is known when a run was last heard of."""
 
+MOST_RUNS = 100
+"""Of which a party keeps more than marks at a time: enrolled in, and neither closed nor let go."""
+
 
 def let_go_every(lease: float) -> float:
     """Seconds between two looks at what has fallen silent."""
@@ -27,6 +30,10 @@ class LastHeard:
     def runs(self) -> set[str]:
         """Runs of which the journal keeps more than marks. Marks are kept for ever: none of them is read."""
         return self._journal.heads_besides("#")
+
+    def is_full(self, run: str) -> bool:
+        """Whether there is no room for one run more, unless it is this one."""
+        return len(self.runs() - {run}) >= MOST_RUNS
 
     def at(self, run: str) -> float | None:
         """When a step of the run was last given, to within ``HEARD_SECONDS``."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from common.algorithms import ALGORITHMS
 from common.models import Model
-from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance
 from common.privacy.record import RunRecord
 from common.protocol.draws import DrawSeries
@@ -44,10 +43,9 @@ class LocalSession(RoundSession):
 
     Args:
         run: name of the run in ledger and journal; a new name is a new release.
-        allowance: what the ledger may be charged.
+        allowance: what the ledger may be charged, and the run's budget in rho, if it has one.
         delta: what the algorithm may spend, for one row.
         prefix: of the names of the steps, when they are part of a larger run.
-        account: in rho, if the run has one.
     """
 
     noise_variables = Fraction(1)
@@ -60,14 +58,13 @@ class LocalSession(RoundSession):
         allowance: Allowance,
         delta: Fraction = Fraction(0),
         prefix: str = "",
-        account: RhoAccount | None = None,
     ) -> None:
-        super().__init__(run, prefix, account)
+        super().__init__(run, prefix, allowance.account)
         self.schema = schema
         self.delta = delta
         self.rows = releases.rows
         self.party_rows = (releases.rows,)
-        self.record = RunRecord()
+        self.record = RunRecord(account=allowance.account)
         self._releases = releases
         self._allowance = allowance
 

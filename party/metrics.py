@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from common.errors import PrivityError
 from common.node.metrics import known_code
 from common.node.tls_check import Stage
+from common.privacy.ledger import Ledger
 from common.protocol.steps import Step
 
 
@@ -18,11 +19,10 @@ class PartyMetrics:
     """Counters, fed where things happen, and the budget, looked up when somebody asks.
 
     Args:
-        spent: looks up epsilon spent in all.
-        allowed: epsilon that the policy allows in all.
+        ledger: says what was spent on the population in all, and its total.
     """
 
-    def __init__(self, registry: CollectorRegistry, spent: Callable[[], Fraction], allowed: Fraction) -> None:
+    def __init__(self, registry: CollectorRegistry, ledger: Ledger) -> None:
         self.registry = registry
         self._answered = Counter(
             "privity_party_steps_answered", "Steps that were answered, by kind.", ["kind"], registry=registry
@@ -41,11 +41,9 @@ class PartyMetrics:
         for stage in Stage:
             self._disconnections.labels(_reason(stage))
         budget = Gauge("privity_party_epsilon_spent", "Epsilon spent on the population, in all.", registry=registry)
-        budget.set_function(lambda: _looked_up(spent))
-        Gauge(
-            "privity_party_epsilon_allowed", "Epsilon that the policy allows on the population, in all.",
-            registry=registry,
-        ).set(float(allowed))  # fmt: skip
+        budget.set_function(lambda: _looked_up(ledger.spent))
+        total = Gauge("privity_party_epsilon_allowed", "The population's total epsilon.", registry=registry)
+        total.set_function(lambda: _looked_up(lambda: ledger.population.total_epsilon))
 
     def step(self, step: Step, code: str) -> None:
         """A step was answered; ``code`` is that of its refusal, if it was one."""

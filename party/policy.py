@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -14,14 +14,16 @@ from common.crypto.residues import Exponents
 from common.errors import Catalogue, PrivityError, Problem
 from common.formats import shorten
 from common.formats.toml_file import read_toml
-from common.privacy.budget import amount_problems, parse_delta, parse_epsilon, readable
+from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
 from common.privacy.ledger import Allowance
 from common.privacy.person import Amount, most_of_a_person
+from common.privacy.population import Population
 from common.protocol.plan import RunSpec
 from common.protocol.sum_kind import Method, SumKind
 
 FORMAT_VERSION = 1
-EPSILONS, DELTAS = ("total_epsilon", "epsilon_per_run"), ("total_delta", "delta_per_run")
+DECLARED = ("total_epsilon", "total_delta", "rows_per_person")
+"""What policies of earlier versions said, and the declaration of a population says now."""
 
 
 class Approval(Enum):
@@ -36,10 +38,9 @@ class Policy:
     """Limits on what any run may do with this party's rows.
 
     Attributes:
-        population: the people whose rows these are; the ledger is kept under this name.
-        total_epsilon: what all runs together may cost these people, ever.
-        epsilon_per_run: what one run may cost them.
-        total_delta, delta_per_run: the same for delta; 0 allows pure differential privacy only.
+        population: the people whose rows these are, as they are declared.
+        epsilon_per_run: what one run may cost one of them.
+        delta_per_run: the same for delta; 0 allows pure differential privacy only.
         algorithms: names of the algorithms that may run.
         minimum_parties: a run over fewer parties is refused.
         minimum_tolerate: a run that tolerates fewer colluding parties is refused; at least 1.
@@ -47,16 +48,13 @@ class Policy:
         secure_sums: methods of secure sums that may be used; Paillier alone unless the file says so.
         exponents: kinds of exponents of Paillier's randomness; short ones only if the file says so.
         approval: whether a person approves each run.
-        rows_per_person: most rows that one of these people has here.
         parties_per_person: most parties of the consortium at which one of these people has rows.
         attributes: names of those that a run may be about; None stands for all.
         evaluation: whether runs may score what comes out on these rows, for part of their epsilon.
     """
 
-    population: str
-    total_epsilon: Fraction
+    population: Population
     epsilon_per_run: Fraction
-    total_delta: Fraction
     delta_per_run: Fraction
     algorithms: tuple[str, ...]
     minimum_parties: int
@@ -65,7 +63,6 @@ class Policy:
     secure_sums: tuple[str, ...] = (Method.PAILLIER.value,)
     exponents: tuple[str, ...] = (Exponents.HALF.value, Exponents.FULL.value)
     approval: Approval = Approval.MANUAL
-    rows_per_person: int = 1
     parties_per_person: int = 1
     attributes: tuple[str, ...] | None = None
     evaluation: bool = False
@@ -112,7 +109,7 @@ class Policy:
 
     def cost_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> Amount:
         """(epsilon, delta) that the run may cost one of these people, all of whose rows may be in it."""
-        rows = self.rows_per_person + rows_elsewhere
+        rows = self.population.rows_per_person + rows_elsewhere
         return most_of_a_person(spec.epsilon, spec.delta, rows, account_of(spec))
 
     def _attribute_rules(self, asked: tuple[str, ...] | None) -> list[tuple[bool, str]]:
@@ -142,29 +139,28 @@ class Policy:
         """What the ledger may be charged for this run: what it declared, within what is allowed."""
         epsilon, delta = self.cost_of_a_person(spec, rows_elsewhere)
         per_run, per_run_delta = min(epsilon, self.epsilon_per_run), min(delta, self.delta_per_run)
-        return Allowance(self.total_epsilon, per_run, self.total_delta, per_run_delta, self.rows_per_person)
+        return Allowance(per_run, per_run_delta, account_of(spec))
 
 
-def load_policy(path: Path, known: Sequence[str] | None = None) -> Policy:
+def load_policy(path: Path, declared: Callable[[str], Population], known: Sequence[str] | None = None) -> Policy:
     """Read policy.toml; raises PrivityError or ProblemsFound, and then the party must refuse all runs.
 
     Args:
+        declared: finds the declaration of a population by its name.
         known: names of the schema's attributes, where there is a schema.
     """
     document = read_toml(path, "policy", lambda found: _problems(found, str(path), known))
-    total_delta = parse_delta(document.get("total_delta", "0"))
+    population = declared(document["population"])
+    delta = document.get("delta_per_run")
     return Policy(
-        population=document["population"],
-        total_epsilon=parse_epsilon(document["total_epsilon"]),
+        population=population,
         epsilon_per_run=parse_epsilon(document["epsilon_per_run"]),
-        total_delta=total_delta,
-        delta_per_run=parse_delta(document["delta_per_run"]) if "delta_per_run" in document else total_delta,
+        delta_per_run=population.total_delta if delta is None else parse_delta(delta),
         algorithms=tuple(document["algorithms"]),
         minimum_parties=document["minimum_parties"],
         minimum_tolerate=document["minimum_tolerate"],
         minimum_key_bits=document["minimum_key_bits"],
         approval=Approval(document.get("approval", Approval.MANUAL.value)),
-        rows_per_person=document.get("rows_per_person", 1),
         parties_per_person=document.get("parties_per_person", 1),
         attributes=tuple(document["attributes"]) if "attributes" in document else None,
         evaluation=document.get("evaluation", False),
@@ -174,24 +170,23 @@ def load_policy(path: Path, known: Sequence[str] | None = None) -> Policy:
 
 def _problems(document: dict[str, Any], file: str, known: Sequence[str] | None) -> list[Problem]:
     """Faults that the format does not know of: amounts, and names of things that do not exist."""
-    problems = amount_problems(document, file, EPSILONS, DELTAS)
-    if not problems:
-        problems += _too_large(document, file)
+    problems = amount_problems(document, file, ["epsilon_per_run"], ["delta_per_run"])
+    problems += _declared_elsewhere(document, file)
     problems += _unknown(document, file, "algorithms", ALGORITHMS)
     if known is not None:
         problems += _unknown(document, file, "attributes", known)
     return problems
 
 
-def _too_large(document: dict[str, Any], file: str) -> Iterator[Problem]:
-    """What one run may cost, above what all of them may; of amounts that can be read."""
-    for (total, per_run), read in ((EPSILONS, parse_epsilon), (DELTAS, parse_delta)):
-        texts = [document.get(key, "0" if key in DELTAS else "") for key in (total, per_run)]
-        if all(isinstance(text, str) and text for text in texts):
-            whole, one = map(read, texts)
-            if one > whole:
-                message = f"{readable(one)} is more than {total}, {readable(whole)}: no run could cost so much."
-                yield Problem(file, per_run, "reachable", message, f"Write no more than {total}, or raise that.")
+def _declared_elsewhere(document: dict[str, Any], file: str) -> Iterator[Problem]:
+    """Keys of earlier versions, with the command that declares what they said."""
+    said = {"total_epsilon": "TOTAL", **{key: document[key] for key in DECLARED if key in document}}
+    options = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in said.items())
+    remedy = f"Remove it, and declare it once: privity population declare {document.get('population')!r} {options}"
+    for key in DECLARED:
+        if key in document:
+            message = "the total and the rows a person are declared with the population, and kept in its ledger."
+            yield Problem(file, key, "moved", message, remedy)
 
 
 def _unknown(document: dict[str, Any], file: str, key: str, known: Iterable[str]) -> Iterator[Problem]:

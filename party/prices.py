@@ -1,11 +1,13 @@
-"""Whether what a step costs is in the terms of its run: in epsilon, or in the run's account in rho."""
+"""Whether what a step asks for and costs is in the terms of its run: in epsilon, or in the run's budget in rho."""
 
 from __future__ import annotations
 
 from common.algorithms import account_of
 from common.protocol.plan import RunSpec
 from common.protocol.round import Round
+from common.protocol.scores import TreeScore
 from common.protocol.steps import Draw
+from common.schema import Schema
 
 
 def price_fault(asked: Round | Draw, spec: RunSpec) -> str | None:
@@ -22,3 +24,16 @@ def price_fault(asked: Round | Draw, spec: RunSpec) -> str | None:
     if asked.delta != account.delta:
         return "it names another delta than the run's"
     return "it asks for more rho than the run's" if asked.rho > account.rho else None
+
+
+def scores_fault(asked: Round, spec: RunSpec, schema: Schema) -> str | None:
+    """Why the run was not approved with these scores; None if it was."""
+    evaluation = spec.evaluation
+    if evaluation is None:
+        return "the run is not one that scores what comes out"
+    if asked.cost > evaluation.epsilon:
+        return "it asks for more epsilon than the evaluation's"
+    allowed = {schema.index(name) for name in evaluation.targets}
+    if any(isinstance(score, TreeScore) and score.attribute not in allowed for score in asked.scores):
+        return "it predicts an attribute that the evaluation does not name"
+    return None

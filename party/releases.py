@@ -87,7 +87,7 @@ class ChargedReleases:
         Raises:
             PrivityError: as ``Ledger.charge``.
         """
-        charge = Charge(run, "elsewhere", epsilon)
+        charge = Charge(run, "elsewhere", epsilon, for_a_person=True)
         self.ledger.charge(charge, allowance, self.party)
         self.ledger.settle(charge, hashlib.sha256(b"elsewhere").hexdigest())
 
@@ -126,14 +126,15 @@ class ChargedReleases:
                 change = handlers.noisy_counts(round_.tables, self._rows, change)
             return change.astype("<i8").tobytes()
 
+        if self.journal.digest(label) is None:
+            self._old_share(round_, round_.cells(self.schema.derived.domain))  # before it is charged
         charge = Charge(round_.run, f"round/{round_.round}", Fraction(0))
         if round_.covers(position):
             charge = replace(charge, epsilon=round_.cost, delta=round_.delta, rho=round_.rho)
-        charge = allowance.for_a_person(charge)
         stored = self._answer_once(label, _vector_content(round_, quota, position), charge, allowance, answer)
         if round_.replacement is not None and round_.replacement.last:
             # Rounds of one series have one name but for its end.
-            self.journal.erase(f"{round_.run}/share/{round_.round.rpartition('/')[0]}")
+            self.journal.erase(f"{round_.run}/share/{round_.round.rpartition('/')[0]}/")
         return stored
 
     def vector_part(self, round_: Round, quota: int, position: int, cells: slice) -> np.ndarray:
@@ -155,7 +156,7 @@ class ChargedReleases:
         r = round_.replacement
         if r is None or r.previous is None:
             return np.zeros(cells, dtype=np.int64)
-        stored = self.journal.recall(f"{round_.run}/share/{r.previous}", r.series(r.previous_coverage))
+        stored = self.journal.recall(f"{round_.run}/share/{r.previous}", round_.series(r.previous_coverage))
         if stored is None or len(stored) != 8 * cells:
             reason = f"this party has no share in the opening {r.previous}"
             raise PrivityError(Catalogue.ROUND_REFUSED, round=round_.round, reason=reason)
@@ -166,7 +167,7 @@ class ChargedReleases:
         r = round_.replacement
         if r is None or r.last:
             return self._draw(round_, quota, cells, label)
-        key, content = f"{round_.run}/share/{round_.round}", r.series(r.coverage)
+        key, content = f"{round_.run}/share/{round_.round}", round_.series(r.coverage)
         stored = self.journal.recall(key, content)
         if stored is None:
             share = self._draw(round_, quota, cells, label)
@@ -207,7 +208,7 @@ class ChargedReleases:
                 return str(handlers.select_table(step.expected, self._counts, choose)).encode()
             return str(handlers.select_pair(step.candidates, step.score, self._scores, choose)).encode()
 
-        charge = allowance.for_a_person(Charge(step.run, step.key, step.cost, step.delta, step.rho))
+        charge = Charge(step.run, step.key, step.cost, step.delta, step.rho)
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
     def _selection_sensitivity(self, step: Draw) -> int:
@@ -230,25 +231,19 @@ class ChargedReleases:
     def _answer_once(
         self, label: str, content: str, charge: Charge, allowance: Allowance, answer: Callable[[], bytes]
     ) -> bytes:
-        """The answer under this label: the stored one, or a new one that is charged first, for a person."""
-        kept = self.journal.recall(label, content)
-        stored = kept
+        """The answer under this label: the stored one, or a new one that is charged first."""
+        stored = self.journal.recall(label, content)
         if stored is None:
-            self.ledger.charge(charge, allowance, self.party)
+            if self.ledger.charge(charge, allowance, self.party):
+                # The journal was lost or set back to an older copy. Nothing is drawn: what came out could be compared.
+                raise PrivityError(Catalogue.STEP_ANSWERED, step=charge.step, run=charge.run)
             stored = self.journal.record(label, content, answer())
-        try:
-            self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
-        except PrivityError as error:
-            # The ledger takes one answer for a charge. If the journal was lost or set back, the one that was just
-            # made is not it, and goes nowhere. What was kept before stays: a ledger without room takes it later.
-            if kept is None and error.kind is Catalogue.STEP_ANSWERED:
-                self.journal.drop([label])
-            raise
+        self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
         return stored
 
-    def check_affordable(self, epsilon: Fraction, delta: Fraction, allowance: Allowance) -> None:
+    def check_affordable(self, epsilon: Fraction, delta: Fraction) -> None:
         """Refuse a run that the ledger could not pay for to its end, before anything is spent on it."""
-        self.ledger.check(epsilon, delta, allowance, self.party)
+        self.ledger.check(epsilon, delta, self.party)
 
     def forget(self, run: str) -> None:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""

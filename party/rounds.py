@@ -26,8 +26,8 @@ AHEAD = 256
 
 AHEAD_AT_ONCE = 16
 
-MOST_OPEN, MOST_ROUNDS = 8, 4096
-"""Rounds of a run whose vectors are kept at a time: a curator opens them one after another. And rounds in all."""
+MOST_OPEN = 8
+"""Rounds of a run whose vectors are kept at a time: a curator opens them one after another."""
 
 OF_BLOCKS = {"seal": 2, "combine": 3}
 """Steps about a block of a round: how many numbers stand behind the round's name in their keys."""
@@ -76,7 +76,6 @@ class Rounds:
             "vector": MOST_OPEN,
             "share": max(begun.plan.parties, MOST_OPEN),
             "round": MOST_OPEN,
-            "gone": MOST_ROUNDS,
         }
         for name, most in kept.items():
             others = [key for key in journal.keys(f"{run}/{name}/") if key != f"{run}/{name}/{step.round.round}"]
@@ -103,8 +102,9 @@ class Rounds:
         except ValueError as error:
             raise context.refusal(str(error)) from error
         part = begun.releases.vector_part(context.round, plan.noise_quota, self._position(plan), cells)
-        party, own, keys = self._party, self._own.of(begun.manifest), self._mask_keys(begun)
-        return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, party, own, keys))
+        self.expect(begun)  # another run may have begun since the round was contributed to
+        own, (_, keys) = self._own.of(begun.manifest), self._keys
+        return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, self._party, own, keys))
 
     def combine(self, step: CombineBlock, begun: Begun) -> Sealed | Sum:
         """The sum of the blobs of a node of the tree, for the combiner above it or, at the root, for the curator."""
@@ -150,8 +150,14 @@ class Rounds:
         return True
 
     def expect(self, begun: Begun) -> None:
-        """A run has begun: its randomness can be made ahead."""
+        """A run begins: agree on its mask keys, and let its randomness be made ahead.
+
+        Raises:
+            PrivityError: there can be no masks with a member.
+        """
         plan, self._simulation = begun.plan, begun.manifest.simulation
+        if self._keys[0] != plan.digest:
+            self._keys = (plan.digest, mask_keys(self._own.of(begun.manifest), self._party, plan, begun.manifest))
         kind = plan.spec.secure_sum
         if plan.modulus is None or kind.exponents is None:
             self._residues = None
@@ -194,9 +200,3 @@ class Rounds:
         assert isinstance(contributed, Contribute)
         self._context = self._new_context(contributed.round, begun)
         return self._context
-
-    def _mask_keys(self, begun: Begun) -> dict[str, bytes]:
-        digest, own = begun.plan.digest, self._own.of(begun.manifest)
-        if self._keys[0] != digest:
-            self._keys = (digest, mask_keys(own, self._party, begun.plan, begun.manifest))
-        return self._keys[1]

@@ -6,10 +6,9 @@ Every fit is charged to a ledger before it looks at the rows, like a run over th
 from __future__ import annotations
 
 import json
-import os
-import re
 import secrets
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,10 +21,11 @@ from common.errors import Catalogue, PrivityError
 from common.formats import read_json, require
 from common.journal import MEMORY, Journal
 from common.models import Model, load
-from common.privacy.budget import parse_delta, parse_epsilon
-from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import Allowance, Ledger
+from common.privacy.budget import parse_delta, parse_epsilon, readable
+from common.privacy.ledger import Allowance
+from common.privacy.ledger_files import declare, open_ledger
 from common.privacy.person import Amount, most_of_a_person
+from common.privacy.population import Population, parse_population
 from common.privacy.record import RunRecord
 from common.reading import encode
 from common.release.conditions import codes_where
@@ -37,16 +37,30 @@ from party.releases import ChargedReleases
 from party.rows import InMemory, Rows
 
 OWNER = "owner"
-MOST_ROWS_PER_PERSON = 1000
-"""As in a policy."""
 
 
-def default_ledger(population: str) -> Path:
-    """``$XDG_STATE_HOME/privity/ledgers/POPULATION.sqlite``; the folder is made for its user only."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    folder = state / "privity" / "ledgers"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', population)}.sqlite"
+def declare_population(
+    name: str,
+    *,
+    total_epsilon: str,
+    total_delta: str = "0",
+    rows_per_person: int = 1,
+    ledger: Path | str | None = None,
+) -> Population:
+    """Declare the people whose rows will be used, once: what all releases about them may cost one of them, ever.
+
+    To say the same again changes nothing; ``privity population change`` declares another total.
+
+    Args:
+        total_epsilon, total_delta: exact text such as ``"4"`` and ``"0.000001"``.
+        rows_per_person: most rows that one person has in any table.
+        ledger: the ledger's file; by default one in the user's state folder.
+    Raises:
+        PrivityError: bad-option: they are declared otherwise, or have a ledger elsewhere; ledger-unusable.
+    """
+    declared = parse_population(name, total_epsilon, total_delta, rows_per_person)
+    declare(declared, ledger).close()
+    return declared
 
 
 class Synthesizer:
@@ -55,12 +69,10 @@ class Synthesizer:
     Args:
         epsilon: what one fit costs for each row, exact text such as ``"1.0"`` or ``"1/3"``.
         delta: the same, for an algorithm that can spend some; ``"0"`` is pure differential privacy.
-        population: the people whose rows these are; the ledger is kept under this name.
-        total_epsilon, total_delta: what all fits on these people may cost together; without them only the
-            running totals are kept. They and the ledger are for a person, all of whose rows may be replaced.
-        rows_per_person: rows of one person in the table: exactly so many, absent ones included, where the schema has
-            absent rows; otherwise at most so many.
-        ledger: the ledger's file; by default one in the user's state folder.
+        population: the people whose rows these are, as ``declare_population`` named them. Their total is for a
+            person, all of whose rows may be replaced. A table has at most their rows a person: exactly so many, absent
+            ones included, where the schema has absent rows.
+        ledger: the population's ledger; by default the one in the user's state folder.
         settings: the algorithm's own settings.
     Raises:
         PrivityError, ProblemsFound: an epsilon or a setting that cannot be.
@@ -74,18 +86,12 @@ class Synthesizer:
         *,
         population: str,
         delta: str = "0",
-        total_epsilon: str | None = None,
-        total_delta: str | None = None,
-        rows_per_person: int = 1,
         ledger: Path | str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.epsilon = parse_epsilon(epsilon)
         self.delta = parse_delta(delta)
         self.population = population
-        self.total_epsilon = None if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon")
-        self.total_delta = None if total_delta is None else parse_delta(total_delta, "total_delta")
-        self.rows_per_person = _rows_per_person(rows_per_person)
         self.settings = dict(settings or {})
         self._ledger = ledger
         self._model: Model | None = None
@@ -94,48 +100,43 @@ class Synthesizer:
         self.spent: Fraction | None = None
         self.spent_delta = Fraction(0)
         self.charged: Amount | None = None
+        self.declared: Population | None = None
 
     def fit(self, table: pd.DataFrame | CodedTable | Rows, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
         """Learn the model; charged to the ledger whether or not it comes to an end.
 
         Args:
-            table: one row a person, or ``rows_per_person``; values as in the schema, read by their text. Or rows
+            table: one row a person, or as many as the population was declared with; values as in the schema. Or rows
                 where they are: ``party.sources.open.open_rows(...).rows``.
             schema: the table's declared domains: a Schema, a descriptor, or the path of one.
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
-            PrivityError: budget-exhausted or ledger-unusable.
+            PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
         """
         declared = _schema(schema)
         ALGORITHMS[self.algorithm].check_request(self.settings, declared, self.delta)
         if isinstance(table, pd.DataFrame):
-            table = encode(table.map(str), declared, "table")
+            table = encode(table, declared, "table")
         rows = InMemory(table) if isinstance(table, CodedTable) else table
         if rows.schema.digest != declared.digest:
             raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
-        ledger = Ledger(self._ledger or default_ledger(self.population), self.population)
-        try:
-            epsilon, delta = self._most_of_a_person()
-            allowance = Allowance(self.total_epsilon, epsilon, self.total_delta, delta, self.rows_per_person)
-            ledger.check(epsilon, delta, allowance, OWNER)
-            self.run = f"local-{secrets.token_hex(8)}"
+        account = ALGORITHMS[self.algorithm].account(self.settings, self.epsilon, self.delta)
+        run = f"local-{secrets.token_hex(8)}"
+        with closing(open_ledger(self.population, self._ledger)) as ledger:
+            population = ledger.population
+            epsilon, delta = most_of_a_person(self.epsilon, self.delta, population.rows_per_person, account)
+            ledger.check(epsilon, delta, OWNER)
+            allowance = Allowance(epsilon, delta, account)
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
-            session = LocalSession(self.run, declared, releases, allowance, self.delta, account=self._account)
+            session = LocalSession(run, declared, releases, allowance, self.delta)
             learned = complete(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
-            self.spent, self.spent_delta = ledger.spent(), ledger.spent_delta()
-            self.charged = ledger.spent(self.run), ledger.spent_delta(self.run)
-        finally:
-            ledger.close()
-        self._model, self.record = learned, session.record
+            spent = ledger.spent(), ledger.spent_delta()
+            charged = ledger.spent(run), ledger.spent_delta(run)
+        # All at once: several threads may fit one object, and the last one's results stand together.
+        self.spent, self.spent_delta, self.charged = *spent, charged
+        self._model, self.record, self.run, self.declared = learned, session.record, run, population
         return self
-
-    def _most_of_a_person(self) -> Amount:
-        return most_of_a_person(self.epsilon, self.delta, self.rows_per_person, self._account)
-
-    @property
-    def _account(self) -> RhoAccount | None:
-        return ALGORITHMS[self.algorithm].account(self.settings, self.epsilon, self.delta)
 
     @property
     def model(self) -> Model:
@@ -160,7 +161,7 @@ class Synthesizer:
 
     def __repr__(self) -> str:
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
-        spent = "not fitted" if self.spent is None else f"spent {self.spent} on {self.population!r} so far"
+        spent = "not fitted" if self.spent is None else f"spent {readable(self.spent)} on {self.population!r} so far"
         delta = f", delta={self.delta}" if self.delta else ""
         return f"{type(self).__name__}(epsilon={self.epsilon}{delta}{settings}; {spent})"
 
@@ -256,13 +257,6 @@ def load_model(path: Path | str, schema: Schema | Mapping[str, Any] | Path | str
         PrivityError, ProblemsFound: the file does not fit its format or the schema.
     """
     return SavedModel(load.load_model(read_json(path), _schema(schema), str(path)))
-
-
-def _rows_per_person(rows: int) -> int:
-    if not 1 <= rows <= MOST_ROWS_PER_PERSON:
-        reason, hint = f"{rows} is not a number of rows of one person", f"Use 1 to {MOST_ROWS_PER_PERSON}."
-        raise PrivityError(Catalogue.BAD_OPTION, option="rows_per_person", reason=reason, hint=hint)
-    return rows
 
 
 def _schema(schema: Schema | Mapping[str, Any] | Path | str) -> Schema:

@@ -15,7 +15,7 @@ from typing import Any
 
 from common.canonical import canonical_bytes, parse
 from common.errors import Catalogue, PrivityError
-from common.files import sync, write_whole
+from common.files import sync, write_private
 from common.formats import parse_json
 from common.journal import Journal
 from common.protocol.manifest import manifest_from
@@ -29,6 +29,10 @@ from party.known_ledger import KnownLedger
 TRANSCRIPTS = "transcripts"
 MOST_REFUSALS = 1_000
 """Different refusals in one run, after which it is over for this party."""
+
+MOST_ANSWERS = 1 << 16
+"""Answers in one run, after which nothing new is charged in it: they are kept until the run ends, and its charges for
+ever. Runs of the largest rounds have some thousands."""
 
 TOO_MANY = "TOO MANY REFUSALS"
 LONGEST_END = 64
@@ -71,6 +75,16 @@ class Transcripts:
         stored = self._journal.recall(key, content)
         assert stored is not None
         return stored
+
+    def check_room(self, step: Step) -> None:
+        """Refuse to go on with a run that has had more answers than any needs.
+
+        Raises:
+            PrivityError: step-refused.
+        """
+        if self._journal.count(f"{step.run}/transcript/step/") >= MOST_ANSWERS:
+            reason = f"this party has answered {MOST_ANSWERS} steps of the run already"
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
     def refused(self, step: Step, code: str) -> bool:
         """Note a refusal in a run that this party enrolled in; whether they have become too many."""
@@ -129,7 +143,7 @@ class Transcripts:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             text = transcript_text(transcript)
             if self.is_open(run) or self._file(run).read_text(encoding="utf-8") != text:
-                write_whole(self._file(run), text)
+                write_private(self._file(run), text.encode())
             # The file's name, too, must be on disk before what it was made of is erased.
             sync(self._folder)
         except OSError as error:
@@ -140,7 +154,9 @@ class Transcripts:
             raise PrivityError(Catalogue.NO_ROOM, file=self._file(run)) from error
 
     def of(self, run: str) -> Transcript | None:
-        """The transcript of a run that is not erased, as it is now; None if this party did not enrol in it.
+        """The transcript of a run that is not erased, as it is now.
+
+        None if this party did not enrol in it, or if its manifest is of an earlier version and lists what is no key.
 
         Raises:
             PrivityError: tampered: the keys of the run's manifest are not there.
@@ -153,7 +169,10 @@ class Transcripts:
         stored = self._journal.content(f"{run}/manifest")
         if not found or stored is None:
             return None
-        manifest = manifest_from(parse(stored))
+        try:
+            manifest = manifest_from(parse(stored))
+        except ValueError:
+            return None  # of an earlier version, with keys that are none
         end = next((content.decode() for key, content in found if key == f"{run}/transcript/end"), None)
         entries = tuple(Entry.from_dict(parse(content)) for key, content in found if key != f"{run}/transcript/end")
         return Transcript(run, self._party, manifest.digest, end, entries).signed(self._keys.of(manifest))

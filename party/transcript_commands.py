@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from common import text_table
 from common.errors import Catalogue, PrivityError
 from common.files import write_whole
 from common.journal import Journal
-from common.protocol.transcript import printable
+from common.terminal import say
 from party.approvals import Approvals
 from party.config import JOURNAL_FILE, load_config
 from party.keys import KeyFiles
@@ -42,21 +40,21 @@ def transcript(
     if text is None:
         raise PrivityError(Catalogue.RUN_UNKNOWN, run=run, hint=HINT)
     if out is None:
-        print(text, end="")
+        say(*text.split("\n"), end="")
     else:
         write_whole(out, text)
-        print(f"Written: {out}. It holds digests, and is meant for members of the consortium.")
+        say(f"Written: {out}. It holds digests, and is meant for members of the consortium.")
     if transcripts.is_open(run):
-        typer.echo(f"{run} has not ended here: the transcript is unfinished.", err=True)
+        say(f"{run} has not ended here: the transcript is unfinished.", err=True)
 
 
 def _list(transcripts: Transcripts, approvals: Approvals) -> None:
-    shown = Table("run", "steps", "ended")
+    shown = text_table.table("run", "steps", "ended")
     for statement in transcripts.written():
-        ended = printable(statement["end"] or "without a word of the curator")
-        shown.add_row(statement["run"], str(statement["entries"]), escape(ended))
+        ended = statement["end"] or "without a word of the curator"
+        text_table.add(shown, statement["run"], str(statement["entries"]), ended)
     for filed in approvals.filed():
         unfinished = None if filed.closed else transcripts.of(filed.spec.run)
         if unfinished is not None:
-            shown.add_row(unfinished.run, str(len(unfinished.entries)), "not yet")
-    Console().print(shown)
+            text_table.add(shown, unfinished.run, str(len(unfinished.entries)), "not yet")
+    text_table.show(shown)

@@ -26,6 +26,7 @@ from common.models.junction_tree import JunctionTreeModel
 from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance, Ledger
 from common.privacy.noise_law import GAUSSIAN
+from common.privacy.population import Population
 from common.protocol.round import Round
 from common.protocol.steps import Draw, SelectTable
 from common.statistics import Marginal
@@ -63,7 +64,8 @@ class SeededReleases(ChargedReleases):
     """What one party answers, with noise of a seed and without charges."""
 
     def __init__(self, ground: Ground, seed: int) -> None:
-        super().__init__(RUN, InMemory(ground.table), Journal(MEMORY), Ledger(MEMORY, RUN))
+        ledger = Ledger.declare(MEMORY, Population(RUN, Fraction(100), Fraction(1)))
+        super().__init__(RUN, InMemory(ground.table), Journal(MEMORY), ledger)
         self._ground, self._seed = ground, seed
         self._measured: Counter[Marginal] = Counter()
         self._draws = 0
@@ -100,8 +102,8 @@ class SeededReleases(ChargedReleases):
 def session_over(ground: Ground, epsilon: Fraction, delta: Fraction, seed: int) -> LocalSession:
     """A session of one party over the table."""
     account = RhoAccount(epsilon, delta) if delta else None
-    allowance = Allowance(epsilon, epsilon, delta, delta)
-    return LocalSession(RUN, ground.table.schema, SeededReleases(ground, seed), allowance, delta, account=account)
+    allowance = Allowance(epsilon, delta, account)
+    return LocalSession(RUN, ground.table.schema, SeededReleases(ground, seed), allowance, delta)
 
 
 def mean_distance(ground: Ground, model: JunctionTreeModel) -> float:

@@ -24,6 +24,7 @@ from common.schema import parse_schema
 from common.statistics import NoisyTable
 from common.table import CodedTable, Column
 from deploy.in_process import InProcessSession
+from deploy.phase_times import PhaseTimes
 from deploy.simulate import Simulation, simulate
 
 PATIENCE = 300.0  # seconds of a party's silence; many processes share few cores
@@ -117,7 +118,7 @@ def in_bits(table: CodedTable) -> CodedTable:
 
 
 def measure_real(dataset: Dataset, table: CodedTable, point: Point, seed: int, key_bits: int) -> dict[str, Any]:
-    """A run by ``privity simulate``: the same measures, and what run.json says of bytes, rounds and seconds."""
+    """A run by ``privity simulate``: the same measures, what run.json says of bytes and rounds, and seconds."""
     algorithm, settings = VARIANTS[point.variant]
     with tempfile.TemporaryDirectory() as scratch:
         task = Simulation(
@@ -135,10 +136,12 @@ def measure_real(dataset: Dataset, table: CodedTable, point: Point, seed: int, k
             patience=PATIENCE,
             seed=seed,
         )
+        times = PhaseTimes()
         started = time.perf_counter()
-        release = simulate(task, lambda _event: None)
+        release = simulate(task, lambda event: times.enter(event.phase))
         seconds = time.perf_counter() - started
         run = json.loads((release / "run.json").read_text(encoding="utf-8"))
         synthetic = read_table(release / "synthetic.csv", table.schema)
-    kept = {key: run[key] for key in ("bytes", "rounds", "cells", "unpacked_bytes", "seconds", "key_bits")}
-    return {**distances(table, synthetic), "seconds": round(seconds, 2), "run": kept}
+    kept = {key: run[key] for key in ("bytes", "rounds", "cells", "unpacked_bytes", "key_bits")}
+    by_phase = {phase: round(value, 3) for phase, value in times.seconds.items()}
+    return {**distances(table, synthetic), "seconds": round(seconds, 2), "run": kept | {"seconds": by_phase}}

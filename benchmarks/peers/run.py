@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 import warnings
@@ -36,14 +37,17 @@ def privity(job: dict[str, Any]) -> dict[str, float]:
     from common.reading import read_table
     from common.schema import load_schema
     from common.table import write_csv
-    from party.synthesizer import PrivBayes
+    from party.synthesizer import PrivBayes, declare_population
 
     schema = load_schema(job["schema"])
     table = read_table(job["data"], schema)
 
+    # A ledger of this job alone: not that of the account.
+    os.environ["XDG_STATE_HOME"] = str(Path(job["out"]).resolve().with_suffix(".state"))
+    declare_population("benchmark", total_epsilon="100")
+
     def fit() -> PrivBayes:
-        ledger = Path(job["out"]).with_suffix(".sqlite")
-        return PrivBayes(job["epsilon"], population="benchmark", ledger=ledger).fit(table, schema)
+        return PrivBayes(job["epsilon"], population="benchmark").fit(table, schema)
 
     seconds, frame = timed(fit, lambda model: model.sample(table.rows))
     write_csv(frame, job["out"])

@@ -78,7 +78,8 @@ def soak(task: Soak) -> dict[str, Any]:
             with Sampler({name: (pid, states[name]) for name, pid in group.pids.items()}, task.every) as sampler:
                 _work(task, group, client, sampler)
             began = time.monotonic()
-            known = len(client.runs())
+            found = client.runs()
+            known = len(found.runs) + found.left_out
             listed = time.monotonic() - began
         with ProcessGroup(Path(scratch) / "again") as group:
             began = time.monotonic()

@@ -19,6 +19,7 @@ from benchmarks.sources.rows import all_pairs, made_schema
 from common.algorithms import ALGORITHMS
 from common.journal import MEMORY, Journal
 from common.privacy.ledger import Allowance, Ledger
+from common.privacy.population import Population
 from common.schema import load_schema
 from common.table import CodedTable
 from party.local import LocalSession, complete
@@ -66,8 +67,9 @@ def count(options: argparse.Namespace) -> dict[str, Any]:
 def draws(options: argparse.Namespace) -> dict[str, Any]:
     """Open, and learn a model of the rows; passes are whole readings of the rows after that of the opening."""
     found, seconds = opened(options)
-    releases = ChargedReleases("owner", found.rows, Journal(MEMORY), Ledger(MEMORY, "benchmark"))
-    session = LocalSession("benchmark", found.rows.schema, releases, Allowance(EPSILON, EPSILON))
+    ledger = Ledger.declare(MEMORY, Population("benchmark", EPSILON))
+    releases = ChargedReleases("owner", found.rows, Journal(MEMORY), ledger)
+    session = LocalSession("benchmark", found.rows.schema, releases, Allowance(EPSILON))
     passes = 0
     read = StoreBatches.read
 

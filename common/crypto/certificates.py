@@ -187,7 +187,7 @@ def check_request(request: bytes, member: str) -> ec.EllipticCurvePublicKey:
 def check_self_signed(certificate: bytes, role: str, member: str) -> x509.Certificate:
     """A member's own certificate; ValueError if it is none, or names another member or role, or signs for others."""
     try:
-        loaded = x509.load_pem_x509_certificate(certificate)
+        loaded = _alone(certificate)
         loaded.verify_directly_issued_by(loaded)
         names = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         authority = loaded.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -212,6 +212,32 @@ def name_in(certificate: bytes) -> str:
     """The member that a certificate (PEM) names; ValueError if it names none."""
     names = x509.load_pem_x509_certificate(certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     return identity_from_san(names.value.get_values_for_type(x509.UniformResourceIdentifier))[1]
+
+
+def key_of_member(certificate: bytes, role: str, member: str) -> bytes:
+    """The public key (DER) of a certificate (PEM); ValueError unless it is one of this member in this role."""
+    try:
+        loaded = _alone(certificate)
+        names = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        raise ValueError("it holds no certificate of a member") from None
+    if identity_from_san(names.get_values_for_type(x509.UniformResourceIdentifier)) != (role, member):
+        raise ValueError(f"the certificate is not that of {role} {member}")
+    return loaded.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def _alone(certificate: bytes) -> x509.Certificate:
+    """The certificate that a PEM text is; ValueError if anything else is in it, or it has another kind of key.
+
+    The texts of all callers are joined for TLS, which reads them only up to the first that it does not understand.
+    """
+    loaded = x509.load_pem_x509_certificate(certificate)
+    public = loaded.public_key()
+    if not isinstance(public, ec.EllipticCurvePublicKey) or not isinstance(public.curve, ec.SECP256R1):
+        raise ValueError("the key of a certificate must be EC P-256")
+    if _pem(loaded) != certificate:
+        raise ValueError("there is more in the text than one certificate")
+    return loaded
 
 
 def days_left(certificate: x509.Certificate, now: datetime | None = None) -> int:

@@ -16,9 +16,15 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
+from common.crypto.possession import check_usable
 from common.errors import Catalogue, PrivityError
 
 _KEY_BYTES = 32
+_FIELD = 2**255 - 19  # of the curve of Ed25519, -x^2 + y^2 = 1 + d x^2 y^2
+_D = -121665 * pow(121666, -1, _FIELD)
+
+USES = ("signing", "sealing", "agreement")
+"""What each of a member's keys is for."""
 
 
 def sign(private: Ed25519PrivateKey, domain: str, message: bytes) -> bytes:
@@ -40,9 +46,20 @@ def _tagged(domain: str, message: bytes) -> bytes:
     return b"privity signature v1" + len(name).to_bytes(2, "big") + name + digest
 
 
+def _of_low_order(signing: bytes) -> bool:
+    """Whether eight times the point is the neutral one, or it is written in another way than its only one."""
+    y = int.from_bytes(signing, "little") & ((1 << 255) - 1)
+    # y = 1 or -1: order 1 or 2; y = 0: order 4; the last factor: x^2 = -y^2, so twice the point has y = 0.
+    return y >= _FIELD or y * (y * y - 1) * (_D * y**4 + 2 * y * y - 1) % _FIELD == 0
+
+
 @dataclass(frozen=True)
 class PublicIdentity:
-    """The public halves, 32 raw bytes each, as the manifest lists them."""
+    """The public halves, 32 raw bytes each, as the manifest lists them.
+
+    Raises:
+        ValueError: a key of another length, or of low order: everybody would know its secrets, or could sign under it.
+    """
 
     signing: bytes
     sealing: bytes
@@ -51,6 +68,10 @@ class PublicIdentity:
     def __post_init__(self) -> None:
         if {len(self.signing), len(self.sealing), len(self.agreement)} != {_KEY_BYTES}:
             raise ValueError(f"each public key must be {_KEY_BYTES} bytes long")
+        if _of_low_order(self.signing):
+            raise ValueError("the signing key is not a usable Ed25519 key")
+        check_usable(self.sealing, "sealing")
+        check_usable(self.agreement, "agreement")
 
     @property
     def signing_key(self) -> Ed25519PublicKey:
@@ -69,13 +90,13 @@ class PublicIdentity:
 
     def to_dict(self) -> dict[str, str]:
         """The three keys in base64, by name."""
-        return {name: base64.b64encode(getattr(self, name)).decode() for name in ("signing", "sealing", "agreement")}
+        return {use: base64.b64encode(getattr(self, use)).decode() for use in USES}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, str]) -> Self:
         """The inverse of `to_dict`; ValueError if it is not such a dictionary."""
         try:
-            keys = [base64.b64decode(data[n], validate=True) for n in ("signing", "sealing", "agreement")]
+            keys = [base64.b64decode(data[use], validate=True) for use in USES]
         except (KeyError, TypeError, ValueError, binascii.Error):
             raise ValueError("a public identity must have signing, sealing and agreement in base64") from None
         return cls(*keys)
@@ -112,10 +133,10 @@ class Identity:
             PrivityError: FILE_UNREADABLE if one of them is there already; keys are never overwritten.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name in ("signing", "sealing", "agreement"):
+        for name in USES:
             if (folder / f"{name}.pem").exists():
                 raise _unreadable(folder / f"{name}.pem", "a key is there already and is not overwritten")
-        for name in ("signing", "sealing", "agreement"):
+        for name in USES:
             pem = getattr(self, name).private_bytes(
                 serialization.Encoding.PEM,
                 serialization.PrivateFormat.PKCS8,
@@ -132,9 +153,7 @@ class Identity:
         Raises:
             PrivityError: FILE_MISSING or FILE_UNREADABLE, naming the file.
         """
-        signing, sealing, agreement = (
-            _read_key(folder / f"{name}.pem") for name in ("signing", "sealing", "agreement")
-        )
+        signing, sealing, agreement = (_read_key(folder / f"{name}.pem") for name in USES)
         if not isinstance(signing, Ed25519PrivateKey):
             raise _unreadable(folder / "signing.pem", "expected an Ed25519 private key")
         if not isinstance(sealing, X25519PrivateKey):

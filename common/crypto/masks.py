@@ -28,25 +28,25 @@ KEY_BYTES = 32
 _SPARE_BITS = 128  # reducing bits(n) + 128 uniform bits mod n is within 2^-128 of uniform
 
 
-def agree(own_private: X25519PrivateKey, peer_public: X25519PublicKey, context: bytes) -> bytes:
-    """The 32-byte key that the two hold in common: HKDF-SHA256 over X25519.
+def agree(own_private: X25519PrivateKey, peer_public: X25519PublicKey, own: str, peer: str, context: bytes) -> bytes:
+    """The 32-byte key that members ``own`` and ``peer`` hold in common: HKDF-SHA256 over X25519.
 
-    Both public keys (in a fixed order) and ``context`` are bound in: another peer or another context
-    gives an independent key.
+    The names and public keys of both and ``context`` are bound in: another peer or another context gives an
+    independent key. So two members with one key have different masks with a third, and none cancel by that.
 
     Raises:
-        ValueError: the peer's public key is no usable point, or it is our own.
+        ValueError: the peer's public key is no usable point, or it is our own, or so is its name.
     """
-    own = own_private.public_key().public_bytes_raw()
-    peer = peer_public.public_bytes_raw()
-    if own == peer:
-        raise ValueError("a member needs no mask with itself: the peer has the same public key")
+    own_key, peer_key = own_private.public_key().public_bytes_raw(), peer_public.public_bytes_raw()
+    if own_key == peer_key or own == peer:
+        raise ValueError(f"{peer} has the same name or public key as this member")
     try:
         shared = own_private.exchange(peer_public)
     except ValueError:
-        raise ValueError("the peer's public key is not a usable X25519 key") from None
-    first, second = sorted((own, peer))
-    return _derive(shared, b"privity mask agreement v1" + first + second + context)
+        raise ValueError(f"the public key of {peer} is not a usable X25519 key") from None
+    (one, one_key), (two, two_key) = sorted(((own.encode(), own_key), (peer.encode(), peer_key)))
+    bound = b"".join(len(part).to_bytes(4, "big") + part for part in (one, one_key, two, two_key, context))
+    return _derive(shared, b"privity mask agreement v2" + bound)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PairwiseMasks:
         nonce: must be new for each vector that is masked, and the same at all members.
 
     Raises:
-        ValueError: no peer, a key of another length, a peer called ``own``, or no nonce.
+        ValueError: no peer, a key of another length or of two peers, a peer called ``own``, or no nonce.
     """
 
     keys: Mapping[str, bytes] = field(repr=False)
@@ -71,6 +71,8 @@ class PairwiseMasks:
             raise ValueError("masks need the keys of at least one other member, and none of the member itself")
         if any(len(key) != KEY_BYTES for key in self.keys.values()):
             raise ValueError(f"each agreed key must be {KEY_BYTES} bytes long")
+        if len(set(self.keys.values())) < len(self.keys):
+            raise ValueError("two other members have one agreed key: their masks could cancel")
         if not self.nonce:
             raise ValueError("masks need a nonce")
 

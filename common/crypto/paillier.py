@@ -21,14 +21,18 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import gmpy2
 
 from common.crypto.powers import raise_all
-from common.crypto.residues import Residues
+from common.crypto.residues import Residues, residue_base
 
-SMALLEST_BITS = 2048
-"""Smallest modulus outside tests."""
+SMALLEST_BITS, LARGEST_BITS = 2048, 8192
+"""Of a modulus: tests alone use smaller ones, and with larger ones a curator could keep a party busy for hours."""
+
+SMALL_FACTOR_BITS = 20
+"""A modulus with a prime factor of so few bits is refused."""
 
 PRIME_ROUNDS = 64
 """Rounds of Miller and Rabin: a composite passes with probability below 2^-128."""
@@ -69,6 +73,30 @@ class PublicKey:
 
     def __repr__(self) -> str:
         return f"PublicKey(bits={self.bits}, key_id={self.key_id[:12]})"
+
+
+def check_modulus(n: int) -> None:
+    """Raise ValueError for a modulus that whoever has the ciphertexts could factor, or read without factoring it.
+
+    It shows no more than that: see SECURITY.md for what remains to a curator that cheats.
+    """
+    if n.bit_length() > LARGEST_BITS:
+        raise ValueError(f"the modulus has more than {LARGEST_BITS} bits")
+    if n % 4 != 1:
+        raise ValueError("the modulus is not 1 modulo 4, as a product of two primes that are 3 modulo 4 is")
+    if gmpy2.gcd(n, _small_primes()) != 1:
+        raise ValueError(f"the modulus has a prime factor of at most {SMALL_FACTOR_BITS} bits")
+    # Every prime is found prime, in one round as in many.
+    if gmpy2.is_prime(n, 1) or gmpy2.is_power(n):
+        raise ValueError("the modulus is a prime or a power of one number")
+    if residue_base(n) == 1:
+        raise ValueError("the base of the randomness that follows from the modulus is 1")
+
+
+@cache
+def _small_primes() -> gmpy2.mpz:
+    """The product of all primes of at most `SMALL_FACTOR_BITS` bits."""
+    return gmpy2.primorial(1 << SMALL_FACTOR_BITS)
 
 
 @dataclass(frozen=True, repr=False)

@@ -93,6 +93,7 @@ def drop_tables() -> None:
     _powers_of_base.cache_clear()
 
 
+@lru_cache(maxsize=1)
 def residue_base(n: int) -> int:
     """h^n mod n^2, h = -x^2 mod n with x from SHAKE-256 of n: an n-th residue that nobody chose."""
     size = (n.bit_length() + 7) // 8

@@ -1,6 +1,7 @@
 """The formats of every file that people write or that a run releases, as JSON Schemas (draft 2020-12).
 
-A format ``NAME`` is the file ``common/formats/NAME.schema.json``. JSON is read with its numbers exact:
+A format ``NAME`` is the file ``common/formats/NAME.schema.json``. A former version of it that is still read is
+``NAME.VERSION.schema.json``. JSON is read with its numbers exact:
 integers as ``int`` of any size, all others as ``decimal.Decimal``.
 """
 
@@ -19,11 +20,13 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from common.secret_texts import HIDDEN, holds_secret
 
 LONGEST_ECHO = 40  # characters of a value that a message repeats
 MOST_KEYS_NAMED = 10  # unknown or missing keys that one message names
 DEEPEST = 64  # levels of nesting that a document may have
 Places = dict[tuple[str | int, ...], int]
+FORMER = ("privacy.1", "run.1")  # versions of formats that are read, and written no more
 UNREAD = ("depth", "text")  # rules whose breach ends the check before the schema is applied
 
 
@@ -41,6 +44,18 @@ def _validator(name: str) -> Draft202012Validator:
     return Draft202012Validator(load(name))
 
 
+def _of_its_version(document: object, name: str) -> str:
+    """The format by which a document is checked: a former version if it says so and that is still read."""
+    former = f"{name}.{_version(document)}"
+    return former if former in FORMER else name
+
+
+def _version(document: object) -> int | None:
+    """What a document says, if that is a version."""
+    found = document.get("format_version") if isinstance(document, dict) else None
+    return found if type(found) is int else None
+
+
 def check(document: object, format_name: str, file: str) -> list[Problem]:
     """Return every violation of the format by ``document``, in order of place; empty if there is none.
 
@@ -50,7 +65,7 @@ def check(document: object, format_name: str, file: str) -> list[Problem]:
     unfit = _unfit_text_or_depth(document, file)
     if unfit:
         return unfit
-    errors = _leaves(_validator(format_name).iter_errors(document))
+    errors = _leaves(_validator(_of_its_version(document, format_name)).iter_errors(document))
     # A dict drops equal problems.
     problems = {problem: _order(path) for error in errors for path, problem in _problems(error, file)}
     return sorted(problems, key=lambda problem: problems[problem])
@@ -77,6 +92,23 @@ def require(document: object, format_name: str, file: str) -> None:
     problems = check(document, format_name, file)
     if problems:
         raise ProblemsFound(problems)
+
+
+def require_version(document: object, expected: int, file: str, hint: str) -> None:
+    """Refuse a document of another version, with what to do about it; what else is wrong with it is not said then.
+
+    Raises:
+        PrivityError: format-version.
+    """
+    found = _version(document)
+    if found is not None and found != expected:
+        raise PrivityError(Catalogue.FORMAT_VERSION, file=file, found=found, expected=expected, hint=hint)
+
+
+def is_earlier(document: object, version: int) -> bool:
+    """Whether a document is of an earlier version than this one."""
+    found = _version(document)
+    return found is not None and found < version
 
 
 def read_json(path: Path | str) -> Any:
@@ -119,6 +151,8 @@ def path_text(path: Iterable[str | int]) -> str:
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
+        elif holds_secret(step):
+            text += f"[{HIDDEN!r}]"
         elif step.replace("_", "a").isalnum():
             text += f".{step}" if text else step
         else:
@@ -127,8 +161,10 @@ def path_text(path: Iterable[str | int]) -> str:
 
 
 def shorten(value: object) -> str:
-    """Write a value for a message, cut to ``LONGEST_ECHO`` characters."""
+    """Write a value for a message, cut to ``LONGEST_ECHO`` characters; nothing of what may hold a password."""
     text = str(value) if isinstance(value, Decimal) else repr(value)
+    if holds_secret(str(value)):
+        return repr(HIDDEN)
     return text if len(text) <= LONGEST_ECHO else text[: LONGEST_ECHO - 3] + "..."
 
 

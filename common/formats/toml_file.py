@@ -11,6 +11,7 @@ from typing import Any
 from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from common.formats import check, located, path_text
 from common.formats.lines import toml_lines
+from common.secret_texts import holds_secret
 
 WRITTEN_BY = {
     "consortium": "privity consortium init",
@@ -41,7 +42,10 @@ def read_toml(
             raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first) from None
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not TOML: {error}") from None
+        reason = str(error)
+        if holds_secret(reason):
+            reason = reason[reason.rfind("(at ") :]
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not TOML: {reason}") from None
     problems = [*check(document, format_name, str(path)), *_not_finite(document, str(path)), *also(document)]
     if problems:
         raise ProblemsFound(located(problems, toml_lines, text))

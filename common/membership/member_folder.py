@@ -12,8 +12,10 @@ from common.crypto.certificates import Role, certificate_request, self_signed
 from common.crypto.identity import Identity, PublicIdentity
 from common.errors import Catalogue, PrivityError
 from common.files import write_private, write_whole
-from common.membership.joining import Invite, Join, fingerprint, read_join
+from common.membership.joining import Invite, Join, fingerprint, read_invite, read_join
 from common.membership.renewal import CERTIFICATE, KEY, KEYS, REQUEST, Next
+from common.schema import parse_schema
+from common.spreadsheet import warning
 
 SCHEMA, ORGANISER_KEY, AUTHORITY = "schema.json", "organiser.pub", "authority.pem"
 
@@ -42,19 +44,27 @@ def make_join(folder: Path, invite: Invite, identity: Identity | None = None) ->
         identity: of a party; curator and operators have none.
     """
     certificate = _make_tls_key(folder, invite.role, invite.name)
-    return _answer(folder, Join(invite.consortium, invite.role, invite.name, _public(identity), certificate), identity)
+    join = Join(invite.consortium, invite.role, invite.name, invite.possession_key, _public(identity), certificate)
+    return _answer(folder, join, identity)
 
 
 def renew(
-    waiting: Next, role: Role, name: str, identity: Identity | None = None, *, keys: bool = False
+    waiting: Next,
+    role: Role,
+    name: str,
+    identity: Identity | None = None,
+    *,
+    keys: bool = False,
+    invite: Path | None = None,
 ) -> tuple[Path, dict[str, Any]]:
     """Make a new TLS key beside the one in use, and the answer that has it sealed; nothing in use changes.
 
     Args:
         identity: of a party: its keys from then on.
         keys: whether they are new ones, to be kept ready, too.
+        invite: the organiser's newest, for a folder whose answer is of an earlier version.
     Raises:
-        PrivityError: others are kept ready already, or there was no answer before.
+        PrivityError: others are kept ready already, there was no answer before, or the invite is for another member.
     """
     home = waiting.key.parent
     if waiting.there():
@@ -64,7 +74,7 @@ def renew(
         )  # fmt: skip
     if not _join_file(home, name).exists():
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=_join_file(home, name), first=f"privity {role} init")
-    consortium = read_join(_join_file(home, name)).consortium
+    answered = read_join(_join_file(home, name)) if invite is None else _new_invite(invite, role, name, home)
     with tempfile.TemporaryDirectory(dir=home, prefix=f".{waiting.folder.name}-") as scratch:
         place = Path(scratch) / "made"
         place.mkdir(mode=0o700)
@@ -74,7 +84,17 @@ def renew(
         shutil.rmtree(waiting.folder, ignore_errors=True)  # what a crash left empty
         place.rename(waiting.folder)
     # Nobody is sent an answer whose keys are not there.
-    return _answer(home, Join(consortium, role, name, _public(identity), certificate), identity)
+    join = Join(answered.consortium, role, name, answered.possession_key, _public(identity), certificate)
+    return _answer(home, join, identity)
+
+
+def _new_invite(file: Path, role: Role, name: str, home: Path) -> Invite:
+    """An invite of this member by the organiser whom it knows."""
+    invite = read_invite(file, role)
+    if invite.name != name or invite.organiser_key != (home / ORGANISER_KEY).read_text(encoding="ascii").strip():
+        reason = f"{file} invites another member than {name}, or another organiser made it"
+        raise PrivityError(Catalogue.BAD_OPTION, option="invite", reason=reason, hint="Name the invite of this member.")
+    return invite
 
 
 def _make_tls_key(folder: Path, role: Role, name: str) -> str:
@@ -103,8 +123,8 @@ def _answer(folder: Path, join: Join, identity: Identity | None) -> tuple[Path, 
     return file, join.to_dict()
 
 
-def hand_over(file: Path, answer: Path | None, content: dict[str, Any], invite: Invite | None = None) -> str:
-    """Put a copy of the answer where the organiser looks, if ``answer`` says where; what comes next, in words.
+def hand_over(file: Path, answer: Path | None, content: dict[str, Any], invite: Invite | None = None) -> list[str]:
+    """Put a copy of the answer where the organiser looks, if ``answer`` says where; what comes next, a sentence a line.
 
     Args:
         invite: that it answers; None if it renews an earlier answer.
@@ -117,4 +137,6 @@ def hand_over(file: Path, answer: Path | None, content: dict[str, Any], invite: 
         if invite is None
         else (f"Invite: {fingerprint(invite.to_dict())}. {came}")
     )
-    return f"{before}\nAnswer: {fingerprint(content)}. Send {answer or file} to the organiser."
+    warned = "" if invite is None else warning(parse_schema(invite.schema, "the invite"))
+    told = [before, f"Answer: {fingerprint(content)}. Send {answer or file} to the organiser."]
+    return [*told, *([f"Warning: {warned}"] if warned else [])]

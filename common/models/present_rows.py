@@ -29,6 +29,9 @@ LEAST_DRAW = 1024
 LEAST_COUNTED = 1 << 16
 """Rows of a sample that tells how many are absent: within about a half of a hundredth."""
 
+MOST_COUNTED = 1 << 19
+"""Rows of such a sample, however many rows the parties state: within about a tenth of a hundredth."""
+
 SPARE = 1.1
 """Of rows drawn over those that are expected to be enough."""
 
@@ -80,7 +83,7 @@ def present_count(model: Model, rows: int, generator: np.random.Generator) -> in
     """
     if not model.schema.absent_rows:
         return rows
-    table = model.sample(max(rows, LEAST_COUNTED), generator)
+    table = model.sample(min(max(rows, LEAST_COUNTED), MOST_COUNTED), generator)
     absent = float(np.median(table.absent().mean(axis=1)))
     return max(1, round(rows * (1 - absent)))
 

@@ -2,7 +2,7 @@
 
 Formatters write the fields of ``FIELDS`` and nothing else of a record: neither arguments nor tracebacks, and of
 libraries' records only whose they are. So a line cannot hold a value, a count or a score, whatever went wrong.
-Times are in whole seconds, as those of a release: how long a party works may depend on its rows.
+Times are in whole seconds: how long a party works may depend on its rows.
 """
 
 from __future__ import annotations

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from cryptography import x509
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -24,8 +28,14 @@ from common.membership.expiry import Certificates, warn_of_expiry
 LOOK_SECONDS = 10.0
 """Who asks again sooner is shown the same figures: no step of a party can be timed by asking often."""
 
+ASK_SECONDS = 10.0
+"""A connection that is still open after so long is hung up on, whatever came: it holds a thread and a file."""
+
+CONNECTIONS = 16
+"""Connections at a time; one more is hung up on at once."""
+
 OTHER = "other"
-_KNOWN = {kind.value.code for kind in Catalogue} | {"internal"}
+_KNOWN = {kind.value.code for kind in Catalogue}
 
 
 def known_code(code: str) -> str:
@@ -69,6 +79,39 @@ class CertificateDays(Collector):
         yield days
 
 
+class _Handler(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Whoever asks is not told of."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """Some connections at a time, each for some seconds."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self._since: dict[Any, float] = {}
+        super().__init__(*arguments)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        self._since[request] = time.monotonic()
+        return len(self._since) <= CONNECTIONS
+
+    def shutdown_request(self, request: Any) -> None:
+        self._since.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        # Called every half second. The thread of a connection that is shut down reads its end, and closes it.
+        for request, since in self._since.copy().items():
+            if time.monotonic() - since > ASK_SECONDS:
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, *_: object) -> None:
+        """No traceback of whoever hangs up, or is hung up on, to standard error."""
+
+
 @contextlib.contextmanager
 def exported(address: str, registry: CollectorRegistry) -> Iterator[None]:
     """The registry's figures over HTTP at ``host:port``, for as long as the context lasts.
@@ -80,12 +123,16 @@ def exported(address: str, registry: CollectorRegistry) -> Iterator[None]:
     page = CollectorRegistry()
     page.register(CoarsePage(registry))
     try:
-        server, thread = start_http_server(int(port), host.strip("[]"), page)
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        of_family = type("_Server", (_Server,), {"address_family": found[0][0]})
+        server: WSGIServer = make_server(str(found[0][4][0]), int(port), make_wsgi_app(page), of_family, _Handler)
     except (OSError, OverflowError):
         raise PrivityError(
             Catalogue.CONNECTION_FAILED, address=address, reason="cannot show metrics there",
             hint="Choose a free port of this machine, or leave the setting out.",
         ) from None  # fmt: skip
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
     try:
         yield
     finally:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import fcntl
 import logging
 import os
@@ -18,6 +20,11 @@ from typing import TextIO
 from common.errors import Catalogue, PrivityError
 from common.exit_codes import Exit
 
+OPEN_FILES = 1 << 16
+"""Most files and connections that a node asks the operating system for: half of them connections."""
+
+PR_SET_DUMPABLE = 4
+
 _log = logging.getLogger("privity.node")
 
 
@@ -28,7 +35,8 @@ def stay_alone(folder: Path) -> TextIO:
         PrivityError: bad-option: another process has it.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = (folder / "lock").open("w")
+    # Whoever may open it may hold it.
+    lock = os.fdopen(os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -43,6 +51,25 @@ def stay_alone(folder: Path) -> TextIO:
 def dump_no_core() -> None:
     """Have the operating system write no image of this process when it crashes: keys and rows would be in it."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        # The limit does not hold for a program that core_pattern pipes images to.
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)
+
+
+def open_files() -> int:
+    """Raise the soft limit of open files to the hard one, to ``OPEN_FILES`` at most.
+
+    Returns:
+        How many files and connections this process may have open, ``OPEN_FILES`` at most.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        # Some systems allow less than the hard limit that they state.
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return wanted if soft == resource.RLIM_INFINITY else min(soft, wanted)
 
 
 def at_interrupt(stop: Callable[[], object]) -> None:

@@ -25,6 +25,9 @@ UNDER_WAY_BYTES = 1 << 17
 """Most bytes of a call that were sent and have not arrived: two chunks, which the silences above allow for. gRPC by
 itself would let this grow to megabytes, and no ping comes past them."""
 
+HANDSHAKE_SECONDS = 10.0
+"""The time in which who connects must have shown a certificate. Nobody who has none keeps a connection for longer."""
+
 RETRY_MS = (100, 5000)
 
 
@@ -65,7 +68,7 @@ def serving_options(silence: float) -> list[tuple[str, int]]:
         *_moving(silence),
         ("grpc.http2.min_ping_interval_without_data_ms", 1),
         ("grpc.http2.max_ping_strikes", 0),
-        ("grpc.server_handshake_timeout_ms", round(silence * 1000)),
+        ("grpc.server_handshake_timeout_ms", round(min(silence, HANDSHAKE_SECONDS) * 1000)),
     ]
 
 

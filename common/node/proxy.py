@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from common.errors import Problem
+from common.visible import in_line
 
 _NAME = r"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})"
 _FORM = re.compile(rf"http://(?:({_NAME}+)(?::({_NAME}*))?@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})/?")
@@ -99,7 +100,7 @@ def dial(proxy: Proxy, host: str, port: int, seconds: float) -> socket.socket:
     try:
         link.sendall("".join(f"{line}\r\n" for line in [*lines, ""]).encode())
         line = _head(link).partition(b"\r\n")[0].decode("ascii", "replace")
-        shown = "".join(letter if letter.isprintable() else "?" for letter in line[:200])
+        shown = in_line(line[:200])
         answer = re.fullmatch(r"HTTP/1\.[01] ([0-9]{3})(?: .*)?", shown)
         if answer is None:
             raise ProxyRefusedError(0, "it does not speak HTTP")

@@ -6,9 +6,18 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from common.visible import in_lines
+
+
+def _visible(value: object) -> object:
+    """A text without signs that act or cannot be seen; pictures are texts, too."""
+    return type(value)(in_lines(value)) if isinstance(value, str) else value
+
+
 _templates = Environment(
     loader=PackageLoader(__name__, "."),
     autoescape=True,
+    finalize=_visible,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -22,7 +31,7 @@ def read_all() -> None:
 
 
 def render(template: str, **context: Any) -> str:
-    """The page that a template of this package gives; every value is escaped.
+    """The page that a template of this package gives; every value is escaped, and visible (``common.visible``).
 
     Raises:
         jinja2.UndefinedError: a value that the template needs is not given.

@@ -57,7 +57,7 @@ class PlannedSession(RoundSession):
         self.party_rows = tuple(parties.values())
         self.delta = delta
         self.noise_variables = Fraction(len(parties), len(parties) - tolerate)
-        self.record = RunRecord()
+        self.record = RunRecord(account=account)
         self.rounds: list[tuple[Round, int]] = []
         self.draws: dict[str, int] = {}
         self._parties = dict(parties)

@@ -68,11 +68,11 @@ def parse_epsilon(text: str, option: str = "epsilon") -> Fraction:
 
 
 def readable(number: Fraction) -> str:
-    """An exact number for people: as a decimal if six digits are enough, otherwise with one beside it."""
+    """An exact number for people: a decimal, in full if six digits after the point are enough, else of six digits."""
     scaled = number * LARGEST_DENOMINATOR
     if scaled.denominator == 1:
         return f"{scaled.numerator / LARGEST_DENOMINATOR:.6f}".rstrip("0").rstrip(".")
-    return f"{number} (about {float(number):.4g})"
+    return re.sub(r"e([+-])0+", r"e\1", f"{float(number):.6g}")
 
 
 def parse_delta(text: str, option: str = "delta") -> Fraction:

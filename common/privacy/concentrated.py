@@ -1,8 +1,8 @@
-"""One account in rho for a whole run: zero-concentrated differential privacy, converted to (epsilon, delta) once.
+"""A run's budget in rho: zero-concentrated differential privacy, whose whole is worth (epsilon, delta).
 
 A run with a delta spends rho. Rhos of all its releases add up, however the later ones were chosen from the outcomes of
-the earlier ones (Bun and Steinke 2016, Lemma 1.7), and their sum is converted at the run's delta. Converted release by
-release, k of them would cost about sqrt(k) times as much.
+the earlier ones (Bun and Steinke 2016, Lemma 1.7), and all of it costs (epsilon, delta): what a part has cost is
+``common.privacy.privacy_filter``'s. Converted release by release, k of them would cost about sqrt(k) times as much.
 
 Algorithms keep on splitting epsilon: an amount stands for the same part of the account's rho as of its epsilon.
 """
@@ -17,17 +17,14 @@ from functools import cached_property, lru_cache
 
 from common.errors import Catalogue, PrivityError
 from common.privacy.budget import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON, Zcdp
-from common.privacy.conversion import likely_rho, zcdp_to_approximate
+from common.privacy.conversion import likely_rho, power_grid, short_below, zcdp_to_approximate
 from common.privacy.noise_law import GAUSSIAN, LEAST_SHARE, NoiseLaw
+from common.privacy.privacy_filter import SHARED_SLACK, PrivacyFilter
 from common.privacy.relation import Relation
 from common.privacy.sensitivity import CELLS_MOVED
 
 RELATION = Relation.REPLACE_ONE
 CELLS = CELLS_MOVED[RELATION]
-
-SHARED_SLACK = Fraction(1, 10**40)
-"""Of epsilon and of delta in proportion, once for a run: more than what shares of Gaussian noise miss by, added up over
-all cells of all its tables (``common.privacy.mechanisms.SharedDiscreteGaussian``: below 1e-66 a cell)."""
 
 RHO_BITS = 22
 """Of a rho: it is rounded by less than a part in 2**(RHO_BITS - 1)."""
@@ -42,24 +39,10 @@ EPSILON_BITS = 21
 """What was converted is rounded up to the shortest decimal within a part in 2**EPSILON_BITS."""
 
 
-def short_below(value: Fraction, bits: int) -> Fraction:
-    """The largest number at most ``value``, > 0, that is a whole number below 2**bits times a power of two."""
-    grid = _grid(value, bits)
-    return math.floor(value / grid) * grid
-
-
 def short_above(value: Fraction, bits: int) -> Fraction:
     """The least such number that is not below ``value``, > 0."""
-    grid = _grid(value, bits)
+    grid = power_grid(value, bits)
     return math.ceil(value / grid) * grid
-
-
-def _grid(value: Fraction, bits: int) -> Fraction:
-    """The power of two of which ``value`` is at least 2**(bits - 1) and less than 2**bits."""
-    power = value.numerator.bit_length() - value.denominator.bit_length()
-    if Fraction(2) ** power > value:
-        power -= 1
-    return Fraction(2) ** (power + 1 - bits)
 
 
 @lru_cache(maxsize=1024)
@@ -91,7 +74,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
         hint = f"With a delta give an epsilon from {SMALLEST_EPSILON} on, and a delta of at most {LARGEST_DELTA}."
         raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
     guess = likely_rho(epsilon, delta)
-    grid = _grid(guess, RHO_BITS)
+    grid = power_grid(guess, RHO_BITS)
     enough = math.floor(guess / grid)
     while converted((enough + 1) * grid, delta) <= epsilon:
         enough += 1
@@ -149,7 +132,7 @@ def draw_rho(epsilon: Fraction) -> Fraction:
 def draw_range(rho: Fraction, quota: int) -> Fraction:
     """The largest epsilon, of DRAW_BITS bits, of which ``quota`` draws cost at most ``rho`` together."""
     square = 8 * rho / quota
-    grid = _grid(square, 2 * DRAW_BITS)
+    grid = power_grid(square, 2 * DRAW_BITS)
     # An even power of two has an exact root.
     if grid.numerator.bit_length() % 2 == 0 or grid.denominator.bit_length() % 2 == 0:
         grid /= 2
@@ -175,6 +158,10 @@ class RhoAccount:
         """All of it."""
         return rho_within(self.epsilon, self.delta)
 
+    def filter(self, rows: int = 1) -> PrivacyFilter:
+        """What the run has cost a person with so many rows, at any time at which it may stop."""
+        return _filter(self, rows)
+
     def part(self, amount: Fraction) -> Fraction:
         """The rho for which an amount of epsilon stands, rounded down."""
         return short_below(self.rho * amount / self.epsilon, RHO_BITS)
@@ -196,3 +183,11 @@ class RhoAccount:
     def draw_epsilon(self, amount: Fraction, quota: int) -> Fraction:
         """The range of each of a party's ``quota`` draws, when the whole series costs it this amount."""
         return draw_range(self.part(amount), quota)
+
+
+@lru_cache(maxsize=256)
+def _filter(account: RhoAccount, rows: int) -> PrivacyFilter:
+    if rows == 1:
+        return PrivacyFilter(account.rho, account.epsilon, account.delta)
+    cap = Zcdp(account.rho, RELATION).scaled(rows).rho
+    return PrivacyFilter(cap, converted(cap, account.delta), account.delta)

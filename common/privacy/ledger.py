@@ -1,301 +1,317 @@
-"""The ledger of a data owner: what has been spent on a population, ever.
+"""The ledger of a population: what has been spent on these people, ever, and how much may be.
 
-A ledger file belongs to one declared ``population`` (the people), not to a file of rows: a new extract of
-the same people continues it, and a ledger of other people is refused. A charge is on disk before any noise
-is drawn; a crash leaves it charged. One step is charged once: repeating the charge under its key costs
-nothing, and no other amount is accepted there.
+A population is declared before anything can be charged to it; its total is a line of the ledger and binds every release
+of every node and program that uses the file. A charge is on disk before any noise is drawn; a crash leaves it charged.
+One step is charged once: repeating the charge costs nothing, and no other amount is accepted there. A charge is settled
+with the digest of its one answer before that answer leaves; a second answer to it is refused, whatever became of the
+file that held the first.
 
-A charge is settled with the digest of its one answer before that answer leaves. A repetition of a charge
-is free; a second answer to it is refused, whatever became of the file that held the first.
+Lines state what a step costs for one replaced row. What all of them cost a person follows from the rows a person that
+the population has now (``common.privacy.person``): raising that number prices every line anew. Steps of a run in rho
+are charged along one order (``common.privacy.privacy_filter``), so that a run may stop anywhere. Sums are exact: a step
+is refused whose price would give its run a denominator beyond ``LONGEST_BITS``. Only where those of many runs, or of a
+ledger from before that rule, come to more is a sum rounded up, by less than 1e-60 a line.
 
-A run may have one account in rho (``common.privacy.concentrated``). Its charges state a rho and the run's
-delta; what is written beside each, as (epsilon, delta), is what it adds to the whole: after any of them the
-run has paid the epsilon of the sum of its rho, and its delta once.
-
-Charges are chained by SHA-256, so that a line changed or taken out in the middle is found at the next
-opening. Nothing here depends on the clock: times are written down for people to read, never compared.
+Lines are chained by SHA-256 (``common.privacy.ledger_lines``), so that one changed or taken out in the middle is found
+at the next opening. A ledger that was taken over or merged keeps its own chain, as a book of its own; a line of the
+first book names its end. Nothing here depends on the clock: times are written down for people to read, never compared.
 """
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 import sqlite3
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from common.canonical import canonical_bytes
 from common.errors import Catalogue, PrivityError
-from common.journal import MEMORY, connect, room_wanted
-from common.privacy.concentrated import converted
-from common.privacy.person import cost_of_a_person, rho_of_a_person
-
-FORMAT_VERSION = "2"
-WITHOUT_RHO = "1"
-"""The version before, whose lines had no rho: such a ledger is continued."""
-
-_ZERO = Fraction(0)
-
-
-@dataclass(frozen=True)
-class Charge:
-    """One line of the ledger: which step of which run cost how much.
-
-    Attributes:
-        epsilon, delta: what it costs on its own. To be charged in rho: no epsilon, and the delta of the run. Of a
-            line that was charged in rho: what it added to what the run had paid before.
-        rho: in the run's account; None for a charge on its own.
-    """
-
-    run: str
-    step: str
-    epsilon: Fraction
-    delta: Fraction = _ZERO
-    rho: Fraction | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A charge as it stands in the ledger; ``at`` is the clock's word and decides nothing."""
-
-    charge: Charge
-    at: str
-    answered: bool
+from common.journal import MEMORY
+from common.privacy.budget import readable
+from common.privacy.concentrated import RhoAccount
+from common.privacy.ledger_file import FORMAT_VERSION, MERGED, LedgerFile
+from common.privacy.ledger_lines import (
+    COLUMNS,
+    LONGEST_BITS,
+    OWN_BOOK,
+    ZERO,
+    Book,
+    Charge,
+    Kind,
+    Line,
+    Spent,
+    books,
+    earlier_lines,
+    kept_short,
+)
+from common.privacy.person import Amount
+from common.privacy.population import Population
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What an owner allows to be spent on these people; a limit of None is none.
+    """What one run may cost a person.
 
     Attributes:
-        total, total_delta: by all runs together, ever.
-        per_run, per_run_delta: by one run.
-        rows_per_person: most rows that one of them has; limits and charges are for a person with so many.
+        epsilon, delta: all of its steps together; None is no limit but the population's total.
+        account: the run's budget in rho, if it has one.
     """
 
-    total: Fraction | None
-    per_run: Fraction | None
-    total_delta: Fraction | None = _ZERO
-    per_run_delta: Fraction = _ZERO
-    rows_per_person: int = 1
-
-    def for_a_person(self, charge: Charge) -> Charge:
-        """What a charge for one replaced row costs a person, all of whose rows may be replaced."""
-        if charge.rho is not None:
-            return replace(charge, rho=rho_of_a_person(charge.rho, self.rows_per_person))
-        epsilon, delta = cost_of_a_person(charge.epsilon, charge.delta, self.rows_per_person)
-        return replace(charge, epsilon=epsilon, delta=delta)
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    account: RhoAccount | None = None
 
 
 @dataclass(frozen=True)
-class _Sum:
-    """Of charges.
+class Entry:
+    """A line as it stands in the ledger; ``at`` is the clock's word and decides nothing.
 
     Attributes:
-        epsilon, delta: of all of them.
-        rho: of those in a run's account; its_epsilon, its_delta: what these were charged.
+        amount: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
+        terms: of a line that is no charge.
     """
 
-    epsilon: Fraction = _ZERO
-    delta: Fraction = _ZERO
-    rho: Fraction = _ZERO
-    its_epsilon: Fraction = _ZERO
-    its_delta: Fraction = _ZERO
-
-    @classmethod
-    def of(cls, line: Charge) -> _Sum:
-        if line.rho is None:
-            return cls(line.epsilon, line.delta)
-        return cls(line.epsilon, line.delta, line.rho, line.epsilon, line.delta)
-
-    def __add__(self, other: _Sum) -> _Sum:
-        return _Sum(
-            self.epsilon + other.epsilon,
-            self.delta + other.delta,
-            self.rho + other.rho,
-            self.its_epsilon + other.its_epsilon,
-            self.its_delta + other.its_delta,
-        )
+    kind: Kind
+    node: str
+    charge: Charge
+    amount: Amount
+    terms: dict[str, Any]
+    at: str
+    answered: bool
 
 
-_NOTHING = _Sum()
-
-
-class Ledger:
-    """Charges under basic composition; several processes may share the file.
+class Ledger(LedgerFile):
+    """The ledger of one population. Several threads, processes and nodes may share the file.
 
     Args:
-        path: the file, made if absent; ``:memory:`` is for tests and throwaway simulations.
-        population: the people whom it is about.
+        path: the file; ``:memory:``, which only ``declare`` makes, is for tests and throwaway simulations.
+        population: whom it is about.
+        node: who charges: two nodes may run steps of one name, and each of them is charged.
     Raises:
-        PrivityError: ledger-unusable: damaged, of other people, of another version, or no ledger.
+        PrivityError: ledger-unusable: there is none, it is damaged, of other people, of another version, merged into
+            another, or may not be read and written.
     """
 
-    def __init__(self, path: Path | str, population: str) -> None:
-        self.population = population
-        self._path = path
-        self._lock = threading.Lock()
-        self._read, self._total = 0, _NOTHING
-        # Of one run, the one that was charged last: a node lives longer than any number of them.
-        self._of_run: tuple[str, _Sum] = ("", _NOTHING)
+    def __init__(self, path: Path | str, population: str, node: str = "") -> None:
+        self._start(path, population, node)
         with self._told():
-            self._db = connect(path)
             self._open()
+            self._check()
 
-    def _open(self) -> None:
-        if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
-            raise self._unusable("it is damaged")
-        with self._transaction():
-            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if not tables:
-                self._db.execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-                self._db.execute(
-                    "CREATE TABLE charges (position INTEGER PRIMARY KEY, run TEXT NOT NULL, step TEXT NOT NULL,"
-                    " epsilon TEXT NOT NULL, delta TEXT NOT NULL, at TEXT NOT NULL, chain TEXT NOT NULL,"
-                    " answer TEXT, rho TEXT, UNIQUE (run, step))"
-                )
-                self._db.executemany(
-                    "INSERT INTO about VALUES (?, ?)",
-                    [("format_version", FORMAT_VERSION), ("population", self.population)],
-                )
-            elif not {"about", "charges"} <= tables:
-                raise self._unusable("it is no ledger")
-            about = dict(self._db.execute("SELECT key, value FROM about"))
-            if about.get("format_version") == WITHOUT_RHO and about.get("population") == self.population:
-                # An older program must not go on with a ledger whose lines it would add up wrongly.
-                self._db.execute("ALTER TABLE charges ADD COLUMN rho TEXT")
-                self._db.execute("UPDATE about SET value = ? WHERE key = 'format_version'", (FORMAT_VERSION,))
-                about["format_version"] = FORMAT_VERSION
-        if about.get("format_version") != FORMAT_VERSION:
-            raise self._unusable("it is of another version")
-        if about.get("population") != self.population:
-            raise self._unusable(f"it belongs to population {about.get('population')!r}, not {self.population!r}")
-        self._check_chain()
+    @classmethod
+    def declare(cls, path: Path | str, population: Population, node: str = "") -> Ledger:
+        """Make the ledger of a population that was not declared before, or open the one that says the same already.
 
-    def _check_chain(self) -> None:
-        link = ""
-        for run, step, epsilon, delta, at, rho, chain in self._db.execute(
-            "SELECT run, step, epsilon, delta, at, rho, chain FROM charges ORDER BY position"
-        ):
-            link = _chain(link, run, step, epsilon, delta, at, *_rho_text(rho))
-            if chain != link:
-                raise self._unusable("a line was changed or taken out")
-
-    def _unusable(self, reason: str) -> PrivityError:
-        return PrivityError(Catalogue.LEDGER_UNUSABLE, file=self._path, reason=reason)
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Turn what SQLite meets (a full disk, a damaged page, a lock) into a refusal that says so."""
-        try:
-            with room_wanted(self._path):
-                yield
-        except sqlite3.Error as error:
-            raise self._unusable(f"SQLite says: {error}") from error
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        # An immediate transaction locks the file, so concurrent runs cannot both pass the check.
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
-
-    def charge(self, charge: Charge, allowance: Allowance, party: str) -> None:
-        """Write the charge, or refuse it and write nothing.
+        A ledger of an earlier version in its place is taken over: its lines stay, runs in rho are priced anew.
 
         Raises:
-            PrivityError: budget-exhausted, step-changed if this step was charged another amount, or
-                ledger-unusable.
+            PrivityError: as the constructor; bad-option if it was declared with other terms.
+        """
+        self = cls.__new__(cls)
+        self._start(path, population.name, node)
+        with self._told():
+            self._connect()
+            with self._transaction():
+                self._declare(population)
+            self._check()
+        if self.population != population:
+            was = self.population
+            reason = (
+                f"{population.name!r} is declared already, with epsilon {readable(was.total_epsilon)}, delta"
+                f" {readable(was.total_delta)} and {was.rows_per_person} rows a person"
+            )
+            hint = "Use it as it is, or change it: privity population change --help."
+            raise PrivityError(Catalogue.BAD_OPTION, option="population", reason=reason, hint=hint)
+        return self
+
+    def _forget(self) -> None:
+        self._read = 0
+        self._population: Population | None = None
+        self._runs: dict[tuple[str, str], Spent] = {}
+        self._epsilon, self._delta = ZERO, ZERO
+
+    def _declare(self, population: Population) -> None:
+        tables = self._tables()
+        earlier = "charges" in tables
+        if tables and not earlier:
+            return
+        if earlier:
+            self._check_earlier(self._db)
+        self._make_tables(population.name)
+        # No two ledgers begin alike, so that a line says by its link which one it is of.
+        self._append(Kind.POPULATION, terms={**population.terms(), "ledger": secrets.token_hex(16)})
+        if earlier:
+            self._take_in([Book(0, "", earlier_lines(self._db, self.node))])
+            self._db.execute("DROP TABLE charges")
+
+    def _check(self) -> None:
+        super()._check()
+        self._read_on()
+        if self._population is None:
+            raise self._unusable("its first line, with the population's total, is missing")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction of a ledger that still counts, whatever another process has made of it since it was opened."""
+        with self._held(), self._transaction():
+            self._check_not_merged(self._about())
+            self._read_on()
+            yield
+
+    @property
+    def population(self) -> Population:
+        """As it is declared now."""
+        with self._held():
+            return self._now()
+
+    def _now(self) -> Population:
+        self._read_on()
+        assert self._population is not None
+        return self._population
+
+    def change(self, wanted: Population, expected: Population) -> None:
+        """Declare another total or more rows a person, as a line of the ledger.
+
+        A lower total binds at once, also below what was spent. More rows a person price every line anew.
+
+        Args:
+            expected: what the one who decided saw; refused if another process has changed it since.
+        Raises:
+            PrivityError: bad-option: it was changed meanwhile, or fewer rows a person; ledger-unusable.
+        """
+        with self._writing():
+            now = self._now()
+            if now != expected:
+                reason = f"the total was changed meanwhile, to epsilon {readable(now.total_epsilon)}"
+                hint = "Look at it again (privity population list), and decide again."
+                raise PrivityError(Catalogue.BAD_OPTION, option="population", reason=reason, hint=hint)
+            if wanted.rows_per_person < now.rows_per_person:
+                reason = f"a person has up to {now.rows_per_person} rows in tables that were released"
+                hint = f"Keep {now.rows_per_person} or more."
+                raise PrivityError(Catalogue.BAD_OPTION, option="rows_per_person", reason=reason, hint=hint)
+            if wanted != now:
+                self._append(Kind.POPULATION, terms=wanted.terms())
+
+    def charge(self, charge: Charge, allowance: Allowance, party: str) -> bool:
+        """Write the charge, or refuse it and write nothing.
+
+        Returns:
+            whether it was charged before, and settled with an answer: then no other may be made.
+        Raises:
+            PrivityError: budget-exhausted, step-changed if this step was charged another amount, step-refused if its
+                run began under an earlier version or its charges cannot be added up exactly, or ledger-unusable.
             ValueError: the amount is negative; a refund is impossible. (An amount of 0 is a line too: it
                 marks an answer that holds no rows and must still be given once.)
         """
         if charge.epsilon < 0 or charge.delta < 0 or (charge.rho is not None and charge.rho < 0):
             raise ValueError("a charge is not negative")
-        if charge.rho is not None and (charge.epsilon or not charge.delta):
-            raise ValueError("a charge in rho states no epsilon, and the delta of its run")
-        with self._lock, self._told(), self._transaction():
-            row = self._db.execute(
-                "SELECT run, step, epsilon, delta, rho FROM charges WHERE run = ? AND step = ?",
-                (charge.run, charge.step),
-            ).fetchone()
-            earlier = None if row is None else _line(*row)
-            self._read_on()
-            in_run = self._by(charge.run)
-            if charge.rho is not None and in_run.its_delta not in (_ZERO, charge.delta):
+        account = allowance.account if charge.rho is not None else None
+        if charge.rho is not None and (charge.epsilon or account is None or charge.delta != account.delta):
+            raise ValueError("a charge in rho states no epsilon, and the delta of the run's account")
+        terms: dict[str, Any] = {} if account is None else {"epsilon": str(account.epsilon)}
+        if charge.for_a_person:
+            terms["for_a_person"] = True
+        with self._writing():
+            key = (self.node, charge.run)
+            found = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? AND step = ?", *key, charge.step)
+            if found:
+                same = found[0].charge
+                if found[0].terms is None and same.rho is not None:
+                    # Lines in rho of an earlier version state what they added.
+                    same = replace(same, epsilon=ZERO, delta=charge.delta)
+                if same != charge or (found[0].terms is not None and found[0].document != terms):
+                    raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
+                return found[0].answer is not None
+            before = self._of(key)
+            if account is not None and None in before.rho:
+                reason = "its run began under an earlier version of Privity, which priced it otherwise"
+                raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
+            if account is not None and before.rho and account not in before.rho:
                 raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
-            if earlier is None:
-                line = charge if charge.rho is None else _telescoped(charge, in_run)
-                self._check(line, allowance, party)
-                self._append(line)
-            elif (earlier if charge.rho is None else replace(earlier, epsilon=_ZERO, delta=charge.delta)) != charge:
-                raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
+            line = self._written(Kind.CHARGE, self.node, charge, terms)
+            after = before.with_line(line)
+            if not after.exact:
+                reason = f"the charges of its run would have a common denominator of more than {LONGEST_BITS} bits"
+                raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
+            self._check_affordable(before, after, allowance, party)
+            self._insert(line)
+            return False
 
-    def _append(self, charge: Charge) -> None:
-        last = self._db.execute("SELECT chain FROM charges ORDER BY position DESC LIMIT 1").fetchone()
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        line = (charge.run, charge.step, str(charge.epsilon), str(charge.delta), at)
-        rho = None if charge.rho is None else str(charge.rho)
-        chain = _chain(last[0] if last else "", *line, *_rho_text(rho))
-        self._db.execute(
-            "INSERT INTO charges (run, step, epsilon, delta, at, rho, chain) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*line, rho, chain),
+    def _of(self, key: tuple[str, str]) -> Spent:
+        """What was read of one run of one node."""
+        assert self._population is not None
+        return self._runs.get(key) or Spent(self._population.rows_per_person)
+
+    def _check_affordable(self, before: Spent, after: Spent, allowance: Allowance, party: str) -> None:
+        population = self._now()
+        (epsilon, delta), (new_epsilon, new_delta) = before.amount, after.amount
+        for word, old, new, whole, of_run, total in (
+            ("", epsilon, new_epsilon, self._epsilon, allowance.epsilon, population.total_epsilon),
+            ("delta ", delta, new_delta, self._delta, allowance.delta, population.total_delta),
+        ):
+            if new <= old:
+                # A line that costs nothing may be written even where less than nothing is left.
+                continue
+            if of_run is not None and new > of_run:
+                raise self._exhausted(party, word, new - old, of_run - old, of_run)
+            if whole - old + new > total:
+                raise self._exhausted(party, word, new - old, total - whole, total)
+
+    def _exhausted(self, party: str, word: str, asked: Fraction, left: Fraction, limit: Fraction) -> PrivityError:
+        over = (
+            ""
+            if left >= 0
+            else f" ({readable(-left)} more than that is spent: the total was lowered, or lines were"
+            " priced anew for more rows a person or because an earlier version priced runs in rho too low)"
+        )
+        return PrivityError(
+            Catalogue.BUDGET_EXHAUSTED,
+            party=party,
+            asked=f"{word}{readable(asked)}",
+            left=readable(max(left, ZERO)),
+            total=readable(limit) + over,
+            population=self._name,
         )
 
-    def _check(self, asked: Charge, allowance: Allowance, party: str) -> None:
-        self._read_on()
-        whole, in_run = self._total, self._by(asked.run)
-        for word, amount, used, limit in (
-            ("", asked.epsilon, whole.epsilon, allowance.total),
-            ("", asked.epsilon, in_run.epsilon, allowance.per_run),
-            ("delta ", asked.delta, whole.delta, allowance.total_delta),
-            ("delta ", asked.delta, in_run.delta, allowance.per_run_delta),
-        ):
-            if limit is not None and used + amount > limit:
-                raise PrivityError(
-                    Catalogue.BUDGET_EXHAUSTED,
-                    party=party,
-                    asked=f"{word}{amount}",
-                    left=max(limit - used, _ZERO),
-                    total=limit,
-                    population=self.population,
-                )
-
-    def check(self, epsilon: Fraction, delta: Fraction, allowance: Allowance, party: str) -> None:
-        """Raises PrivityError (budget-exhausted) if the population's totals have not this much left."""
-        whole = Allowance(allowance.total, None, allowance.total_delta, delta)
-        with self._lock, self._told():
-            self._check(Charge("", "", epsilon, delta), whole, party)
+    def check(self, epsilon: Fraction, delta: Fraction, party: str) -> None:
+        """Raises PrivityError (budget-exhausted) if the totals have not this much left for a person."""
+        with self._held():
+            population = self._now()
+            for word, asked, used, total in (
+                ("", epsilon, self._epsilon, population.total_epsilon),
+                ("delta ", delta, self._delta, population.total_delta),
+            ):
+                if asked and used + asked > total:
+                    raise self._exhausted(party, word, asked, total - used, total)
 
     def _read_on(self) -> None:
         """Add up the lines that were written since, by whichever process: lines are only ever added."""
-        for position, *fields in self._db.execute(
-            "SELECT position, run, step, epsilon, delta, rho FROM charges WHERE position > ? ORDER BY position",
-            (self._read,),
-        ):
-            line = _line(*fields)
-            charged = _Sum.of(line)
-            self._total += charged
-            if line.run == self._of_run[0]:
-                self._of_run = (line.run, self._of_run[1] + charged)
-            self._read = position
-
-    def _by(self, run: str) -> _Sum:
-        """What one run was charged, of the lines that were read."""
-        if self._of_run[0] != run:
-            lines = self._db.execute(
-                "SELECT run, step, epsilon, delta, rho FROM charges WHERE run = ? AND position <= ?", (run, self._read)
-            )
-            self._of_run = (run, sum((_Sum.of(_line(*fields)) for fields in lines), _NOTHING))
-        return self._of_run[1]
+        new = self._db.execute(f"SELECT id, {COLUMNS} FROM lines WHERE id > ? ORDER BY id", (self._read,)).fetchall()
+        lines = [(line_id, Line(*fields)) for line_id, *fields in new]
+        declared = [line for _, line in lines if line.kind == Kind.POPULATION.value and line.book == OWN_BOOK]
+        if declared:
+            found = Population.of_terms(self._name, declared[-1].document)
+            if self._population is not None and found.rows_per_person != self._population.rows_per_person:
+                # Every line has another price now.
+                self._forget()
+                self._read_on()
+                return
+            self._population = found
+        if self._population is None:
+            return
+        for line_id, line in lines:
+            key = (line.node, line.run)
+            before = self._of(key)
+            after = before.with_line(line)
+            if after is not before:
+                (epsilon, delta), (new_epsilon, new_delta) = before.amount, after.amount
+                self._epsilon = kept_short(self._epsilon - epsilon + new_epsilon)
+                self._delta = kept_short(self._delta - delta + new_delta)
+                self._runs[key] = after
+            self._read = line_id
 
     def settle(self, charge: Charge, answer: str) -> None:
         """Note the digest of the answer that this charge paid for; the first one stays the only one.
@@ -304,82 +320,92 @@ class Ledger:
             PrivityError: step-answered if another answer was given, step-refused if nothing was charged,
                 or ledger-unusable.
         """
-        key = (charge.run, charge.step)
-        with self._lock, self._told():
-            self._db.execute(
-                "UPDATE charges SET answer = ? WHERE run = ? AND step = ? AND answer IS NULL", (answer, *key)
-            )
-            row = self._db.execute("SELECT answer FROM charges WHERE run = ? AND step = ?", key).fetchone()
+        where = "WHERE kind = 'charge' AND node = ? AND run = ? AND step = ?"
+        key = (self.node, charge.run, charge.step)
+        with self._held():
+            self._check_not_merged(self._about())
+            self._db.execute(f"UPDATE lines SET answer = ? {where} AND answer IS NULL", (answer, *key))
+            row = self._db.execute(f"SELECT answer FROM lines {where}", key).fetchone()
         if row is None:
             raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason="the ledger holds no charge for it")
         if row[0] != answer:
             raise PrivityError(Catalogue.STEP_ANSWERED, step=charge.step, run=charge.run)
 
-    def _entries(self) -> list[Entry]:
-        return [
-            Entry(_line(*fields), at, answer is not None)
-            for *fields, at, answer in self._db.execute(
-                "SELECT run, step, epsilon, delta, rho, at, answer FROM charges ORDER BY position"
-            )
-        ]
-
     def entries(self) -> list[Entry]:
-        """Every charge, oldest first."""
-        with self._lock, self._told():
-            return self._entries()
-
-    def end(self) -> tuple[int, str]:
-        """How many lines there are, and the link of the last one; 0 and "" of an empty ledger."""
-        with self._lock, self._told():
-            last = self._db.execute("SELECT position, chain FROM charges ORDER BY position DESC LIMIT 1").fetchone()
-        return (0, "") if last is None else (last[0], last[1])
-
-    def check_extends(self, lines: int, link: str) -> None:
-        """Demand a ledger that once had so many lines, the last of them with this link: all before are as they were.
-
-        Raises:
-            PrivityError: ledger-unusable.
-        """
-        with self._lock, self._told():
-            row = self._db.execute("SELECT chain FROM charges WHERE position = ?", (lines,)).fetchone()
-        if row is None or row[0] != link:
-            raise self._unusable(f"it was set back, or is another one: the journal knows {lines} lines of it")
+        """Every line, oldest first, with what it added."""
+        with self._held():
+            rows = self._now().rows_per_person
+            lines = self._lines("ORDER BY id")
+        runs: dict[tuple[str, str], Spent] = {}
+        told: dict[tuple[str, str], Amount] = {}
+        found = []
+        for line in lines:
+            key = (line.node, line.run)
+            runs[key] = runs.get(key, Spent(rows)).with_line(line)
+            charge, (epsilon, delta) = line.charge, told.get(key, (ZERO, ZERO))
+            if line.terms is None and charge.rho is not None:
+                # As it was charged then; the adjustment has the rest.
+                amount = charge.epsilon, charge.delta
+            else:
+                new_epsilon, new_delta = runs[key].amount
+                amount = new_epsilon - epsilon, new_delta - delta
+            told[key] = epsilon + amount[0], delta + amount[1]
+            answered = line.answer is not None
+            found.append(Entry(Kind(line.kind), line.node, charge, amount, line.document, line.at, answered))
+        return found
 
     def spent(self, run: str | None = None) -> Fraction:
-        """Epsilon that these people have been charged, in all or by one run."""
-        with self._lock, self._told():
-            self._read_on()
-            return self._total.epsilon if run is None else self._by(run).epsilon
+        """Epsilon that a person has been charged, in all or by one run of this node."""
+        return self._amount(run)[0]
 
     def spent_delta(self, run: str | None = None) -> Fraction:
         """The same for delta."""
-        with self._lock, self._told():
+        return self._amount(run)[1]
+
+    def _amount(self, run: str | None) -> Amount:
+        with self._held():
             self._read_on()
-            return self._total.delta if run is None else self._by(run).delta
+            return (self._epsilon, self._delta) if run is None else self._of((self.node, run)).amount
 
-    def close(self) -> None:
-        with self._lock:
-            self._db.close()
+    def merge(self, path: Path, node: str = "") -> int:
+        """Take over another ledger of the same people; it is closed, and refused from then on. How many lines are new.
+
+        Its chains stay as they were, in books of their own. It may be done again after a crash in between.
+
+        Args:
+            node: who has charged its lines, if it is of an earlier version.
+        Raises:
+            PrivityError: ledger-unusable: either of them; it has more rows a person.
+        """
+        other = Ledger.__new__(Ledger)
+        other._start(path, self._name, self.node)
+        with other._told():
+            other._open()
+            if other._file == self._file:
+                raise other._unusable("it is the ledger that it would be merged into")
+        with closing(other), other._told(), other._transaction():
+            earlier = "charges" in other._tables()
+            if earlier:
+                other._check_earlier(other._db)
+                found = [Book(0, "", earlier_lines(other._db, node))]
+            else:
+                other._check()
+                if other._now().rows_per_person > self.population.rows_per_person:
+                    raise other._unusable("its people have more rows each; raise rows per person first")
+                found = books(other._lines("ORDER BY id"))
+            with self._writing():
+                try:
+                    taken = self._take_in(found)
+                except sqlite3.IntegrityError:
+                    reason = "it charged the same steps otherwise: it may be a copy of this ledger"
+                    raise other._unusable(reason) from None
+            other._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (MERGED, str(self._path)))
+            other._db.execute("INSERT OR REPLACE INTO about VALUES ('format_version', ?)", (FORMAT_VERSION,))
+            if earlier:
+                # A program of that version that has it open must not go on.
+                other._db.execute("ALTER TABLE charges RENAME TO charges_that_were_merged")
+        self.spent()
+        return taken
 
 
-def _line(run: str, step: str, epsilon: str, delta: str, rho: str | None) -> Charge:
-    return Charge(run, step, Fraction(epsilon), Fraction(delta), None if rho is None else Fraction(rho))
-
-
-def _telescoped(charge: Charge, in_run: _Sum) -> Charge:
-    """A charge in rho with what it adds to what the run has paid in rho."""
-    assert charge.rho is not None
-    epsilon = converted(in_run.rho + charge.rho, charge.delta)
-    return replace(charge, epsilon=max(_ZERO, epsilon - in_run.its_epsilon), delta=charge.delta - in_run.its_delta)
-
-
-def _rho_text(rho: str | None) -> list[str]:
-    """What a line's link covers besides: nothing where there is no rho, as it ever was."""
-    return [] if rho is None else [rho]
-
-
-def _chain(link: str, *line: str) -> str:
-    return hashlib.sha256(canonical_bytes([link, *line])).hexdigest()
-
-
-__all__ = ["MEMORY", "Allowance", "Charge", "Entry", "Ledger"]
+__all__ = ["MEMORY", "Allowance", "Charge", "Entry", "Kind", "Ledger"]

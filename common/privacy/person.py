@@ -4,14 +4,14 @@ A step states its cost for one replaced row. With m rows a person it costs
 
 ==============================  =============================  ==================================================
 pure epsilon                    (m epsilon, 0)                 ``PureEpsilon.scaled``; exact
-rho, of a run's account in rho  m^2 rho; their sum is          ``Zcdp.scaled``, ``common.privacy.concentrated``;
-                                converted at the run's delta   rounded up
+rho, of a run in rho            m^2 rho, along the order of    ``Zcdp.scaled``,
+                                the cap m^2 R                  ``common.privacy.privacy_filter``; rounded up
 (epsilon, delta) of any other   (m epsilon,                    ``ApproxDP.scaled``; rounded up
 mechanism                       m e^((m-1) epsilon) delta)
 ==============================  =============================  ==================================================
 
 Gaussian shares miss the discrete Gaussian law by a factor that does not depend on the rows, so their slack is that of
-one row (``common.privacy.concentrated.SHARED_SLACK``).
+one row (``common.privacy.privacy_filter.SHARED_SLACK``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from common.privacy.budget import ApproxDP, Zcdp
-from common.privacy.concentrated import RELATION, RhoAccount, converted
+from common.privacy.concentrated import RELATION, RhoAccount
 
 DELTA_DIGITS = 6
 
@@ -53,20 +53,18 @@ def most_of_a_person(epsilon: Fraction, delta: Fraction, rows: int, account: Rho
 
     A limit for what is charged step by step, which is what the guarantee rests on. Without an account it is reached by
     a run that spends everything in one step. Nothing is gained by several: m epsilon, and m e^((m-1) epsilon) delta,
-    grow no slower than their sum. With an account in rho it is reached when all of the rho is spent, in whatever steps.
+    grow no slower than their sum. A run in rho reaches it when all of its rho is spent, in whatever steps.
 
     Args:
-        account: in rho, if the run has one; what it leaves of epsilon is pure.
+        account: the run's budget in rho, if it has one; what it leaves of epsilon is pure.
     Raises:
         PrivityError: bad-option for an account of amounts that no run may have.
     """
     if account is None:
         return cost_of_a_person(epsilon, delta, rows)
     # First of all, as it refuses what no run may have.
-    rho = rho_of_a_person(account.rho, rows)
-    if rows == 1:
-        return epsilon, delta
-    return max(epsilon, rows * (epsilon - account.epsilon) + converted(rho, delta)), delta
+    whole = account.filter(rows).epsilon
+    return max(epsilon, rows * (epsilon - account.epsilon) + whole), delta
 
 
 def _readable_above(delta: Fraction) -> Fraction:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from common.inference.bounds import Inference
 from common.privacy.composition import Accounting
-from common.privacy.concentrated import GaussianTerms, converted
+from common.privacy.concentrated import GaussianTerms, RhoAccount
 from common.privacy.noise_law import GAUSSIAN, LAPLACE
 from common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
 from common.privacy.scores import DISTANCE
@@ -16,7 +16,7 @@ from common.statistics import NoisyTable
 
 OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
 
-CONCENTRATED = "zero-concentrated differential privacy, the rho of the whole run converted once"
+CONCENTRATED = "zero-concentrated differential privacy, charged along one order for the whole run"
 
 
 def noise_on_tables(spent: Accounting | GaussianTerms | None, *, shared: bool) -> str:
@@ -53,8 +53,8 @@ class Cost:
     """One charge: which phase and mechanism cost every one of ``payers`` how much.
 
     Attributes:
-        epsilon, delta: on their own; of a charge in rho no epsilon, and the delta at which the run's rho is converted.
-        rho: of a charge in a run's account in rho; None of any other.
+        epsilon, delta: on their own; of a charge in rho no epsilon, and the delta of the run.
+        rho: of a charge in a run in rho; None of any other.
     """
 
     phase: str
@@ -70,8 +70,8 @@ class Spent:
     """What somebody has been charged: its part of the total, if a phase's costs came after those before it.
 
     Attributes:
-        epsilon, delta: in all, those of the rho included: what it added to the whole that is converted once.
-        rho: in the run's account.
+        epsilon, delta: in all, those of the rho included: the first phase in rho has what a run in rho costs at once.
+        rho: that it has spent.
     """
 
     epsilon: Fraction = Fraction(0)
@@ -85,11 +85,13 @@ class RunRecord:
 
     Attributes:
         inference: how the tables were made one distribution; an algorithm that has a choice says so.
+        account: the run's budget in rho, if it has one.
     """
 
     opened: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     inference: Inference | None = None
+    account: RhoAccount | None = None
 
     def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:
         self.opened.append((phase, tables))
@@ -114,7 +116,7 @@ class RunRecord:
             shared = [cost for cost in costs if cost.phase == phase and cost.rho]
             new = _rho(shared)
             rho += new
-            after = converted(rho, shared[0].delta) if shared else before
+            after = self._of_rho(rho, 1) if shared else before
             epsilon = sum((cost.epsilon for cost in own), after - before)
             # The delta is that of all the rho together.
             first = shared[0].delta if shared and not delta else Fraction(0)
@@ -148,16 +150,23 @@ class RunRecord:
         return any(cost.rho for cost in self.costs)
 
     def rho(self, party: str) -> Fraction:
-        """What it has been charged in the run's account in rho."""
+        """What it has been charged in rho."""
         return _rho(self._of(party))
 
     def of_a_person(self, party: str, rows: int) -> Amount:
         """(epsilon, delta) that a person of this party with so many rows was charged in all."""
         costs = self._of(party)
         found = [cost_of_a_person(cost.epsilon, cost.delta, rows) for cost in costs if cost.rho is None]
-        rho = rho_of_a_person(_rho(costs), rows)
         delta = next((cost.delta for cost in costs if cost.rho), Fraction(0))
-        return sum((e for e, _ in found), converted(rho, delta)), sum((d for _, d in found), delta)
+        return sum((e for e, _ in found), self._of_rho(_rho(costs), rows)), sum((d for _, d in found), delta)
+
+    def _of_rho(self, rho: Fraction, rows: int) -> Fraction:
+        """Epsilon that so much rho of one row has cost a person."""
+        if not rho:
+            return Fraction(0)
+        if self.account is None:
+            raise ValueError("rho was charged in a run that has no budget in rho")
+        return self.account.filter(rows).spent(rho_of_a_person(rho, rows))
 
 
 def _rho(costs: Sequence[Cost]) -> Fraction:

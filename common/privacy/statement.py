@@ -2,16 +2,136 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from common.privacy.person import Amount
 from common.privacy.record import OWN_MODEL, RunRecord
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 SIMULATION = "simulation: one machine saw all rows"
+
+DIGITS = 6
+"""Significant digits of a number in a sentence; it is rounded up."""
+
+_PURE = (
+    "No outcome becomes more than e^{epsilon} times as likely: this is pure differential privacy with epsilon"
+    " = {epsilon}."
+)
+_APPROXIMATE = (
+    "No outcome becomes more than e^{epsilon} times as likely, plus a probability of {delta}: this is approximate"
+    " differential privacy with epsilon = {epsilon} and delta = {delta}."
+)
+_ROW = (
+    "Anyone who sees this release learns almost the same about a person whether that person's row was used as it is"
+    " or replaced by another."
+)
+_PERSON = (
+    "Anyone who sees this release learns almost the same about a person whether all of that person's rows were used as"
+    " they are or replaced by others."
+)
+
+SENTENCES = {
+    "row, pure": f"{_ROW} {_PURE}",
+    "row, approximate": f"{_ROW} {_APPROXIMATE}",
+    "person, pure": f"{_PERSON} {_PURE}",
+    "person, approximate": f"{_PERSON} {_APPROXIMATE}",
+    "several rows": (
+        "A person has up to {m} rows at a party, and rows at up to {s} of the parties. The figures above are for all"
+        " rows of a person. For a single row they are epsilon = {epsilon} and delta = {delta}."
+    ),
+    "one row, pure": (
+        "A person is taken to have one row, at one party. A person with m rows has m times the privacy loss."
+    ),
+    "one row, approximate": (
+        "A person is taken to have one row, at one party. A person with m rows has m times the epsilon and"
+        " m e^((m-1) epsilon) times the delta."
+    ),
+    "one row, rho": (
+        "A person is taken to have one row, at one party. A person with m rows has m^2 times the rho, charged at the"
+        " same delta."
+    ),
+    "any row": "The other row may be any row that the rules of the schema accept.",
+    "any rows": (
+        "The other rows may be any rows that the rules of the schema and the rules for one person's rows accept."
+    ),
+    "start": (
+        "Whether a party's node starts, and so whether there is a release, tells whether all rows of the party are"
+        " accepted. That is not protected."
+    ),
+    "places": (
+        "A person has as many places as rows_per_person says, and a place without a row counts as an absent row: so how"
+        " many rows a person has is protected too."
+    ),
+    "rows of a person": "How many rows a person has is not protected.",
+    "row counts": "The number of rows of each party is public and not protected.",
+    "rho": (
+        "All noisy marginals and selections of the run are charged in rho (zero-concentrated differential privacy),"
+        " as a privacy filter does: all of the run's rho costs exactly its epsilon and delta, and a part of it costs"
+        " more than its share, as the run may stop anywhere. A phase's epsilon is what it added to the total, after the"
+        " phases before it; the first phase bears what is due at once."
+    ),
+    "large delta": (
+        "Delta is not below one over the number of rows ({rows}). Such a delta would allow the release of one real row,"
+        " chosen at random. The guarantee means little."
+    ),
+    "shared noise": (
+        "The same holds against the curator, against each of the {k} parties, and against up to {t} of them together,"
+        " who know their own shares of the noise: the shares of the others make up the whole noise that is claimed."
+    ),
+    "own noise": (
+        "The same holds against the curator, against each of the {k} parties, and against up to {t} of them together:"
+        " each party's rows lie under noise that this party alone sampled and knows."
+    ),
+    "cryptography": (
+        "Against the curator and the parties the guarantee rests on cryptography that is believed hard to break today"
+        " (it is not secure against a quantum computer), on parties and curator following the protocol, and on the"
+        " curator colluding with nobody."
+    ),
+    "cryptography, member": (
+        "Against the curator and the parties the guarantee rests on cryptography that is believed hard to break today"
+        " (it is not secure against a quantum computer), on parties and curator following the protocol, and on the"
+        " curator colluding with nobody but party {member}, which runs it."
+    ),
+    "member": (
+        "Party {member} runs the curator and knows all that the curator knows. So the guarantee against the curator,"
+        " against {member}, and against a group that {member} belongs to, is a guarantee against them and the curator"
+        " together."
+    ),
+    "liar": (
+        "The guarantee does not cover a party that lies about its rows. It does not hide a party's rows from the party"
+        " itself."
+    ),
+    "simulation": f"This was a {SIMULATION}.",
+    "split by position": (
+        "The simulation gave rows to the parties by their position in the table, whatever they hold. So the guarantee"
+        " holds for the joint table too: one replaced row of it is one replaced row of one party."
+    ),
+    "split as given": (
+        "The simulation gave rows to the parties by what the rows hold. The guarantee holds for the split as given:"
+        " neighbouring tables are tables of one party that differ in one row. The split itself is not protected, nor is"
+        " what the number of rows of each party tells of it."
+    ),
+}
+"""Every sentence that a statement may have in words; docs/privacy.md lists each with its test."""
+
+
+class Split(StrEnum):
+    """How the rows came to the parties, which decides whose neighbouring tables the guarantee is about.
+
+    With all of them, neighbours are tables of one party that differ in one row.
+    """
+
+    NONE = "none"
+    """Nobody split a table: each party has rows of its own."""
+    POSITION = "position"
+    """A simulation split one table by the positions of rows: neighbours may be joint tables, too."""
+    GIVEN = "given"
+    """A simulation split one table by what rows hold: the guarantee is for the split as given."""
 
 
 def privacy_statement(
@@ -21,7 +141,8 @@ def privacy_statement(
     tolerate: int,
     protection: str | None,
     record: RunRecord,
-    simulation: bool,
+    split: Split = Split.NONE,
+    curator_member: str | None = None,
     rows_per_person: Mapping[str, int] | None = None,
     parties_per_person: int = 1,
     absent_rows: bool = False,
@@ -29,95 +150,121 @@ def privacy_statement(
     """The content of ``privacy.json``.
 
     Args:
-        parties: public row count of each party.
-        protection: the cryptography that hides each party's vector, in words; None in single-party mode.
-        record: what was charged to whom, for one replaced row.
-        rows_per_person: most rows of one person at each party; one if it is left out.
-        parties_per_person: most parties at which one person has rows.
-        absent_rows: whether each person has exactly so many rows, those that are not there counted as absent.
+        run: Name of the run.
+        parties: Public row count of each party.
+        tolerate: t, how many parties may pool what they know.
+        protection: The cryptography that hides each party's vector, in words; None in single-party mode.
+        record: What was charged to whom, for one replaced row.
+        split: How rows came to the parties; anything but ``NONE`` is a simulation.
+        curator_member: The party that runs the curator, if one does.
+        rows_per_person: Most rows of one person at each party; one if it is left out.
+        parties_per_person: Most parties at which one person has rows.
+        absent_rows: Whether each person has exactly so many rows, those that are not there counted as absent.
+
+    Returns:
+        The document, in the format ``privacy``.
 
     Raises:
-        ValueError: a delta was spent on people with rows at several parties: what they lose is not known.
+        ValueError: A delta was spent on people with rows at several parties: what they lose is not known.
     """
     several = {name: (rows_per_person or {}).get(name, 1) for name in parties}
-    delta = max(record.delta(name) for name in parties)
-    if delta and parties_per_person > 1:
-        raise ValueError("a run with a delta is for people at one party each")
-    kind = "approximate" if delta else "pure"
-    statements = [_against("public", kind, protection, computational=False)]
-    if protection:
-        coalition = "1 party" if tolerate == 1 else f"{tolerate} parties"
-        inside = ["curator", *(f"party {name}" for name in parties), f"any coalition of up to {coalition}"]
-        statements += [_against(name, kind, protection, computational=True) for name in inside]
-    totals = {name: record.epsilon(name) for name in parties}
     persons = {name: record.of_a_person(name, several[name]) for name in parties}
-    largest = max(totals.values())
+    if any(record.delta(name) for name in parties) and parties_per_person > 1:
+        raise ValueError("a run with a delta is for people at one party each")
+    losses = {name: (of_a_person(name, persons, parties_per_person), persons[name][1]) for name in parties}
+    epsilon = max(loss[0] for loss in losses.values())
+    delta = max(loss[1] for loss in losses.values())
     mechanisms = list(dict.fromkeys(cost.mechanism for cost in record.costs))
-    by_phase = [_phase(record, phase) for phase in dict.fromkeys(cost.phase for cost in record.costs)]
+    observers = _observers(list(parties), tolerate, protection, curator_member, "approximate" if delta else "pure")
     statement: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "run": run,
         "relation": "replace one row",
+        "split": split.value,
+        "curator_member": curator_member,
         "rows_per_person": max(several.values()),
         "parties_per_person": parties_per_person,
         "parties": [
             {
                 "name": name,
                 "rows": rows,
-                "epsilon": str(totals[name]),
-                "delta": str(record.delta(name)),
-                **({"rho": str(record.rho(name))} if record.in_rho else {}),
                 "rows_per_person": several[name],
-                "epsilon_per_person": str(_of_a_person(name, persons, parties_per_person)),
-                "delta_per_person": str(persons[name][1]),
-                "epsilon_by_phase": {phase: str(eps) for phase, eps in record.phases(name).items()},
+                "epsilon_per_person": str(losses[name][0]),
+                "delta_per_person": str(losses[name][1]),
+                "epsilon_per_row": str(record.epsilon(name)),
+                "delta_per_row": str(record.delta(name)),
+                **({"rho_per_row": str(record.rho(name))} if record.in_rho else {}),
+                "epsilon_per_row_by_phase": {phase: str(eps) for phase, eps in record.phases(name).items()},
             }
             for name, rows in parties.items()
         ],
         "K": len(parties),
         "t": tolerate,
         "observers": [
-            {
-                **observer,
-                "epsilon": str(largest),
-                "delta": str(delta),
-                "epsilon_by_phase": {phase["phase"]: phase["epsilon"] for phase in by_phase},
-                "mechanisms": mechanisms,
-            }
-            for observer in statements
+            {**observer, "epsilon": str(epsilon), "delta": str(delta), "mechanisms": mechanisms}
+            for observer in observers
         ],
         "mechanisms": mechanisms,
-        "phases": by_phase,
-        "simulation": simulation,
+        "phases": [_phase(record, phase) for phase in dict.fromkeys(cost.phase for cost in record.costs)],
+        "simulation": split is not Split.NONE,
     }
-    statement["in_words"] = _in_words(statement, largest, delta, protection, absent_rows=absent_rows)
+    statement["in_words"] = in_words(statement, protection is not None, absent_rows=absent_rows)
     return statement
 
 
-def _of_a_person(party: str, persons: Mapping[str, Amount], parties: int) -> Fraction:
+def headline(statement: Mapping[str, Any]) -> str:
+    """The loss of a person in one line, and after it that of a row if it is another."""
+    person, row = largest(statement, "person"), largest(statement, "row")
+    told = f"Privacy loss of a person: epsilon {rounded_up(person[0])}, delta {rounded_up(person[1])}."
+    if person != row:
+        told += f" Of a single row: epsilon {rounded_up(row[0])}, delta {rounded_up(row[1])}."
+    if statement["split"] == Split.GIVEN:
+        told += " For the split as given: the split depends on the rows and is not protected."
+    return told
+
+
+def rounded_up(number: Fraction) -> str:
+    """A number of few digits for people, not below the exact one."""
+    if not number:
+        return "0"
+    exponent = math.floor(math.log10(number)) - DIGITS + 1
+    unit = Fraction(10) ** exponent
+    text = f"{float(math.ceil(number / unit) * unit):.{DIGITS}g}"
+    if Fraction(text) < number:
+        text = f"{float((math.ceil(number / unit) + 1) * unit):.{DIGITS}g}"
+    return text
+
+
+def largest(statement: Mapping[str, Any], of: str) -> Amount:
+    """The largest epsilon and delta of any party, of a "person" or of a "row"."""
+    found = [(Fraction(p[f"epsilon_per_{of}"]), Fraction(p[f"delta_per_{of}"])) for p in statement["parties"]]
+    return max(epsilon for epsilon, _ in found), max(delta for _, delta in found)
+
+
+def of_a_person(party: str, persons: Mapping[str, Amount], parties: int) -> Fraction:
     """Epsilon that the run costs a person of this party at worst: all its rows, here and where else it costs most."""
     elsewhere = sorted((persons[name][0] for name in persons if name != party), reverse=True)
     return sum(elsewhere[: parties - 1], persons[party][0])
 
 
-def _above(delta: Fraction) -> str:
-    """Three digits, not below delta."""
-    text = f"{float(delta):.2e}"
-    if Fraction(text) < delta:
-        mantissa, exponent = text.split("e")
-        text = f"{float(mantissa) + 0.01:.2f}e{exponent}"
-    return text
-
-
-def _against(observer: str, kind: str, protection: str | None, *, computational: bool) -> dict[str, Any]:
-    assumption = "the parties draw their noise as agreed" if protection else "none"
-    if computational:
-        assumption = (
-            f"computational: {protection}, HPKE and Ed25519 hold;"
-            " parties and curator follow the protocol; the curator colludes with nobody"
-        )
-    guarantee = f"{kind}, computational" if computational else kind
-    return {"observer": observer, "guarantee": guarantee, "assumption": assumption}
+def _observers(
+    parties: list[str], tolerate: int, protection: str | None, member: str | None, kind: str
+) -> list[dict[str, Any]]:
+    """Against whom the guarantee holds, of which kind it is, and what it rests on."""
+    noise = "the parties sample their noise as agreed" if protection else "none"
+    found = [{"observer": "public", "guarantee": kind, "assumption": noise}]
+    if not protection:
+        return found
+    nobody = "nobody" if member is None else f"nobody but party {member}, which runs it and knows all that it knows"
+    assumption = (
+        f"computational: {protection}, HPKE and Ed25519 hold;"
+        f" parties and curator follow the protocol; the curator colludes with {nobody}"
+    )
+    coalition = "1 party" if tolerate == 1 else f"{tolerate} parties"
+    inside = ["curator", *(f"party {name}" for name in parties), f"any coalition of up to {coalition}"]
+    return found + [
+        {"observer": name, "guarantee": f"{kind}, computational", "assumption": assumption} for name in inside
+    ]
 
 
 def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
@@ -126,98 +273,46 @@ def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
     return {
         "phase": phase,
         "mechanisms": list(dict.fromkeys(cost.mechanism for cost in costs)),
-        "epsilon": str(spent.epsilon),
-        "delta": str(spent.delta),
-        **({"rho": str(spent.rho)} if record.in_rho else {}),
+        "epsilon_per_row": str(spent.epsilon),
+        "delta_per_row": str(spent.delta),
+        **({"rho_per_row": str(spent.rho)} if record.in_rho else {}),
         "paid_by": sorted({payer for cost in costs for payer in cost.payers}),
     }
 
 
-def _of_people(statement: dict[str, Any], delta: Fraction, *, absent_rows: bool) -> list[str]:
-    m, s = statement["rows_per_person"], statement["parties_per_person"]
-    if (m, s) == (1, 1):
-        several = "m times the loss" + (", and m e^((m-1) epsilon) times the delta" if delta else "")
-        if _in_rho(statement):
-            several = "m^2 times the loss in rho, which is to be converted at the same delta"
-        return [
-            f"One person is taken to have one row, at one party. A person with m rows has {several}.",
-            *_places(absent_rows),
-        ]
-    worst = max((Fraction(p["epsilon_per_person"]) for p in statement["parties"]), default=Fraction(0))
-    most = max((Fraction(p["delta_per_person"]) for p in statement["parties"]), default=Fraction(0))
-    but = f", and {_above(most)} in probability besides" if most else ""
-    by = "epsilon_per_person" + (" and delta_per_person" if most else "")
-    return [
-        f"One person has up to {m} rows at a party, and rows at up to {s} of the parties. Whether all of them were"
-        f" used as they are or replaced by others makes no outcome more than e^{worst} times as likely{but}: the loss"
-        f" of a person, by party, is {by}." + ("" if absent_rows else " How many rows a person has is not protected."),
-        *_places(absent_rows),
-    ]
+def in_words(statement: Mapping[str, Any], protected: bool, *, absent_rows: bool) -> list[str]:
+    """The sentences of the statement, the loss of a person first.
 
-
-def _in_rho(statement: dict[str, Any]) -> bool:
-    return any("rho" in party for party in statement["parties"])
-
-
-def _told(epsilon: Fraction) -> str:
-    """Exact, for people: what was converted from rho has few digits."""
-    return f"{float(epsilon):.7g}" if Fraction(f"{float(epsilon):.7g}") == epsilon else str(epsilon)
-
-
-def _places(absent_rows: bool) -> list[str]:
-    if not absent_rows:
-        return []
-    return [
-        "The rows of a party are places: each person has as many there as rows_per_person says, and those that no row"
-        " fills are counted as absent. So how many rows a person has is protected too."
-    ]
-
-
-def _in_words(
-    statement: dict[str, Any], largest: Fraction, delta: Fraction, protection: str | None, *, absent_rows: bool
-) -> list[str]:
-    k, t = statement["K"], statement["t"]
-    but = f", and {_above(delta)} in probability besides," if delta else ""
-    kind = "approximate" if delta else "pure"
-    told = _told(largest) if _in_rho(statement) else str(largest)
-    words = [
-        f"Anyone who sees this release learns almost the same about a person whether that person's row was"
-        f" used as it is or replaced by another: no outcome becomes more than e^{told} times as likely{but}"
-        f" ({kind} differential privacy, epsilon = {told}, delta = {delta}).",
-        *_of_people(statement, delta, absent_rows=absent_rows),
-        "The number of rows of each party is public and not protected.",
-    ]
-    if _in_rho(statement):
-        words.append(
-            "The run has one account of zero-concentrated differential privacy: the rho of all its noisy tables and"
-            " choices adds up, and the sum is converted to (epsilon, delta) once. Beside each phase stands its rho, and"
-            " as epsilon what the phase added to the total, after the phases before it."
-        )
+    Args:
+        protected: Whether cryptography hides the parties' vectors.
+    """
+    m, s, k, t = (statement[key] for key in ("rows_per_person", "parties_per_person", "K", "t"))
+    one = (m, s) == (1, 1)
+    in_rho = any("rho_per_row" in party for party in statement["parties"])
+    epsilon, delta = largest(statement, "person")
+    row = largest(statement, "row")
     rows = sum(party["rows"] for party in statement["parties"])
+    kind = "approximate" if delta else "pure"
+    names = [f"{'row' if one else 'person'}, {kind}"]
+    names += [f"one row, {'rho' if in_rho else kind}", "any row"] if one else ["several rows", "any rows"]
+    names.append("start")
+    if absent_rows:
+        names.append("places")
+    elif not one:
+        names.append("rows of a person")
+    names.append("row counts")
+    if in_rho:
+        names.append("rho")
     if delta * rows >= 1:
-        words.append(
-            f"Delta is not below one over the number of rows ({rows}): to publish a row drawn at random would be"
-            " allowed by as much. The guarantee means little."
-        )
-    if protection and OWN_MODEL in statement["mechanisms"]:
-        words.append(
-            f"The same holds against the curator, against each of the {k} parties, and against any {t} of them"
-            " together: each party's rows lie under noise that this party alone drew and knows."
-        )
-    elif protection:
-        words.append(
-            f"The same holds against the curator, against each of the {k} parties, and against any {t} of them"
-            f" together, who know their own share of the noise: the shares of any {k - t} parties alone make"
-            " up the whole noise that is claimed."
-        )
-    if protection:
-        words += [
-            "Against the curator and the parties the guarantee rests on cryptography that is believed hard to"
-            " break today (it is not secure against a quantum computer), on parties and curator keeping to the"
-            " protocol, and on the curator colluding with nobody.",
-            "It does not cover a party that lies about its rows, and it does not hide a party's rows from"
-            " the party itself.",
-        ]
+        names.append("large delta")
+    member = statement["curator_member"]
+    if protected:
+        names.append("own noise" if OWN_MODEL in statement["mechanisms"] else "shared noise")
+        names += ["cryptography"] if member is None else ["cryptography, member", "member"]
+        names.append("liar")
     if statement["simulation"]:
-        words.append(f"This was a {SIMULATION}.")
-    return words
+        names += ["simulation", "split as given" if statement["split"] == Split.GIVEN else "split by position"]
+    told = {"m": m, "s": s, "k": k, "t": t, "rows": rows, "member": member}
+    of_row = {"epsilon": rounded_up(row[0]), "delta": rounded_up(row[1])}
+    of_person = {"epsilon": rounded_up(epsilon), "delta": rounded_up(delta)}
+    return [SENTENCES[name].format(**told, **(of_row if name == "several rows" else of_person)) for name in names]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+MOST_ATTEMPTS = 2
+"""At a round: a curator tries other combiners once, and then ends the run. Parties answer to no more."""
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -12,7 +15,7 @@ class Attempt:
 
     Attributes:
         round, digest: name and digest of the round.
-        number: from 1; masks are new for each.
+        number: from 1 to ``MOST_ATTEMPTS``; masks are new for each.
         combiners: one for each node of the tree, the root's last.
     """
 

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from common.errors import Catalogue, PrivityError
 from common.files import write_whole
-from common.formats import parse_json
-from common.protocol.manifest import Manifest, open_manifest, read_organiser_key
+from common.formats import is_earlier, parse_json, read_json
+from common.protocol.manifest import FORMAT_VERSION, Manifest, open_manifest, read_organiser_key
 
 _log = logging.getLogger("privity.manifest")
 
@@ -32,7 +32,13 @@ class ManifestFile:
         self._kept: tuple[Manifest, bytes] | None = None
 
     def exists(self) -> bool:
-        return self.path.exists()
+        """Whether a manifest is there. One of an earlier version is none: the next one takes its place."""
+        if not self.path.exists():
+            return False
+        try:
+            return not is_earlier(read_json(self.path), FORMAT_VERSION)
+        except PrivityError:
+            return True
 
     def current(self) -> Manifest:
         """The manifest as the file has it now. A file that became unreadable, or older, leaves the one before.

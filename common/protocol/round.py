@@ -27,6 +27,8 @@ from common.statistics import Marginal
 class Replacement:
     """That a round is one opening of a running sum, in which new noise takes the place of the old.
 
+    Every opening of a series is of the same tables.
+
     Attributes:
         coverage: the rows of the first ``coverage`` members of the plan are in the opened sum.
         previous: the opening before it, None for the first one; every member takes its old share out.
@@ -50,10 +52,6 @@ class Replacement:
             "widest": str(self.widest),
             "last": self.last,
         }
-
-    def series(self, coverage: int) -> str:
-        """What a kept share must belong to, so that the right one is taken out."""
-        return digest({"coverage": coverage, "widest": str(self.widest)})
 
 
 @dataclass(frozen=True)
@@ -198,6 +196,15 @@ class Round:
             return True
         widest = self.replacement.widest
         return widest <= self.epsilon if self.terms is None else self.terms.unit <= widest
+
+    def series(self, coverage: int) -> str:
+        """What a kept share must belong to, so that the right one is taken out.
+
+        The tables belong to it: noise that is wide enough for one table would else take the place of what hides many.
+        """
+        assert self.replacement is not None
+        tables = [list(table) for table in self.tables]
+        return digest({"coverage": coverage, "widest": str(self.replacement.widest), "tables": tables})
 
     def covers(self, position: int) -> bool:
         """Whether the rows of the member at this position (from 0) are in the opened sum."""

@@ -13,7 +13,7 @@ from common.crypto.identity import Identity
 from common.crypto.packing import Layout, slot_width
 from common.crypto.residues import Residues
 from common.errors import Catalogue, PrivityError
-from common.protocol.attempt import Attempt
+from common.protocol.attempt import MOST_ATTEMPTS, Attempt
 from common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
 from common.protocol.combiner_tree import CombinerTree
 from common.protocol.manifest import Manifest
@@ -76,10 +76,12 @@ class RoundContext:
         """The attempt's tree.
 
         Raises:
-            PrivityError: round-refused, for an attempt at another round or combiners that may not be.
+            PrivityError: round-refused, for an attempt at another round, one too many, or combiners that may not be.
         """
-        if (attempt.round, attempt.digest) != (self.round.round, self.round.digest) or attempt.number < 1:
+        if (attempt.round, attempt.digest) != (self.round.round, self.round.digest):
             raise self.refusal("the attempt is at another round")
+        if not 1 <= attempt.number <= MOST_ATTEMPTS:
+            raise self.refusal(f"its attempts are 1 to {MOST_ATTEMPTS}, and this is {attempt.number}")
         if self.manifest.curator_member in attempt.combiners:
             raise self.refusal(f"{self.manifest.curator_member} operates the curator and may not be combiner")
         try:
@@ -96,7 +98,7 @@ class RoundContext:
         tree = self.tree(attempt)
         return canonical_bytes(
             {
-                "protocol": "privity secure sum 2",
+                "protocol": "privity secure sum 3",
                 "plan": self.plan.digest,
                 "manifest": self.manifest.digest,
                 "schema": self.manifest.schema_digest,
@@ -116,10 +118,18 @@ class RoundContext:
 
 
 def mask_keys(identity: Identity, party: str, plan: RunPlan, manifest: Manifest) -> dict[str, bytes]:
-    """The pairwise keys of ``party`` with every other member, agreed under the manifest, for this plan."""
-    context = canonical_bytes({"use": "privity zero-sum masks 1", "plan": plan.digest})
-    return {
-        peer: masks.agree(identity.agreement, manifest.keys_of(peer).agreement_key, context)
-        for peer in plan.spec.members
-        if peer != party
-    }
+    """The pairwise keys of ``party`` with every other member, agreed under the manifest, for this plan.
+
+    Raises:
+        PrivityError: identity-unknown, for a member with whom there can be none.
+    """
+    names = {"use": "privity zero-sum masks 2", "consortium": manifest.consortium, "run": plan.spec.run}
+    context = canonical_bytes({**names, "plan": plan.digest})
+    keys = {}
+    for peer in plan.spec.members:
+        if peer != party:
+            try:
+                keys[peer] = masks.agree(identity.agreement, manifest.keys_of(peer).agreement_key, party, peer, context)
+            except ValueError as error:
+                raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity=peer, reason=str(error)) from error
+    return keys

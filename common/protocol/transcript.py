@@ -85,11 +85,6 @@ def _name(step: Step) -> str:
     return key if len(key) <= LONGEST_STEP else f"{key[: LONGEST_STEP - 65]}#{hashlib.sha256(key.encode()).hexdigest()}"
 
 
-def printable(text: str) -> str:
-    """A text of somebody else's making, as it may go to a terminal."""
-    return text if text.isprintable() else repr(text)
-
-
 def _blobs(step: Step) -> tuple[tuple[str, str], ...]:
     if not isinstance(step, CombineBlock) or len(step.blobs) > FAN_IN:
         return ()
@@ -201,7 +196,7 @@ def open_transcript(document: dict[str, Any], file: str) -> Transcript:
     pairs = zip(document["entries"], transcript.links[1:], strict=True)
     for place, (entry, link) in enumerate(pairs, start=1):
         if entry["link"] != link:
-            reason = f"entry {place} ({printable(entry['step'])}) does not follow from those before it"
+            reason = f"entry {place} ({entry['step']}) does not follow from those before it"
             raise PrivityError(Catalogue.TAMPERED, what=file, reason=reason)
     if transcript._statement != stated:
         reason = "the chain of its entries does not lead to the head that was signed"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import PrivityError, Problem, ProblemsFound
 from common.formats import check, read_json
 from common.models.load import load_model
+from common.privacy.statement import in_words, largest, rounded_up
 from common.reading import read_batches, read_table
-from common.release.content import MARGINALS, MODEL, PRIVACY, RELEASE_FILES, RUN, SCHEMA, SCORES, SYNTHETIC
-from common.release.folder import file_problems
+from common.release.content import MARGINALS, MODEL, PRIVACY, RELEASE_FILES, REPORT, RUN, SCHEMA, SCORES, SYNTHETIC
+from common.release.figures_check import misfits
+from common.release.folder import file_problems, page_of, read_release
+from common.release.former import current_privacy
 from common.release.marginals import read_tables
 from common.rules.text_rows import of_texts
 from common.schema import Schema, load_schema
+from common.table import CodedTable
 
 Taken = TypeVar("Taken")
 
@@ -52,22 +57,51 @@ class _Checking:
             return []
         found = file_problems(self.folder, run["files"])
         self.problems += found
+        self._check_folder(run["files"])
         broken = {Path(problem.file).name for problem in found}
         named = [name for name in FORMATS if name != SCORES or SCORES in run["files"]]
         for name in sorted({*named} - {RUN} - broken):
             self._read(name)
         schema = None if SCHEMA in broken else self._taken(lambda: load_schema(self.folder / SCHEMA))
         self._check_together(run, schema)
-        rows = 0
+        table = None
         if schema is not None and SYNTHETIC not in broken:
-            rows = self._check_rows(run, schema)
+            table = self._check_rows(run, schema)
+        if self.problems or table is None:
+            return []
         return [
-            f"{len(run['files'])} files are there, each with the SHA-256 that {RUN} names.",
+            f"{len(run['files'])} files are there, each with the SHA-256 that {RUN} names, and no others.",
             f"{', '.join([*named, SCHEMA])} have the forms of their formats.",
-            "Model, tables, statement and run belong to one descriptor and to one run.",
-            f"{SYNTHETIC}: {rows} rows, as many as {RUN} says, every value in its domain.",
+            f"{MODEL}, {MARGINALS} and {RUN} fit {SCHEMA}. Nothing shows whether model and tables are of this run.",
+            *self._about_statement(run),
+            f"{SYNTHETIC}: {table.rows} rows, as many as {RUN} says, every value in its domain.",
             *self._about_rules(run),
-            "The digests are not signed: they show damage, not who made the release.",
+            *self._about_texts(table),
+            "The digests are not signed: they show damage, not who made the release, nor that what it says is true.",
+        ]
+
+    def _about_statement(self, run: dict[str, Any]) -> list[str]:
+        asked = [rounded_up(Fraction(run[key])) for key in ("epsilon", "delta")]
+        epsilon, delta = map(rounded_up, largest(current_privacy(self._sound[PRIVACY]), "row"))
+        return [
+            f"{PRIVACY} and {RUN} name one run and the same t, and the figures of {PRIVACY} fit one another.",
+            f"A row loses epsilon {epsilon} and delta {delta} at most, it says; {RUN} asks for epsilon {asked[0]}"
+            f" and delta {asked[1]}.",
+        ]
+
+    def _about_texts(self, table: CodedTable) -> list[str]:
+        """Whether the texts for people are those that this version makes of the figures; another's may differ."""
+        release = read_release(self.folder)
+        stated = release.privacy
+        words = in_words(stated, len(stated["observers"]) > 1, absent_rows=release.schema.absent_rows)
+        page = (self.folder / REPORT).read_bytes() == page_of(release, table).encode()
+        ours = {f"The page {REPORT}": page, f"The sentences in {PRIVACY}": stated["in_words"] == words}
+        return [
+            f"{what}: as this version of Privity makes them of the other files."
+            if same
+            else f"{what}: NOT as this version of Privity makes them. Another version made them, or somebody"
+            f" altered them; go by the figures, and make the page again: privity report {self.folder} --out FILE."
+            for what, same in ours.items()
         ]
 
     def _about_rules(self, run: dict[str, Any]) -> list[str]:
@@ -81,6 +115,8 @@ class _Checking:
         privacy = self._sound.get(PRIVACY)
         if privacy is not None and privacy["run"] != run["run"]:
             self._fault(PRIVACY, "run", "other-run", f"the statement is of run {privacy['run']}, not {run['run']}.")
+        for field, message in misfits(current_privacy(privacy), run) if privacy is not None else ():
+            self._fault(PRIVACY, field, "other-figures", message)
         if schema is None:
             return
         if run["schema_digest"] != schema.digest:
@@ -97,12 +133,22 @@ class _Checking:
         if MARGINALS in self._sound:
             self._taken(lambda: read_tables(self._sound[MARGINALS], schema, self._path(MARGINALS)))
 
-    def _check_rows(self, run: dict[str, Any], schema: Schema) -> int:
-        """Rows of the synthetic table."""
+    def _check_folder(self, named: dict[str, str]) -> None:
+        """Nothing else lies there, and every file itself."""
+        for path in sorted(self.folder.iterdir()):
+            if path.is_symlink():
+                message, remedy = "it is a link: what it leads to may change.", "Put the file itself there."
+                self.problems.append(Problem(str(path), "", "link", message, remedy))
+            elif path.name not in (RUN, *RELEASE_FILES, SCORES, *named):
+                message, remedy = f"{RUN} does not name it: it is no part of the release.", "Move it elsewhere."
+                self.problems.append(Problem(str(path), "", "not-named", message, remedy))
+
+    def _check_rows(self, run: dict[str, Any], schema: Schema) -> CodedTable | None:
+        """The synthetic table."""
         path = self.folder / SYNTHETIC
         table = self._taken(lambda: read_table(path, schema))
         if table is None:
-            return 0
+            return None
         if table.rows != run["rows"]:
             self._fault(SYNTHETIC, "", "rows", f"it has {table.rows} rows, and {RUN} says {run['rows']}.")
         enforced = {entry["rule"] for entry in run.get("constraints", []) if entry.get("enforced", True)}
@@ -115,12 +161,13 @@ class _Checking:
         for rule, count in zip(rules, broken, strict=True):
             if count:
                 self._fault(SYNTHETIC, "", "rule-broken", f"{count} rows break the rule {rule.rule}.")
-        return table.rows
+        return table
 
     def _read(self, name: str) -> None:
-        document = self._taken(lambda: read_json(self.folder / name))
-        if document is None:
+        read = self._taken(lambda: [read_json(self.folder / name)])
+        if read is None:
             return
+        (document,) = read
         found = check(document, FORMATS[name], self._path(name))
         self.problems += found
         if not found:

@@ -10,14 +10,31 @@ from common.release.marginals import read_tables
 from common.schema import Schema
 from common.statistics import NoisyTable
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Of run.json."""
+
 SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT = (
     "synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json", "schema.json", "report.html",
 )  # fmt: skip
 SCORES = "scores.json"
 """Of a release that was scored over the parties."""
 
+MOST_RELEASE_CELLS = 1 << 28
+"""Rows times attributes of a release: some gigabytes of memory."""
+
 RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT)
+"""Of every release."""
+
+LARGEST_FILES = {
+    SYNTHETIC: 64 * MOST_RELEASE_CELLS,
+    **dict.fromkeys((MODEL, MARGINALS, REPORT), 1 << 30),
+    SCHEMA: 1 << 24,
+    **dict.fromkeys((PRIVACY, RUN, SCORES), 1 << 23),
+}
+"""Every file that a release may have, and its most bytes: some times what the largest honest release needs.
+
+A round has 2^24 cells at most, of some 20 characters each; a statement, some 1 kB for each of at most 1,000 parties.
+"""
 
 
 @dataclass(frozen=True)

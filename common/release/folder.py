@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
-from common.errors import Problem, ProblemsFound
+from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from common.files import sync
-from common.formats import read_bytes, read_json, require
+from common.formats import read_json, require
 from common.models.load import load_model
 from common.pages import render
 from common.reading import read_table
 from common.release.content import (
+    LARGEST_FILES,
     MARGINALS,
     MODEL,
     PRIVACY,
@@ -27,10 +29,14 @@ from common.release.content import (
     SYNTHETIC,
     Release,
 )
+from common.release.former import current_privacy, current_run
 from common.release.synthesis import Synthesis
 from common.report.page import report_page
 from common.schema import load_schema
 from common.table import CodedTable, write_csv
+
+WRITTEN_AT = 315_576_000
+"""1 January 1980, 12:00 UTC: a time that ZIP archives can hold in every time zone."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -53,11 +59,12 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
         _write_json(scratch / PRIVACY, "privacy", release.privacy)
         if release.scores is not None:
             _write_json(scratch / SCORES, "scores", release.scores)
-        (scratch / REPORT).write_text(_page(release, synthetic.table), encoding="utf-8")
+        (scratch / REPORT).write_text(page_of(release, synthetic.table), encoding="utf-8")
         files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
         _write_json(scratch / RUN, "run", {**release.run, "files": files})
         # The folder was private; a release is public.
         scratch.chmod(0o755)
+        without_times(scratch)
         # On disk before it has its name: a folder of this name is a whole release, after a power cut too.
         for path in (*scratch.iterdir(), scratch):
             sync(path)
@@ -68,7 +75,13 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
         raise
 
 
-def _page(release: Release, table: CodedTable) -> str:
+def without_times(folder: Path) -> None:
+    """Give every file of a release, and its folder, the same fixed time: when a run ends may depend on its rows."""
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (WRITTEN_AT, WRITTEN_AT))
+
+
+def page_of(release: Release, table: CodedTable) -> str:
     """The report; in its place a page that says so, if it cannot be made."""
     try:
         return report_page(release, table)
@@ -106,7 +119,8 @@ def verify_release(folder: Path) -> None:
 def file_problems(folder: Path, digests: dict[str, str]) -> list[Problem]:
     """Each file that is missing, altered or not named; ``digests`` are those of ``run.json``."""
     problems = []
-    for name in sorted({*digests, *RELEASE_FILES} - {RUN}):
+    there = {name for name in LARGEST_FILES if (folder / name).exists()}
+    for name in sorted({*digests, *RELEASE_FILES, *there} - {RUN}):
         fault = _fault(folder, name, digests.get(name))
         if fault is not None:
             file = str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN)
@@ -131,8 +145,8 @@ def read_release(folder: Path) -> Release:
     if SCORES in documents["run"]["files"]:
         scores = read_json(folder / SCORES)
         require(scores, "scores", str(folder / SCORES))
-    run = {key: value for key, value in documents["run"].items() if key != "files"}
-    return Release(model, documents["marginals"], documents["privacy"], run, scores)
+    run = {key: value for key, value in current_run(documents["run"]).items() if key != "files"}
+    return Release(model, documents["marginals"], current_privacy(documents["privacy"]), run, scores)
 
 
 def report_of(folder: Path) -> str:
@@ -159,7 +173,11 @@ def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | Non
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(read_bytes(path)).hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror) from error
 
 
 def _write_json(path: Path, format_name: str, document: dict[str, Any]) -> None:

@@ -60,8 +60,8 @@ def read_tables(document: dict[str, Any], schema: Schema, file: str) -> list[tup
             marginal = tuple(derived.index(name) for name in entry["attributes"])
             shape = tuple(derived.domain[a] for a in marginal)
             counts = np.array(entry["counts"], dtype=np.int64).reshape(shape)
-        except (KeyError, ValueError, OverflowError) as error:
+            law = NoiseLaw(entry["law"], Fraction(entry["scale"]))
+        except (KeyError, ValueError, ArithmeticError) as error:
             raise PrivityError(Catalogue.TAMPERED, what=file, reason=f"a table does not fit: {error}") from error
-        law = NoiseLaw(entry["law"], Fraction(entry["scale"]))
         found.append((entry["phase"], NoisyTable(marginal, counts, law, float(entry["variance"]), entry["rows"])))
     return found

@@ -7,6 +7,7 @@ from typing import Any
 from common.inference.bounds import PGM, TABLES
 from common.models import Model
 from common.models.copula import CopulaModel
+from common.spreadsheet import warning
 
 FITS = {
     PGM: "All noisy tables were fitted at once by one graphical model (pgm)",
@@ -20,7 +21,8 @@ WHY_WEAKENED = "A copula cannot show all of the dependence that was measured"
 
 def notes(model: Model, *, joins: bool) -> list[str]:
     """One sentence a shortcoming; ``joins`` as in ``common.algorithms.Algorithm``."""
-    return [note for note in (modelled_alone(model) if joins else "", weakened(model)) if note]
+    found = (modelled_alone(model) if joins else "", weakened(model), warning(model.schema))
+    return [note for note in found if note]
 
 
 def how_fitted(inference: dict[str, Any] | None) -> str:

@@ -20,7 +20,9 @@ from common.errors import Catalogue, PrivityError
 from common.models import Model
 from common.models.conditioning import conditioned
 from common.models.present_rows import present_count, sample_present
+from common.release.content import MOST_RELEASE_CELLS
 from common.rules.constraints import RowConstraint, decoded
+from common.schema import Schema
 from common.table import CodedTable, decode, joined
 
 LEAST_DRAW = 1 << 14
@@ -155,6 +157,25 @@ def synthesise_release(model: Model, rows: int, seed: int) -> Synthesis:
         found = _Accepted(decode(table, generator), table, [])
     told = (Refused(rule.rule, share, rule in kept) for rule, share in zip(rules, shares or [], strict=True))
     return Synthesis(found.frame, found.table, tuple(told))
+
+
+def check_release_size(rows: int, schema: Schema, reason: str = "") -> None:
+    """Refuse a release that is too large to be made; for callers who have spent nothing yet.
+
+    Args:
+        reason: why there are so many rows, if nobody chose their number.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    attributes = len(schema.attributes)
+    most = MOST_RELEASE_CELLS // attributes
+    if rows > most:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="rows",
+            reason=f"{reason or f'{rows} rows'}, and a release of {attributes} attributes has {most} at most",
+            hint=f"Give --rows, with {most} or fewer.",
+        )  # fmt: skip
 
 
 def rows_to_publish(model: Model, rows: int, seed: int) -> int:

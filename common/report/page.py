@@ -12,6 +12,7 @@ from typing import Any
 
 from common.pages import render
 from common.privacy.error_bars import half_width
+from common.privacy.statement import largest, rounded_up
 from common.release.content import Release
 from common.release.notes import how_fitted
 from common.report import figures
@@ -93,6 +94,9 @@ def report_page(release: Release, table: CodedTable) -> str:
         strongest=[pair for pair in sorted(associations, key=lambda p: p.rank) if _worth_showing(pair)][:STRONGEST],
         heat_map=heat_map(associations, release.schema.names) if associations else None,
         phases=_phases(release.run),
+        person=largest(release.privacy, "person"),
+        row=largest(release.privacy, "row"),
+        rounded_up=rounded_up,
         bytes_by_party=_bytes_by_party(release.run, owners),
         request=None if request is None else json.dumps(request, indent=2, ensure_ascii=False),
         command=command(release),
@@ -115,7 +119,7 @@ def _sections(release: Release) -> list[Section]:
         found.append(Section("constraints", "Declared constraints", "report_constraints.html.j2"))
     return [
         *found,
-        Section("cost", "Bytes and seconds", "report_cost.html.j2"),
+        Section("cost", "What was sent", "report_cost.html.j2"),
         Section("repeat", "To repeat the run", "report_repeat.html.j2"),
         Section("method", "How the figures are made", "report_method.html.j2"),
     ]
@@ -175,7 +179,7 @@ def _worth_showing(pair: Pair) -> bool:
 
 def _phases(run: dict[str, Any]) -> list[dict[str, Any]]:
     """Everything that ``run.json`` tells of each phase, in the order of the run."""
-    keys = ("seconds", "rounds", "cells", "ciphertexts", "unpacked_bytes", "bytes")
+    keys = ("rounds", "cells", "ciphertexts", "unpacked_bytes", "bytes")
     names = dict.fromkeys(phase for key in keys for phase in run[key])
     found = []
     for name in names:
@@ -183,9 +187,8 @@ def _phases(run: dict[str, Any]) -> list[dict[str, Any]]:
         found.append(
             {
                 "phase": name,
-                "seconds": run["seconds"].get(name),
                 "bytes": sum(by_party.values()) if by_party else None,
-                **{key: run[key].get(name) for key in keys[1:-1]},
+                **{key: run[key].get(name) for key in keys[:-1]},
             }
         )
     return found

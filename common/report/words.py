@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from common.algorithms import ALGORITHMS
+from common.privacy.statement import Split
 from common.release.content import Release
 from common.release.notes import WHY_ALONE, WHY_WEAKENED, weakened_pairs
 from common.report.figures import count, counted, percent
 from common.report.pairs import Pair
 from common.report.shares import Distribution
+from common.spreadsheet import REMEDY, WHY, formulas
 from common.statistics import NoisyTable
 
 NAMED = 40
@@ -58,6 +60,7 @@ def warnings(
         _coverage(release, tables),
         _unmeasured(shown),
         _no_pair(tables, pairs),
+        _formulas(release),
     ]
     return [warned for warned in found if warned is not None]
 
@@ -69,12 +72,17 @@ def _simulation(release: Release) -> Warned | None:
         "One machine saw the rows of all parties and held all keys. The figures are those of a real run, but nobody was"
         " protected from that machine. What this page says of the curator and the parties holds for a real run only."
     )
+    if release.privacy["split"] == Split.GIVEN:
+        text += (
+            " The rows were split by what they hold, so the guarantee is for the split as given: it does not protect"
+            " the split, nor what row counts tell of it."
+        )
     return Warned("This was a simulation", text)
 
 
 def _delta(release: Release) -> Warned | None:
     rows = sum(party["rows"] for party in release.privacy["parties"])
-    if max(Fraction(party["delta"]) for party in release.privacy["parties"]) * rows < 1:
+    if max(Fraction(party["delta_per_person"]) for party in release.privacy["parties"]) * rows < 1:
         return None
     text = f"Delta is not below one over the number of rows ({count(rows)}): the guarantee means little."
     return Warned("Delta is too large", text)
@@ -174,3 +182,10 @@ def _no_pair(tables: Sequence[tuple[str, NoisyTable]], pairs: Sequence[Pair]) ->
         return None
     text = f"{counted(len(measured), 'pair')} can be read from noisy tables, and none is told from its noise."
     return Warned("No association stands out from the noise", text)
+
+
+def _formulas(release: Release) -> Warned | None:
+    found = formulas(release.schema)
+    if not found:
+        return None
+    return Warned(f"{counted(len(found), 'text')} that a spreadsheet takes for a formula", f"{WHY} {REMEDY}", found)

@@ -18,6 +18,7 @@ from common.protocol.attempt import Attempt
 from common.protocol.plan import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
 from common.protocol.scores import scores_from
 from common.statistics import Marginal
+from common.visible import cut
 from common.wire.candidates import decode_candidates, encode_candidates
 from common.wire.expected_tables import decode_expected, encode_expected
 from common.wire.v1 import privity_pb2 as pb
@@ -40,8 +41,8 @@ LARGEST_BLOCK = 1 << 20
 LARGEST_REPLY = 1 << 14
 """Most bytes of any other reply."""
 
-LONGEST_NAME, LONGEST_TEXT = 256, 1500
-"""Most characters of the name of a phase, round or draw; and of a refusal's message, which is cut there."""
+LONGEST_NAME = 256
+"""Most characters of the name of a phase, round or draw."""
 
 MOST_LISTS, MOST_VALUES = 1 << 18, 1 << 22
 """Most lists and objects of a document, and most values."""
@@ -208,17 +209,14 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
         case steps.Pending():
             message.pending.reason = reply.reason
         case steps.Refusal():
-            message.refusal.CopyFrom(_refusal(reply))
+            # It may repeat what the other side sent, whatever that was.
+            message.refusal.CopyFrom(
+                pb.Refusal(code=cut(reply.code), message=cut(reply.message), remedy=cut(reply.remedy))
+            )
     data = message.SerializeToString(deterministic=True)
     if len(data) > (limit := _largest(reply)):
         raise PrivityError(Catalogue.TOO_LARGE, sender="the party", limit=limit)
     return data
-
-
-def _refusal(reply: steps.Refusal) -> pb.Refusal:
-    # It may repeat what the other side sent, whatever that was.
-    code, message, remedy = (text[:LONGEST_TEXT] for text in (reply.code, reply.message, reply.remedy))
-    return pb.Refusal(code=code, message=message, remedy=remedy)
 
 
 def _largest(reply: steps.Reply) -> int:
@@ -255,10 +253,10 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
             case "learned":
                 reply = steps.Learned(_document(message.learned.model, LARGEST_MODEL))
             case "pending":
-                reply = steps.Pending(message.pending.reason)
+                reply = steps.Pending(cut(message.pending.reason))
             case "refusal":
                 r = message.refusal
-                reply = steps.Refusal(r.code, r.message, r.remedy)
+                reply = steps.Refusal(cut(r.code), cut(r.message), cut(r.remedy))
             case _:
                 raise ValueError("a reply without a body")
         _check_size(data, _largest(reply))

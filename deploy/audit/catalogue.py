@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deploy.audit.concentrated import concentrated_subjects
+from deploy.audit.inputs import input_subjects
 from deploy.audit.mechanisms import mechanism_subjects
 from deploy.audit.protocols import protocol_subjects
 from deploy.audit.runs import run_subjects
@@ -10,8 +11,9 @@ from deploy.audit.subject import Subject
 
 
 def all_subjects() -> list[Subject]:
-    """Mechanisms by themselves, rounds and draws over several parties, whole runs."""
-    return [*mechanism_subjects(), *protocol_subjects(), *concentrated_subjects(), *run_subjects()]
+    """Mechanisms by themselves, rounds and selections over several parties, whole runs, and files of every kind."""
+    subjects = [*mechanism_subjects(), *protocol_subjects(), *concentrated_subjects(), *run_subjects()]
+    return [*subjects, *input_subjects()]
 
 
 def mechanisms() -> list[str]:

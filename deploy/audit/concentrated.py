@@ -1,4 +1,4 @@
-"""Runs with an account in rho in neighbouring worlds: adaptive rounds over several parties, and series of draws.
+"""Runs in rho in neighbouring worlds: adaptive rounds over several parties, and series of draws.
 
 One outcome is all that a run shows about one row: the claim is its whole rho, converted once. Each round or draw alone
 shows little, so that one that is not charged, or has less noise than it claims, is found in their sum. A rho promises
@@ -76,7 +76,7 @@ def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
                 order = order[::-1] if opened[0] % 2 else order
             for name, evidence in shown.items():
                 views[name].append(evidence[:, None])
-            rho = _rho_of(consortium.parties[name_of(setting.at)].ledger)
+            rho = _rho_of(consortium.parties[name_of(setting.at)].ledger, account)
             charged = min(charged, converted(rho / ATTRIBUTES, AUDITED))
         return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
 
@@ -110,7 +110,7 @@ def draws_of_tables(runs: int, quick: int) -> Subject:
     The choices of ``DRAWS`` draws are an outcome, of which a series has ``SERIES``.
     """
     rows, account, quota, expected = 12, RhoAccount(EPSILON_OF_DRAWS, DELTA), DRAWS * SERIES, expecting_zeros(2)
-    allowance = Allowance(EPSILON_OF_DRAWS, EPSILON_OF_DRAWS, DELTA, DELTA)
+    allowance = Allowance(EPSILON_OF_DRAWS, DELTA, account)
     range_ = account.draw_epsilon(EPSILON_OF_DRAWS, quota)
     claim = converted(DRAWS * draw_rho(range_), AUDITED)
     # The distances of ``one_farther``.
@@ -127,9 +127,9 @@ def draws_of_tables(runs: int, quick: int) -> Subject:
             shown.extend((laws[0] - laws[1])[drawn].reshape(SERIES, DRAWS).sum(axis=1))
 
         for batch in range(-(-count // SERIES)):
-            session, ledger = owner(table, source, batch, allowance, account)
+            session, ledger = owner(table, source, batch, allowance)
             asyncio.run(draws(session))
-            charged = min(charged, converted(_rho_of(ledger) / SERIES, AUDITED))
+            charged = min(charged, converted(_rho_of(ledger, account) / SERIES, AUDITED))
         return Seen({"public": np.round(np.array(shown[:count])[:, None], 9)}, charged)
 
     name = f"{DRAWS} draws, one owner, {len(expected)} tables"
@@ -142,10 +142,10 @@ def _log_law(scores: np.ndarray, range_: Fraction) -> np.ndarray:
     return np.asarray(scaled - np.log(np.exp(scaled).sum()))
 
 
-def _rho_of(ledger: Ledger) -> Fraction:
+def _rho_of(ledger: Ledger, account: RhoAccount) -> Fraction:
     """What its lines come to; nothing if it says that they cost something else than their rho does."""
     rho = sum((line.charge.rho for line in ledger.entries() if line.charge.rho is not None), Fraction(0))
-    return rho if (ledger.spent(), ledger.spent_delta()) == (converted(rho, DELTA), DELTA) else Fraction(0)
+    return rho if (ledger.spent(), ledger.spent_delta()) == (account.filter().spent(rho), DELTA) else Fraction(0)
 
 
 def concentrated_subjects() -> list[Subject]:

@@ -21,7 +21,8 @@ from common.crypto.identity import Identity
 from common.crypto.residues import Exponents
 from common.crypto.sealing import SealedBlob
 from common.journal import Journal
-from common.privacy.ledger import Allowance, Ledger
+from common.privacy.ledger import MEMORY, Allowance, Ledger
+from common.privacy.population import Population
 from common.protocol.attempt import Attempt
 from common.protocol.combiner_tree import combiners_needed
 from common.protocol.manifest import Manifest
@@ -59,7 +60,7 @@ from party.rows import InMemory
 
 POPULATION = "test people"
 PLENTY = Fraction(10**9)
-UNLIMITED = Allowance(PLENTY, PLENTY)
+UNLIMITED = Allowance()
 """What the audit lets a ledger be charged: the claim is audited, not the limit."""
 
 
@@ -155,7 +156,8 @@ class Consortium:
 
     def start(self, name: str, table: CodedTable, identity: Identity) -> Member:
         """Start, or start again, a party; with a folder its ledger and journal are found there."""
-        ledger = Ledger(self.folder / f"{name}-ledger.sqlite" if self.folder else ":memory:", POPULATION)
+        file = self.folder / f"{name}-ledger.sqlite" if self.folder else MEMORY
+        ledger = Ledger.declare(file, self.policies[name].population)
         journal = Journal(self.folder / f"{name}-journal.sqlite" if self.folder else ":memory:")
         entropy = self._entropy(name) if self._entropy else system_entropy
         releases = RememberedReleases(name, InMemory(table), journal, ledger, entropy)
@@ -253,10 +255,8 @@ class Consortium:
 def generous_policy(minimum_key_bits: int) -> Policy:
     """A policy that allows whatever the audit asks."""
     return Policy(
-        population=POPULATION,
-        total_epsilon=PLENTY,
+        population=Population(POPULATION, PLENTY, Fraction(1)),
         epsilon_per_run=PLENTY,
-        total_delta=Fraction(1),
         delta_per_run=Fraction(1),
         algorithms=tuple(ALGORITHMS),
         minimum_parties=2,

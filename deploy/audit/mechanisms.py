@@ -9,12 +9,12 @@ import numpy as np
 
 from common.journal import Journal
 from common.privacy.budget import PureEpsilon, Zcdp
-from common.privacy.concentrated import RhoAccount
 from common.privacy.conversion import zcdp_to_approximate
 from common.privacy.cost import RELATION as REPLACE
 from common.privacy.cost import noise_scale
 from common.privacy.ledger import MEMORY, Allowance, Ledger
 from common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
+from common.privacy.population import Population
 from common.privacy.scores import DISTANCE
 from common.privacy.sensitivity import Norm
 from common.privacy.sensitivity import contingency_tables as tables_move
@@ -47,13 +47,12 @@ def owner(
     source: Source,
     batch: int,
     allowance: Allowance = UNLIMITED,
-    account: RhoAccount | None = None,
 ) -> tuple[LocalSession, Ledger]:
     """A production single-party session on the table, with a fresh ledger in memory."""
-    ledger = Ledger(MEMORY, POPULATION)
+    ledger = Ledger.declare(MEMORY, Population(POPULATION, PLENTY, WHOLE))
     releases = ChargedReleases("owner", InMemory(table), Journal(), ledger, lambda label: source(f"{batch}/{label}"))
-    delta = Fraction(0) if account is None else account.delta
-    return LocalSession(f"run-{batch}", table.schema, releases, allowance, delta, account=account), ledger
+    delta = Fraction(0) if allowance.account is None else allowance.account.delta
+    return LocalSession(f"run-{batch}", table.schema, releases, allowance, delta), ledger
 
 
 def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:

@@ -20,8 +20,9 @@ from common.privacy.cost import noise_scale, score_scale
 from common.privacy.scores import DISTANCE
 from common.protocol.openings import OpeningSeries, schedule_weights
 from common.protocol.plan import RunPlan
-from common.protocol.round import Round
+from common.protocol.round import Replacement, Round
 from common.protocol.scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
+from common.protocol.steps import Contribute, Refusal, Sum
 from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
@@ -277,6 +278,56 @@ def openings(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quic
     return Subject("noise replacement", f"eps {epsilon}, {schedule}, {setting}", claim, sample, runs, quick)
 
 
+def exchanged_tables(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """A curator that has the noise of one wide table take the place of that over many narrow ones.
+
+    Both have as many cells, and cost the same in all: over one table noise is that much less wide. If a party refuses
+    the second opening, the first is all that is seen.
+    """
+    wide = tuple(range(9))
+    narrow = tuple((a,) for a in range(1 << (len(wide) - 1)))
+    price = len(narrow) * epsilon / 2
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        tables = flipped_row(world, setting.rows, setting.at, len(narrow))
+        views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
+        charged = PLENTY
+        for batch in _batches(count, len(narrow)):
+            consortium = consortium_of(tables, source, batch)
+            plan = begin(consortium, setting)
+            everybody = setting.parties
+            rounds = [
+                Round(plan.spec.run, "audit", "s/1", narrow, price, Replacement(everybody, None, 0, price, False)),
+                Round(
+                    plan.spec.run, "audit", "s/2", (wide,), price, Replacement(everybody, "s/1", everybody, price, True)
+                ),
+            ]
+            opened = consortium.open(plan, rounds[0], consortium.attempt(rounds[0]))
+            refused = [isinstance(consortium.tell(name, Contribute(rounds[1])), Refusal) for name in consortium.parties]
+            if not any(refused):
+                attempt = consortium.attempt(rounds[1])
+                total = consortium.combine(
+                    rounds[1], attempt, consortium.seal(rounds[1], attempt), bytes(8 * opened.size)
+                )
+                assert isinstance(total, Sum)
+                # As a curator reads it that cares for no width.
+                opened = opened + np.frombuffer(total.payload, "<i8")
+            used = rounds[: 1 if any(refused) else 2]
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / len(narrow))
+            scale = noise_scale(len(used[-1].tables), price)
+            for name, group in setting.observers().items():
+                left = opened
+                for round_ in used:
+                    left = remaining(left, consortium, round_, group)
+                rows = rows_unknown(setting, group)
+                zero, one = counts_of_zeros(rows, 0), counts_of_zeros(rows, 1)
+                views[name].append(statistics(left.reshape(-1, 2), zero, one, scale, shape_of(setting, group)))
+        return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
+
+    # What was not given must not be paid: the claim is what the party was charged.
+    return Subject("noise replacement", f"eps {epsilon}, other tables, {setting}", epsilon / 2, sample, runs, quick)
+
+
 def _covered(weights: Sequence[Fraction]) -> list[int]:
     return [k for k, weight in enumerate(weights, start=1) if weight]
 
@@ -368,6 +419,7 @@ def protocol_subjects() -> list[Subject]:
         openings(Setting((3, 4, 5), 1, 1), "back-loaded", one, 60_000, 0),
         openings(Setting((2, 3, 4, 5), 2, 3), "uniform", Fraction(2), 40_000, 0),
         openings(Setting((3, 4, 5), 1, 0, MASKS), "uniform", one, 60_000, 0),
+        exchanged_tables(Setting((3, 4, 5), 1, 0, MASKS), one, 60_000, 0),
         network_selection(Setting((10, 30), 1, 0), one, 6_000, 640),
         network_selection(Setting((10, 30), 1, 1), one, 4_000, 0),
         network_selection(Setting((8, 10, 40), 1, 1), one, 3_000, 0),

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from deploy.audit.auditor import Finding
 from deploy.audit.estimate import CONFIDENCE
 
 FORMAT_VERSION = 1
+WIDE = 160
+"""Columns, where there is no terminal: no line of the table breaks."""
+
 HEADINGS = ("mechanism", "case", "observer", "runs per world", "claimed eps", "observed at least", "verdict")
-
-
-def console() -> Console:
-    """As wide as the terminal, and wide enough elsewhere that no line of a table breaks."""
-    found = Console()
-    return found if found.is_terminal else Console(width=160)
 
 
 def verdict(finding: Finding) -> str:

@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from common.errors import Catalogue, PrivityError
+from common.secret_texts import HIDDEN, holds_secret
 
 DUCKDB_FILES = (".duckdb", ".ddb")
 POSTGRESQL = ("postgresql", "postgres")
@@ -24,16 +25,14 @@ FORMS = (
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _SHOWN = re.compile(
     r"(?P<scheme>[^:]+://)"
-    r"(?:(?P<user>[^:/?#&=@\s]*)(?::[^/@]*)?@)?"
+    r"(?:(?P<user>(?:(?!%3[Aa])[^:/?#&=@\s])*)(?::[^/@]*)?@)?"
     r"(?P<place>(?:\[[0-9A-Fa-f:.]*\]|[A-Za-z0-9._~%-]*)(?::[0-9]*)?(?:,[A-Za-z0-9._~%:-]*)*(?:/[^?#@]*)?)"
     r"(?:\?[^@]*)?"
 )
 """A URL of which it is certain what is a password and what is not: everywhere else an @ is written %40."""
 
-_SECRETIVE = re.compile(r":.*@|passw|pwd *=|token *=|secret *=", re.IGNORECASE | re.DOTALL)
-"""What is no path that anybody has, and may hold a password: a URL that is written wrongly, options of libpq."""
-
-HIDDEN = "..."
+_SPARK_USER = re.compile(r"(?<!abfs)(?<!abfss)(?<!wasb)(?<!wasbs)://[^/?#]*@")
+"""Keys in the URL of a Spark table; before the @ of Azure's URLs there is the name of a container."""
 
 
 class Form(Enum):
@@ -81,7 +80,8 @@ def parse_address(text: str, base: Path | None = None) -> Address:
     """Read an address; paths are relative to ``base``.
 
     Raises:
-        PrivityError: bad-option: of no form that is known, or without a table; file-missing: no such file, or no file
+        PrivityError: bad-option: of no form that is known, without a table, or with a secret that Spark would show to
+            others; file-missing: no such file, or no file
             fits the pattern.
     """
     found = _SCHEME.match(text)
@@ -95,7 +95,30 @@ def parse_address(text: str, base: Path | None = None) -> Address:
     name = _shown(location, table, scheme)
     if not table:
         raise _refused(name, "it names no table")
+    if scheme == "pyspark" and (holds_secret(text) or _SPARK_USER.search(text[len(found[0]) :])):
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="data",
+            reason="it holds a secret, and Spark's process shows such settings and tables to others on this machine",
+            hint="Put it into spark-defaults.conf, readable for its owner only, or use a credential provider of Hadoop "
+            "(spark.hadoop.hadoop.security.credential.provider.path). Change the secret that you wrote here.",
+        )  # fmt: skip
     return Address(Form.POSTGRESQL if scheme in POSTGRESQL else Form.IBIS, name, url=location, table=table)
+
+
+def refuse_password(text: str | Path | None) -> str | Path | None:
+    """An address as a command line has it: others on the machine can read the arguments of a process.
+
+    Raises:
+        PrivityError: bad-option: it holds a password, or looks as if it did. It is not repeated.
+    """
+    if holds_secret(str(text or "")):
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="address",
+            reason="it holds a password, and others on this machine can read the arguments of a process",
+            hint="Leave it out: libpq finds a password in a passfile (~/.pgpass), a service file or PGPASSWORD. "
+            "A node's may be in `data` in party.toml. Change the password that you gave here.",
+        )  # fmt: skip
+    return text
 
 
 def _files(text: str, base: Path | None) -> Address:
@@ -158,12 +181,13 @@ def _shown(location: str, table: str, scheme: str) -> str:
         return f"{scheme}://{HIDDEN}"
     user = f"{found['user']}@" if found["user"] else ""
     shown = f"{found['scheme']}{user}{found['place']}"
-    return f"{shown}#{table}" if table else shown
+    shown = f"{shown}#{table}" if table else shown
+    return f"{scheme}://{HIDDEN}" if holds_secret(shown) else shown
 
 
 def _unless_secret(path: str, whole: str | None = None) -> str:
     """A path for a message; nothing of a text is repeated that looks as if it held a password."""
-    return HIDDEN if _SECRETIVE.search(whole or path) else path
+    return HIDDEN if holds_secret(whole or path) else path
 
 
 def _refused(name: str, reason: str) -> PrivityError:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from common.errors import Catalogue, PrivityError
+from common.files import appearing
 from common.journal import room_wanted
 from common.schema import Schema
 from common.table import CodedTable, code_type
@@ -95,12 +96,11 @@ def write_coded(path: Path, batches: CodedBatches, schema: Schema, stored: int, 
         PrivityError: source-changed; no-room.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     types = [pa.from_numpy_dtype(np.dtype(code_type(size))) for size in schema.domain]
     form = pa.schema([(f"a{place}", kind) for place, kind in enumerate(types)])
     rows = total = 0
-    try:
-        with room_wanted(path), os.fdopen(os.open(scratch, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+    with appearing(path) as scratch:
+        with room_wanted(path), os.fdopen(os.open(scratch, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
             with pq.ParquetWriter(file, form) as writer:
                 for columns in checked(batches, schema):
                     rows += len(columns[0])
@@ -111,9 +111,6 @@ def write_coded(path: Path, batches: CodedBatches, schema: Schema, stored: int, 
             os.fsync(file.fileno())
         if (rows, total) != (stored, expected):
             raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
-        os.replace(scratch, path)
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 def holds(file: CodedFile, schema: Schema, stored: int, expected: int) -> bool:

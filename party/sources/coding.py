@@ -25,6 +25,7 @@ WHOLE_FROM = 2**53
 """Doubles from here on are integers, and some stores cannot round them down."""
 
 LARGEST_INTEGER = 2**63 - 1
+LEAST_INTEGER = -(2**63)
 DECIMAL_DIGITS = 38
 NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
@@ -39,7 +40,8 @@ def quoted(name: str) -> str:
 
 def text_literal(text: str) -> str:
     """A text in SQL."""
-    return "'" + text.replace("'", "''") + "'"
+    # A NUL would end the statement.
+    return " || CHR(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
 
 
 def is_read_apart(attribute: Attribute, column: Column) -> bool:
@@ -210,7 +212,10 @@ def _least(column: Column, bound: Fraction) -> tuple[str, Fraction] | None:
     match column.kind:
         case Kind.INTEGER:
             whole = math.ceil(bound)
-            return None if whole > LARGEST_INTEGER else (f"({max(whole, -LARGEST_INTEGER)})", Fraction(whole))
+            held = max(whole, LEAST_INTEGER)
+            # No literal is the least integer itself.
+            written = f"{held + 1} - 1" if held == LEAST_INTEGER else str(held)
+            return None if whole > LARGEST_INTEGER else (f"({written})", Fraction(held))
         case Kind.DECIMAL:
             return _least_decimal(column.scale, bound)
         case Kind.SINGLE:

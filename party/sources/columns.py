@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -43,14 +43,18 @@ class Column:
     """A column as its store declares it.
 
     Attributes:
-        declared: the store's own name of the type, for messages.
+        declared: the store's own name of the type, for messages; empty if the store takes it from the values.
         scale: digits after the point of a decimal; None if there is no limit.
+        remedy: what to do if no attribute can be this column; empty where a view helps.
+        key: whether the column may tell persons or their rows apart.
     """
 
     name: str
     kind: Kind
     declared: str
     scale: int | None = None
+    remedy: str = ""
+    key: bool = True
 
 
 def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) -> list[Problem]:
@@ -69,8 +73,26 @@ def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) 
     return problems
 
 
+def key_problems(columns: Mapping[str, Column], names: Sequence[str], source: str) -> list[Problem]:
+    """What is wrong with the columns of persons and of their order, by name."""
+    problems = []
+    for name in names:
+        column = columns.get(name)
+        if column is None:
+            remedy = "Correct person and order: they name columns of the rows."
+            problems.append(Problem(source, shorten(name), "missing-column", "no such column.", remedy))
+        elif not column.key:
+            message = f"the column {_its_type(column)}."
+            problems.append(Problem(source, shorten(name), "column-type", message, column.remedy))
+    return problems
+
+
 def _unfit(attribute: Attribute, column: Column, source: str) -> Problem:
-    message = f"the column is of type {column.declared}, the attribute of type {attribute.type}."
+    message = f"the column {_its_type(column)}, the attribute is of type {attribute.type}."
     wanted = ", ".join(kind.value for kind in FITTING[attribute.type])
-    remedy = f"Make it one of these by a view: {wanted}; or declare another type."
+    remedy = column.remedy or f"Make it one of these by a view: {wanted}; or declare another type."
     return Problem(source, shorten(attribute.name), "column-type", message, remedy)
+
+
+def _its_type(column: Column) -> str:
+    return f"is of type {column.declared}" if column.declared else "has no declared type"

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
+from common.attribute import read_number
 from common.errors import Problem
 from common.formats import shorten
-from common.reading import Coder, RowProblemsFound, read_batches
+from common.frame_values import Value
+from common.reading import Coder, RowProblemsFound, no_rows
 from common.schema import Schema
 from common.table import CodedTable, Column
 from party.sources.address import Address
+from party.sources.batches import BATCH_ROWS
 from party.sources.embedded import address_state
 from party.sources.query import NO_ORDER, NO_PERSON, TIED, Slots
 from party.sources.store import Codes
@@ -27,26 +29,37 @@ class CsvBatches:
         self._address, self._schema = address, schema
 
     def read(self, attributes: Sequence[int]) -> Iterator[list[Codes]]:
+        waiting: list[list[Column]] = []
+        rows = 0
         for columns, _ in self.with_keys(()):
-            yield [columns[a] for a in attributes]
+            waiting.append([columns[a] for a in attributes])
+            rows += len(columns[0])
+            if rows >= BATCH_ROWS:
+                yield [np.concatenate(some) for some in zip(*waiting, strict=True)]
+                waiting, rows = [], 0
+        if waiting:
+            yield [np.concatenate(some) for some in zip(*waiting, strict=True)]
 
-    def with_keys(self, keys: Sequence[str]) -> Iterator[tuple[list[Column], list[pd.Series]]]:
+    def with_keys(self, keys: Sequence[str]) -> Iterator[tuple[list[Column], list[Sequence[Value]]]]:
         """All rows: codes of all attributes, and the texts of some columns beside them.
 
         Raises:
-            RowProblemsFound: after the last row of the first file with faults.
+            RowProblemsFound: after the last row of the first file with faults, or if no file has rows.
         """
+        rows = 0
         for file in self._address.files:
             coder = Coder(self._schema, str(file), keys)
-            for frame in read_batches(file):
-                columns = coder.code(frame)
-                missing = [key for key in keys if key not in frame.columns]
+            for columns, batch in coder.read(file):
+                missing = [key for key in keys if key not in batch.names]
                 if missing:
                     raise _no_column(str(file), missing, coder)
                 # Once something was wrong the file is read to its end for its other faults only.
                 if coder.sound:
-                    yield columns, [frame[key] for key in keys]
+                    yield columns, [batch.columns[batch.names.index(key)] for key in keys]
             coder.check()
+            rows += coder.rows
+        if not rows:
+            raise RowProblemsFound([no_rows(self.name)])
 
     def state(self) -> str:
         return address_state(self._address)
@@ -58,22 +71,20 @@ def load_slots(batches: CsvBatches, schema: Schema, slots: Slots) -> tuple[Coded
     Raises:
         RowProblemsFound: faults of a file; rows without a person, or that the order does not tell apart.
     """
-    parts, persons, orders = [], [], []
+    persons: dict[Value, int] = {}
+    orders: dict[Value, int] = {}
+    parts, owners, places = [], [], []
     for columns, (person, order) in batches.with_keys([slots.person, slots.order]):
         parts.append(columns)
-        persons.append(person)
-        orders.append(order)
-    keys = pd.concat(persons, ignore_index=True)
-    places = pd.concat(orders, ignore_index=True)
+        owners.append(_numbered(person, persons))
+        places.append(_numbered(order, orders))
     problems = [
         Problem(batches.name, shorten(column), "person", message, remedy)
-        for texts, column, (message, remedy) in (
-            (keys, slots.person, NO_PERSON), (places, slots.order, NO_ORDER)
-        )
-        if (texts == "").any()
-    ]  # fmt: skip
-    codes, distinct = pd.factorize(keys)
-    ranks = _ranks(places)
+        for texts, column, (message, remedy) in ((persons, slots.person, NO_PERSON), (orders, slots.order, NO_ORDER))
+        if "" in texts
+    ]
+    codes = np.concatenate(owners)
+    ranks = _ranks([str(text) for text in orders])[np.concatenate(places)]
     by_person = np.lexsort((ranks, codes))
     codes, ranks = codes[by_person], ranks[by_person]
     first = np.concatenate([[True], codes[1:] != codes[:-1]])
@@ -85,17 +96,28 @@ def load_slots(batches: CsvBatches, schema: Schema, slots: Slots) -> tuple[Coded
     number = np.arange(codes.size) - np.maximum.accumulate(np.where(first, np.arange(codes.size), 0))
     kept = np.sort(by_person[number < slots.most])
     table = CodedTable(schema, tuple(np.concatenate(some) for some in zip(*parts, strict=True)))
-    return table.take(kept), len(distinct)
+    return table.take(kept), len(persons)
 
 
-def _ranks(texts: pd.Series) -> npt.NDArray[np.int64]:
-    """The order of texts: as numbers if all of them are integers, else byte by byte."""
-    try:
-        values: npt.NDArray[np.object_] = np.array([int(text) for text in texts], dtype=object)
-    except ValueError:
-        # Code points stand in the order of their bytes in UTF-8.
-        values = texts.to_numpy(dtype=object)
-    return pd.factorize(values, sort=True)[0].astype(np.int64)
+def _numbered(texts: Sequence[Value], known: dict[Value, int]) -> npt.NDArray[np.int64]:
+    """The number of each text; a new one gets the next."""
+    return np.fromiter((known.setdefault(text, len(known)) for text in texts), np.int64, len(texts))
+
+
+def _ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The place of each of some different texts among them, in the order of ``order_key``."""
+    place = {text: number for number, text in enumerate(sorted(texts, key=order_key))}
+    return np.array([place[text] for text in texts], dtype=np.int64)
+
+
+def order_key(text: str) -> tuple[bool, int, str]:
+    """What the texts of an order column are sorted by: integers by value, then other texts byte by byte.
+
+    Which of two texts comes first depends on these two only. Integers of one value ("7", "07") stand byte by byte.
+    """
+    number = read_number(text)
+    # Code points stand in the order of their bytes in UTF-8.
+    return (False, number, text) if isinstance(number, int) else (True, 0, text)
 
 
 def _no_column(file: str, names: Sequence[str], coder: Coder) -> RowProblemsFound:

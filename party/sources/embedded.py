@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -57,6 +58,9 @@ FORMATS = {Form.PARQUET: "parquet", Form.ARROW: "ipc"}
 UNSIGNED_TYPES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINTEGER"}
 
 
+ALIKE = "Write the column into every file, with the same type and the same name, in upper and lower case too."
+
+
 class EmbeddedStore:
     """A ``Store`` of ``party.sources.store``.
 
@@ -85,16 +89,24 @@ class EmbeddedStore:
             return {**columns, **self._disagreed()}
 
     def _disagreed(self) -> Mapping[str, Column]:
-        """Columns that are of several types in several files: those of the first would be made of all values."""
+        """Columns that are not of one type in all files, or not in all of them under this very name.
+
+        Those of the first file would decide how the values of the others are read, and DuckDB takes ``x`` for ``X``.
+        """
         if self._address.form is Form.DUCKDB or len(self._address.files) == 1:
             return {}
         types: dict[str, dict[str, None]] = {}
+        times: Counter[str] = Counter()
         for file in self._address.files:
             for field in pyarrow.dataset.dataset(str(file), format=FORMATS[self._address.form]).schema:
                 kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
                 types.setdefault(field.name, {})[str(kind)] = None
+                times[field.name] += 1
+        for name, kinds in types.items():
+            if times[name] < len(self._address.files):
+                kinds["missing"] = None
         return {
-            name: Column(name, Kind.OTHER, " in one file, ".join(kinds) + " in another")
+            name: Column(name, Kind.OTHER, " in one file, ".join(kinds) + " in another", remedy=ALIKE, key=False)
             for name, kinds in types.items()
             if len(kinds) > 1
         }
@@ -130,6 +142,9 @@ class EmbeddedStore:
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
+            # The minimum and maximum in a Parquet file leave NaN out. DuckDB would conclude from them that there is
+            # none, and the code of NaN would depend on the other values.
+            "disabled_optimizers": "statistics_propagation",
         }
         try:
             connection = duckdb.connect(":memory:", config=settings)

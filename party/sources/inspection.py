@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 from common.errors import Problem
-from common.reading import Coder, read_batches
+from common.reading import Coder, no_rows
 from common.schema import Schema
 from party.rows import Rows
 from party.sources.address import Address, Form
@@ -63,11 +63,13 @@ def _inspect_csv(address: Address, schema: Schema, access: Access) -> tuple[Surv
     rows, misses, problems = 0, [0] * len(schema.attributes), []
     for file in address.files:
         coder = Coder(schema, str(file), keys)
-        for frame in read_batches(file):
-            coder.code(frame)
+        for _ in coder.read(file):
+            pass
         rows += coder.rows
         misses = [a + b for a, b in zip(misses, coder.misses, strict=True)]
         problems += coder.problems()
+    if not rows and not problems:
+        problems.append(no_rows(address.name))
     # Who has how many rows is seen when they are opened.
     return Survey(rows, rows, tuple(misses), 0), problems
 

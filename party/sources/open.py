@@ -16,7 +16,7 @@ from party.rows import InMemory, Rows
 from party.sources.address import Address, Form
 from party.sources.batches import StoreBatches
 from party.sources.coding import Numbers, is_read_apart, quoted
-from party.sources.columns import column_problems
+from party.sources.columns import column_problems, key_problems
 from party.sources.counted import CountedRows
 from party.sources.csv_rows import CsvBatches, load_slots
 from party.sources.embedded import EmbeddedStore
@@ -101,10 +101,8 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
         RowProblemsFound: columns that are missing, do not fit, or hold too many different texts.
     """
     problems = column_problems(store.columns, schema, store.name)
-    for name in [slots.person, slots.order] if slots else []:
-        if name not in store.columns:
-            remedy = "Correct person and order: they name columns of the rows."
-            problems.append(Problem(store.name, shorten(name), "missing-column", "no such column.", remedy))
+    if slots is not None:
+        problems += key_problems(store.columns, [slots.person, slots.order], store.name)
     if problems:
         raise RowProblemsFound(problems)
     found: dict[str, Numbers] = {}

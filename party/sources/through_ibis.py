@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +16,13 @@ from common.errors import Catalogue, PrivityError
 from common.table import code_type
 from party.sources.address import Address
 from party.sources.coding import quoted, text_literal
-from party.sources.columns import Column, Kind
+from party.sources.columns import FLOATS, Column, Kind
 from party.sources.store import Codes
 
 try:
     import ibis
     import ibis.expr.datatypes as dt
+    import sqlglot
 except ImportError:  # the extra is not installed
     ibis = None
 
@@ -33,6 +35,12 @@ SETTINGS = {
     ),
 }
 """By backend: what makes a text in a statement mean what ibis writes it for, whatever the configuration says."""
+
+COPIED = (
+    "Copy the rows into a table that declares a type for each column: "
+    "CREATE TABLE typed ({name} TEXT, ...); INSERT INTO typed SELECT {name}, ... FROM the table."
+)
+"""What to do about a column of SQLite: a view does not help, as an expression of a view has no declared type."""
 
 FILES = (".parquet", ".pq")
 ODD_TEXT = "'\\' \\\\ \" \n $1 ${x} %s {} ; -- /* \\n"
@@ -90,15 +98,52 @@ class IbisStore:
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
-        return {name: _column(name, kind) for name, kind in self._table.schema().items()}
+        columns = {name: _column(name, kind) for name, kind in self._table.schema().items()}
+        if self._is_sqlite:
+            columns |= {name: Column(name, Kind.OTHER, "", key=False) for name in self._without_type()}
+        columns |= self._without_infinities(columns)
+        if self._is_sqlite:
+            unread = [column for column in columns.values() if column.kind is Kind.OTHER]
+            columns |= {c.name: replace(c, remedy=COPIED.format(name=quoted(c.name))) for c in unread}
+        return columns
+
+    def _without_infinities(self, columns: Mapping[str, Column]) -> Mapping[str, Column]:
+        """Columns of floats, if the backend reads an infinity as another number."""
+        floats = [column for column in columns.values() if column.kind in FLOATS]
+        infinite = "CAST('Infinity' AS FLOAT8) > CAST('1e308' AS FLOAT8)"
+        if floats and self.rows(f"SELECT CASE WHEN {infinite} THEN 1 ELSE 0 END AS found") != [(1,)]:
+            # SQLite reads it as 0, which would then count as an infinity.
+            declared = "of which this backend cannot name the infinities"
+            return {c.name: Column(c.name, Kind.OTHER, f"{c.declared}, {declared}") for c in floats}
+        return {}
+
+    @property
+    def _is_sqlite(self) -> bool:
+        return bool(self._backend.name == "sqlite")
+
+    def _without_type(self) -> list[str]:
+        """Columns of a SQLite table without a declared type; ibis takes the type of the value in the first row."""
+        operation = self._table.op()
+        space = getattr(operation.namespace, "database", None) or "main"
+        listed = f"SELECT name, type FROM pragma_table_info({text_literal(operation.name)}, {text_literal(space)})"
+        with self._asked() as backend, contextlib.closing(backend.raw_sql(listed)) as cursor:
+            return [name for name, declared in cursor.fetchall() if not declared.strip()]
 
     def value(self, column: Column) -> str:
         name = quoted(column.name)
-        # What is made of a column has no collation of the column's own.
-        return f"({name} || '')" if column.kind is Kind.TEXT else name
+        if column.kind is Kind.TEXT:
+            # What is made of a column has no collation of the column's own.
+            return f"({name} || '')"
+        # In SQLite a column of any type may hold texts, and have a collation.
+        return f'({name} COLLATE "binary")' if self._is_sqlite else name
 
     def rows(self, query: str) -> Sequence[Sequence[Any]]:
         with self._asked() as backend:
+            if self._is_sqlite:
+                # ibis would take the types of the answer from its first row.
+                (query,) = sqlglot.transpile(query, read="duckdb", write=backend.dialect)
+                with contextlib.closing(backend.raw_sql(query)) as cursor:
+                    return [tuple(row) for row in cursor.fetchall()]
             found = backend.sql(query, dialect="duckdb").to_pyarrow()
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 

@@ -41,7 +41,7 @@ def test_only_the_edges_know_grpc_and_generated_types() -> None:
         "curator/introspection.py",
         "curator/servicer.py",
         "curator/server.py",
-        "curator/well_formed.py",
+        "curator/named_errors.py",
         "deploy/operator_client.py",
         "deploy/progress.py",
         "deploy/run_status.py",

@@ -15,19 +15,22 @@ import numpy as np
 import pytest
 
 from common.errors import PrivityError
-from common.privacy import ledger
 from common.privacy.entropy import SeededEntropy
 from common.privacy.ledger import Ledger
+from common.privacy.ledger_lines import Spent
 from common.privacy.noise import noise_share
 from common.privacy.scores import SCORES
 from common.protocol.expected_tables import ExpectedTables
 from common.protocol.limits import count_cells
 from common.protocol.plan import RunPlan
+from common.protocol.round import Round
 from common.protocol.scores import TreeScore
+from common.protocol.sum_kind import MASKS
 from deploy.audit.auditor import Finding, audit
 from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
 from deploy.audit.protocols import (
     Setting,
+    exchanged_tables,
     network_distances,
     network_selection,
     one_round,
@@ -45,6 +48,7 @@ FIRST, SECOND = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
 ROUND = one_round(FIRST, ONE, 2_400, 0)
 THREE = one_round(Setting((3, 4, 5), 1, 0), ONE, 6_000, 0)
 REPEATED = repeated_round(FIRST, ONE, 2_400, 0)
+EXCHANGED = exchanged_tables(Setting((3, 4, 5), 1, 0, MASKS), ONE, 2_400, 0)
 TWO = two_rounds(FIRST, ONE, 2_400, 0)
 SCORES_OPENED = scored_release(FIRST, ONE, 2_400, 0)
 LAPLACE = discrete_laplace(ONE, 4_000, 0)
@@ -70,7 +74,7 @@ def unpaid(subject: Subject) -> set[str]:
 
 @pytest.mark.parametrize(
     "subject",
-    [ROUND, THREE, REPEATED, TWO, SCORES_OPENED, LAPLACE, DRAWS, DISTANCES, NOISY_MAX, SCORE, RUN],
+    [ROUND, THREE, REPEATED, EXCHANGED, TWO, SCORES_OPENED, LAPLACE, DRAWS, DISTANCES, NOISY_MAX, SCORE, RUN],
     ids=lambda s: f"{s.mechanism}: {s.name}",
 )
 def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
@@ -128,6 +132,13 @@ def test_a_share_that_is_used_for_two_rounds(acting, monkeypatch) -> None:
     monkeypatch.setattr("common.privacy.noise_law.noise_share", share)
     subject = replace(TWO, runs=300, sample=begin_anew(TWO.sample))
     assert broken(subject) == {"public, curator", "party-2"}
+
+
+def test_a_share_that_is_taken_out_of_other_tables(monkeypatch) -> None:
+    """The noise of one table hides many, at the price of one."""
+    widest = lambda round_, coverage: f"{coverage} {round_.replacement.widest}"  # noqa: E731
+    monkeypatch.setattr(Round, "series", widest)
+    assert broken(EXCHANGED) == {"public, curator", "party-2", "party-3"}
 
 
 def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
@@ -263,8 +274,8 @@ def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) 
 def test_a_delta_that_is_not_charged(monkeypatch) -> None:
     subject = whole_run("copula", FIRST, 2, ONE, 10, 0, Fraction(1, 1000))
     assert not broken(subject)
-    telescoped = ledger._telescoped
-    monkeypatch.setattr(ledger, "_telescoped", lambda *asked: replace(telescoped(*asked), delta=Fraction(0)))
+    amount = Spent.amount.fget
+    monkeypatch.setattr(Spent, "amount", property(lambda self: (amount(self)[0], Fraction(0))))
     assert unpaid(subject) == set(findings(subject))
 
 

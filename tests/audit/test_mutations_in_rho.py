@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from common.privacy.concentrated import converted
 from common.privacy.gaussian import discrete_gaussian
 from common.privacy.ledger import Ledger
+from common.privacy.ledger_lines import Spent
 from common.privacy.noise_law import GAUSSIAN, NoiseLaw
 from deploy.audit.auditor import audit
 from deploy.audit.concentrated import adaptive_rounds, draws_of_tables, series_of_draws
@@ -71,13 +71,12 @@ def test_one_charge_for_two_rounds(monkeypatch) -> None:
 
 def test_rounds_that_are_charged_as_if_only_the_largest_counted(monkeypatch) -> None:
     """The sum of the rho forgotten: every line after the first one adds nothing."""
-    monkeypatch.setattr("common.privacy.ledger._telescoped", _only_the_first)
+    monkeypatch.setattr(Spent, "with_line", _only_the_first)
     assert all(not finding.paid for finding in findings(TWO))
 
 
-def _only_the_first(charge, in_run):
-    epsilon = Fraction(0) if in_run.rho else converted(charge.rho, charge.delta)
-    return replace(charge, epsilon=epsilon, delta=charge.delta - in_run.its_delta)
+def _only_the_first(self, line, with_line=Spent.with_line):
+    return self if self.rho else with_line(self, line)
 
 
 def test_the_factor_two_of_a_draw_left_out(monkeypatch) -> None:
@@ -88,5 +87,5 @@ def test_the_factor_two_of_a_draw_left_out(monkeypatch) -> None:
 
 
 def test_draws_of_tables_that_are_charged_as_one(monkeypatch) -> None:
-    monkeypatch.setattr("common.privacy.ledger._telescoped", _only_the_first)
+    monkeypatch.setattr(Spent, "with_line", _only_the_first)
     assert all(not finding.paid for finding in findings(TABLES))

@@ -125,6 +125,45 @@ def test_a_key_that_is_no_column_is_told_with_the_others(form: str, store: Put) 
     assert [problem.field.strip("'") for problem in found.value.problems] == ["patient", "visit"]
 
 
+@pytest.mark.parametrize("name", ["rows.CSV.GZ", "rows.csv.Gz"])
+def test_a_packed_file_is_read_whatever_the_case_of_its_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(b"ward,score\nnorth,1\n"))
+    assert opened(str(tmp_path / name)).count([(0,)]).tolist() == [1, 0]
+
+
+def put_sqlite(folder: Path, columns: str, *rows: str) -> str:
+    """The address of a table of SQLite with these columns and rows, in SQL."""
+    with contextlib.closing(sqlite3.connect(folder / "rows.db")) as lite, lite:
+        lite.execute(f"CREATE TABLE visits ({columns})")
+        lite.execute(f"INSERT INTO visits VALUES {', '.join(rows)}")
+    return f"sqlite:///{folder}/rows.db#visits"
+
+
+def test_a_column_of_sqlite_without_a_declared_type_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    address = put_sqlite(tmp_path, "ward, score INTEGER, who, visit INTEGER", "('north', 1, 1, 1)")
+    with pytest.raises(RowProblemsFound) as found:
+        open_rows(parse_address(address), SCHEMA, Access(Hold.AUTO, MEMORY, Slots("who", "visit", 1)))
+    assert [(problem.field, problem.rule) for problem in found.value.problems] == [
+        ("'ward'", "column-type"), ("'who'", "column-type"),
+    ]  # fmt: skip
+    assert "the column has no declared type" in str(found.value)
+    # The remedy that it names, as it stands.
+    assert 'CREATE TABLE typed ("ward" TEXT, ...); INSERT INTO typed SELECT "ward", ...' in str(found.value)
+    with contextlib.closing(sqlite3.connect(tmp_path / "rows.db")) as lite, lite:
+        lite.execute('CREATE TABLE typed ("ward" TEXT, score INTEGER)')
+        lite.execute('INSERT INTO typed SELECT "ward", score FROM visits')
+    assert opened(address.replace("#visits", "#typed")).count([(0, 1)]).sum() == 1
+
+
+def test_values_of_sqlite_outside_the_domain_are_named_with_nulls_among_them(tmp_path: Path) -> None:
+    address = put_sqlite(tmp_path, "ward TEXT, score INTEGER", "(NULL, NULL)", "('zz', 'zz')", "('north', 1.5)")
+    with pytest.raises(RowProblemsFound) as found:
+        opened(address)
+    said = {problem.field: problem.message for problem in found.value.problems}
+    assert "in 2 rows, such as NULL, 'zz'." in said["ward"]
+    assert "in 3 rows, such as NULL, 'zz', '1.5'." in said["score"]
+
+
 @pytest.mark.parametrize("form", [*STORED, pytest.param("spark", marks=pytest.mark.long)])
 def test_no_rows(form: str, store: Put, server: postgresql.Server, tmp_path: Path) -> None:
     address = store(ROWS)
@@ -227,7 +266,28 @@ def test_files_may_have_their_columns_in_any_order(tmp_path: Path) -> None:
     pq.write_table(pa.table({"more": [1], "score": [2], "ward": ["south"]}), tmp_path / "b.parquet")
     assert opened(str(tmp_path)).count([(0, 1)]).tolist() == [0, 1, 0, 0, 0, 1]
     pq.write_table(pa.table({"ward": ["south"]}), tmp_path / "c.parquet")
-    assert refusal(str(tmp_path)).kind is Catalogue.SOURCE_REFUSED
+    error = refusal(str(tmp_path))
+    assert "'score': [column-type]" in error.message
+    assert "int64 in one file, missing in another" in error.message
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather"])
+@pytest.mark.parametrize("other", [{"SCORE": [1.5]}, {}], ids=["in capitals", "missing"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_column_that_is_not_in_every_file_under_its_name_is_refused(
+    form: str, other: dict[str, list[float]], first: bool, tmp_path: Path
+) -> None:
+    write = pq.write_table if form == "parquet" else pyarrow.feather.write_feather
+    tables = [{"ward": ["north"], "score": [1]}, {"ward": ["north"], **other}]
+    for place, columns in enumerate(tables if first else tables[::-1]):
+        write(pa.table(columns), str(tmp_path / f"{place}.{form}"))
+    error = refusal(str(tmp_path))
+    assert "'score': [column-type]" in error.message
+    assert "int64 in one file, missing in another" in error.message
+    schema = SCHEMA.over(["ward"])
+    with pytest.raises(RowProblemsFound, match=r"'score': \[column-type"):
+        open_rows(parse_address(str(tmp_path)), schema, Access(Hold.AUTO, MEMORY, Slots("score", "ward", 1)))
+    assert opened(str(tmp_path), schema).count([(0,)]).tolist() == [2, 0]
 
 
 def test_names_of_files_and_folders_are_neither_patterns_nor_columns(tmp_path: Path) -> None:

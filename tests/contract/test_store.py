@@ -87,20 +87,33 @@ class StoreContract(RuleBasedStateMachine):
     def content_and_time(self, key: str) -> None:
         known = self.model.entries.get(key)
         assert self.store().content(key) == (None if known is None else known[1])
+        assert self.store().digest(key) == self.digest(key)
         assert (self.store().written(key) is None) == (known is None)
 
     @rule(prefix=PREFIXES)
     def keys(self, prefix: str) -> None:
         assert self.store().keys(prefix) == self.model.below(prefix)
+        assert self.store().count(prefix) == len(self.model.below(prefix))
         times = [self.store().written(key) for key in self.model.below(prefix)]
         assert self.store().last_write(prefix) == max(times, default=None)
 
     @rule(keys=st.lists(KEYS, max_size=3), replaced=st.lists(KEYS, max_size=3), payload=PAYLOADS)
     def record_together(self, keys: list[str], replaced: list[str], payload: bytes) -> None:
         self.store().record_together([(key, "d", payload) for key in keys], instead_of=replaced)
+        self.model.forget(replaced)
         for key in keys:
             self.model.entries.setdefault(key, ("d", payload))
-        self.model.forget(replaced)
+
+    @rule(found=st.dictionaries(KEYS, st.none() | DIGESTS, max_size=2), key=KEYS, payload=PAYLOADS)
+    def record_while(self, found: dict[str, str | None], key: str, payload: bytes) -> None:
+        holds = all(self.digest(other) == wanted for other, wanted in found.items())
+        holds = holds and self.digest(key) in (None, "d")
+        assert self.store().record_while(found, key, "d", payload) == holds
+        if holds:
+            self.model.entries.setdefault(key, ("d", payload))
+
+    def digest(self, key: str) -> str | None:
+        return self.model.entries.get(key, (None, b""))[0]
 
     @rule(prefix=PREFIXES.filter(bool))
     def heads(self, prefix: str) -> None:

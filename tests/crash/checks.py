@@ -18,8 +18,8 @@ from party.approvals import Approvals
 from tests.crash.node import CURATOR
 from tests.crash.world import RUN, Outcome
 
-TRAFFIC = ("seconds", "bytes", "ciphertexts")
-"""Entries of run.json that say how long it took and what travelled, so also what was repeated."""
+TRAFFIC = ("bytes", "ciphertexts")
+"""Entries of run.json that say what travelled, so also what was repeated."""
 
 TRAFFIC_SECTION = re.compile(rb'<section aria-labelledby="cost">.*?</section>', re.DOTALL)
 """The same on the page."""
@@ -135,6 +135,8 @@ def charges(outcome: Outcome, party: str) -> list[tuple[str, ...]]:
                 str(e.charge.epsilon),
                 str(e.charge.delta),
                 str(e.charge.rho),
+                str(e.amount),
+                str(e.terms),
                 str(e.answered),
             )
             for e in ledger.entries()

@@ -115,8 +115,8 @@ class Switch:
             def action(source: Any, target: Any) -> None:
                 if not os.path.abspath(target).startswith(inside):
                     return move(source, target)
-                # Within a folder that is not there yet nothing is gained for the next life.
-                lasting = not any(part.startswith(".") for part in Path(target).parent.parts)
+                # Under a scratch name, or within a folder that has one, nothing is gained for the next life.
+                lasting = not any(part.startswith(".") for part in Path(target).parts)
                 return switch.write(f"rename {Path(target).name}", lambda: move(source, target), lambda: lasting)
 
             return action

@@ -22,16 +22,21 @@ def _sound(_who: str, _life: int) -> None:
 
 
 def _party_forgets(who: str, _life: int) -> None:
-    """Vectors, answers and replies are in memory only, and the ledger takes any answer."""
+    """Vectors, answers and replies are in memory only, and the ledger takes any answer, and knows of none."""
+    charge = Ledger.charge
+
+    def unanswered(self: Ledger, asked: Charge, allowance: Allowance, party: str) -> bool:
+        charge(self, asked, allowance, party)
+        return False
 
     def settled(self: Ledger, charge: Charge, answer: str) -> None:
-        self._db.execute("UPDATE charges SET answer = ? WHERE run = ? AND step = ?", (answer, charge.run, charge.step))
+        self._db.execute("UPDATE lines SET answer = ? WHERE run = ? AND step = ?", (answer, charge.run, charge.step))
 
     if who != CURATOR:
         _keep_in_memory(
             lambda key: any(word in key for word in ("/vector/", "/choice/", "/reply/", "/transcript/step/"))
         )
-        Ledger.settle = settled
+        Ledger.settle, Ledger.charge = settled, unanswered
 
 
 def _party_seals_anew(who: str, _life: int) -> None:
@@ -80,7 +85,7 @@ def _charged_again(who: str, life: int) -> None:
     charge = Ledger.charge
 
     def again(self: Ledger, asked: Charge, allowance: Allowance, party: str) -> None:
-        unlimited = Allowance(None, None, None, asked.delta)
+        unlimited = Allowance(account=allowance.account)
         charge(self, asked, unlimited, party)
         if life:
             charge(self, replace(asked, step=f"{asked.step} of life {life}"), unlimited, party)

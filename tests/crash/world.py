@@ -240,7 +240,7 @@ class World:
         """Submit, say yes where it is asked for, and ask for the end: what people at the nodes do."""
         self._insist(lambda: self._client.submit(self.template.run.request(), "token", RUN))
         while not self._over:
-            state = self._insist(lambda: {status.run: status for status in self._client.runs()})
+            state = self._insist(lambda: {status.run: status for status in self._client.runs().runs})
             status = None if state is None else state.get(RUN)
             if status is not None and status.state in ("COMPLETED", "FAILED", "STOPPED", "EXPIRED"):
                 self._state = (status.state, status.reason)

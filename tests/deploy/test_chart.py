@@ -1,25 +1,33 @@
-"""The Helm chart, rendered by Helm's own code without a cluster, against the API's schemas; and its first container."""
+"""The Helm chart, rendered by Helm's own code without a cluster, against the API's schemas; its first containers."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from common.privacy.ledger_files import default_ledger, open_ledger
+from common.privacy.population import Population
 from party.config import load_config
 from tests.harness.command import ROOT, privity, run_in
 from tests.harness.founding import entry_points
 
 CHART = ROOT / "deploy" / "helm" / "privity"
-PARTY = {"role": "party", "member": "north", "rows": {"claim": "north-rows"}}
+NORTH = "patients of the north"
+PEOPLE = {"name": NORTH, "totalEpsilon": 1}
+PARTY = {"role": "party", "member": "north", "rows": {"claim": "north-rows"}, "population": PEOPLE}
 CURATOR = {"role": "curator", "member": "curator", "service": {"type": "LoadBalancer"}}
 KUBERNETES = "1.34"
 
@@ -52,6 +60,11 @@ def test_values_that_make_no_node_are_refused(helm: Any, chart: Any) -> None:
     faults = {
         "'/member'": {"role": "curator"},
         "'/rows/claim'": {"member": "north"},
+        "'/population/name'": {"member": "north", "rows": {"claim": "x"}, "population": {"totalEpsilon": 1}},
+        "'/population/totalEpsilon'": {"member": "north", "rows": {"claim": "x"}, "population": {"name": "x"}},
+        "'/population/totalDelta'": {**PARTY, "population": {**PEOPLE, "totalDelta": 1e-6}},
+        "'/population/rowsPerPerson'": {**PARTY, "population": {**PEOPLE, "rowsPerPerson": 0}},
+        "'total'": {**PARTY, "population": {**PEOPLE, "total": 1}},
         "'/role'": {"role": "operator", "member": "x"},
         "'keys'": {"role": "curator", "member": "x", "keys": "secret"},
         "'/storage/size'": {"role": "curator", "member": "x", "storage": {"size": "much"}},
@@ -60,6 +73,12 @@ def test_values_that_make_no_node_are_refused(helm: Any, chart: Any) -> None:
         with pytest.raises(helm.HelmValuesError) as error:
             chart.validate_schema(chart.merge_values(values))
         assert place in str(error.value), values
+    for total in (0, 0.5, "", "half", "1e-3", "-1"):
+        with pytest.raises(helm.HelmValuesError, match="/population/totalEpsilon"):
+            chart.validate_schema(chart.merge_values({**PARTY, "population": {**PEOPLE, "totalEpsilon": total}}))
+    for name in (" x", "x ", "x\ny", ""):
+        with pytest.raises(helm.HelmValuesError, match="/population/name"):
+            chart.validate_schema(chart.merge_values({**PARTY, "population": {**PEOPLE, "name": name}}))
 
 
 @pytest.mark.parametrize("values", [PARTY, CURATOR], ids=["party", "curator"])
@@ -92,7 +111,7 @@ def test_nobody_reaches_a_party_and_the_curator_has_one_port(chart: Any) -> None
 def test_every_container_is_hardened(chart: Any, values: dict[str, Any]) -> None:
     manifests = rendered(chart, values)
     spec = pod(manifests)
-    assert manifests["StatefulSet"]["spec"]["replicas"] == 1, "a ledger has one writer"
+    assert manifests["StatefulSet"]["spec"]["replicas"] == 1, "a node's folder is for one process"
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
     for container in (*spec["initContainers"], *spec["containers"]):
@@ -114,29 +133,69 @@ def secret(folder: Path, place: Path) -> None:
             shutil.copy(file, place / file.name)
 
 
+FIRST = {"party": ["lay", "declare"], "curator": ["lay"]}
+"""The containers that run before the node's, in their order."""
+
+
 def lay(chart: Any, values: dict[str, Any], tmp_path: Path, again: Callable[[Path], None] = lambda _node: None) -> Path:
-    """Run the first container's script, its two volumes being folders here; twice, as after a restart.
+    """Run the first containers' scripts, their volumes being folders here; twice, as after a restart.
 
     Args:
         again: what happens on the volume in between.
     """
-    container = pod(rendered(chart, values))["initContainers"][0]
-    assert container["command"] == ["sh", "-c"]
-    (script,) = container["args"]
-    node = tmp_path / "node"
-    node.mkdir()
-    entry_points(tmp_path / "bin")
-    environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
-    script = script.replace("/member", str(tmp_path / "member")).replace("/node", str(node))
-    for file in (tmp_path / "member").iterdir():
-        file.chmod(0o440)
-    as_user = not_root(tmp_path) if values["role"] == "party" else {}
+    run = first_containers(chart, values, tmp_path)
     for time in range(2):
         if time:
-            again(node)
-        done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, **as_user)
+            again(tmp_path / "node")
+        done = run()
         assert done.returncode == 0, done.stderr
-    return node
+    return tmp_path / "node"
+
+
+def first_containers(
+    chart: Any, values: dict[str, Any], tmp_path: Path
+) -> Callable[[], subprocess.CompletedProcess[str]]:
+    """Make the volumes. What is given back runs the first containers, one after another until one fails."""
+    containers = pod(rendered(chart, values))["initContainers"]
+    assert [container["name"] for container in containers] == FIRST[values["role"]]
+    places = {"/member": str(tmp_path / "member"), "/node": str(tmp_path / "node")}
+    (tmp_path / "node").mkdir()
+    entry_points(tmp_path / "bin")
+    for file in (tmp_path / "member").iterdir():
+        file.chmod(0o440)
+
+    def here(text: str, mounted: list[str]) -> str:
+        for place in mounted:
+            text = text.replace(place, places[place])
+        return text
+
+    def run() -> subprocess.CompletedProcess[str]:
+        for container in containers:
+            assert container["command"] == ["sh", "-c"]
+            mounted = [mount["mountPath"] for mount in container["volumeMounts"]]
+            given: dict[str, str] = {}
+            for variable in container.get("env", []):
+                given[variable["name"]] = as_kubernetes_reads(here(variable["value"], mounted), given)
+            (script,) = container["args"]
+            command = ["sh", "-c", as_kubernetes_reads(here(script, mounted), given)]
+            environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", **given}
+            # Only this one runs as another user, who may not be able to start the Python of these tests.
+            as_user = not_root(tmp_path) if (values["role"], container["name"]) == ("party", "lay") else {}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, **as_user)
+            if done.returncode:
+                break
+        return done
+
+    return run
+
+
+def as_kubernetes_reads(text: str, variables: dict[str, str]) -> str:
+    """Of env and args: ``$(NAME)`` is a variable if there is one of that name, and ``$$`` is a dollar."""
+
+    def read(found: re.Match[str]) -> str:
+        return "$" if found[0] == "$$" else variables.get(found[1], found[0])
+
+    return re.sub(r"\$\$|\$\(([^()]*)\)", read, text)
 
 
 def not_root(folder: Path) -> dict[str, Any]:
@@ -166,13 +225,66 @@ def test_renewed_keys_on_the_volume_stay_and_settings_are_the_secrets(
     assert (node / "policy.toml").read_bytes() == (founded / "north" / "policy.toml").read_bytes()
 
 
-def test_a_party_finds_its_files_where_the_chart_lays_them(chart: Any, founded: Path, tmp_path: Path) -> None:
+def ledger_of(node: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the node looks for its population's ledger."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(node / "state"))
+    return default_ledger(name)
+
+
+def test_node_and_first_container_and_commands_in_the_pod_find_one_ledger_on_the_volume(chart: Any) -> None:
+    spec = pod(rendered(chart, PARTY))
+    for container in (spec["initContainers"][1], spec["containers"][0]):
+        variables = {variable["name"]: variable["value"] for variable in container["env"]}
+        assert variables["XDG_STATE_HOME"] == "/node/state"
+        assert {"name": "node", "mountPath": "/node"} in container["volumeMounts"]
+    assert not [c for c in pod(rendered(chart, CURATOR, "curator"))["containers"] if "env" in c]
+
+
+@pytest.mark.parametrize("name", [NORTH, """-- the "north's" $HOME $$ $(XDG_STATE_HOME) `id` \\ people, %"""])
+def test_the_population_is_declared_once_and_a_total_that_was_changed_later_stays(
+    chart: Any, founded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    declared = Population(name, Fraction(1, 2), Fraction(1, 10**6), 3)
+    lower = replace(declared, total_epsilon=Fraction(1, 4))
+
+    def changed(node: Path) -> None:
+        with closing(open_ledger(name, ledger_of(node, name, monkeypatch))) as ledger:
+            assert ledger.population == declared
+            ledger.change(lower, declared)
+
+    secret(founded / "north", tmp_path / "member")
+    people = {"name": name, "totalEpsilon": "0.5", "totalDelta": "0.000001", "rowsPerPerson": 3}
+    node = lay(chart, {**PARTY, "population": people}, tmp_path, changed)
+    with closing(open_ledger(name, ledger_of(node, name, monkeypatch))) as ledger:
+        assert ledger.population == lower
+        assert ledger.end()[0] == 2, "one declaration, one change"
+
+
+def test_a_ledger_that_cannot_be_used_is_not_replaced(
+    chart: Any, founded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret(founded / "north", tmp_path / "member")
+    run = first_containers(chart, PARTY, tmp_path)
+    assert run().returncode == 0
+    file = ledger_of(tmp_path / "node", NORTH, monkeypatch)
+    damaged = b"x" * file.stat().st_size
+    file.write_bytes(damaged)
+    done = run()
+    assert done.returncode != 0
+    assert f"{file} cannot be used" in " ".join(done.stderr.split())
+    assert file.read_bytes() == damaged
+
+
+def test_a_party_finds_its_files_where_the_chart_lays_them(
+    chart: Any, founded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     secret(founded / "north", tmp_path / "member")
     node = lay(chart, PARTY, tmp_path)
     for file in node.rglob("*"):
         assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, f"{file.name} is for its owner only"
     shutil.copy(founded / "north.csv", tmp_path / "north.csv")
     assert load_config(node / "party.toml").name == "north"
+    assert ledger_of(node, NORTH, monkeypatch).is_relative_to(node)
     shown = privity("doctor", "--config", node / "party.toml", "--json")
     amiss = {c["check"] for c in map(json.loads, shown.stdout.splitlines()) if c["verdict"] == "amiss"}
     assert amiss == {"connection"}, "there is no curator here"

@@ -1,4 +1,4 @@
-"""deploy/compose.yaml: read strictly, and compared with what a consortium's folders hold."""
+"""deploy/compose.yaml: read strictly, and compared with what a consortium's folders and the account's ledgers hold."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import re
 import shutil
 import subprocess
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from common.privacy.ledger_files import default_ledger, ledgers_folder, open_ledger
+from tests.deploy.test_image import state_home
 from tests.harness.command import ROOT
 from tests.harness.walkthrough import PARTIES
 
@@ -35,7 +38,8 @@ def rendered(text: str, variables: dict[str, str]) -> str:
 
 
 def settings(folder: Path, user: str = "1000:1000") -> dict[str, str]:
-    return {"PRIVITY_FOLDERS": str(folder), "PRIVITY_USER": user}
+    """What consortium.env says: the ledgers are those of the account that this process runs for."""
+    return {"PRIVITY_FOLDERS": str(folder), "PRIVITY_USER": user, "PRIVITY_LEDGERS": str(ledgers_folder().parent)}
 
 
 def services(folder: Path, user: str = "1000:1000") -> dict[str, Any]:
@@ -82,10 +86,35 @@ def test_every_node_is_hardened_and_none_is_reached_from_outside(tmp_path: Path)
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
-        assert "environment" not in service, "settings are in the member's folder"
+        assert "environment" not in service, "settings are in the member's folder, and XDG_STATE_HOME in the image"
         assert service.get("restart") == (None if name == "operator" else "unless-stopped")
 
 
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("name", PARTIES)
+def test_a_party_charges_the_ledger_that_was_declared_on_the_host(
+    founded: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    population = tomllib.loads((founded / name / "policy.toml").read_text(encoding="utf-8"))["population"]
+    (mount,) = (m for m in services(founded)[name]["volumes"] if Path(m["target"]).is_relative_to(state_home()))
+    with closing(open_ledger(population)) as declared:
+        assert declared.population.name == population
+    on_the_host = default_ledger(population)
+    monkeypatch.setenv("XDG_STATE_HOME", str(state_home()))
+    in_the_container = default_ledger(population)
+    assert Path(mount["source"], in_the_container.relative_to(mount["target"])) == on_the_host
+    assert on_the_host.exists()
+    assert not mount.get("read_only"), "it is charged"
+    assert Path(mount["target"]) not in (in_the_container, state_home()), "a folder: SQLite keeps files beside a ledger"
+
+
+def test_only_parties_see_ledgers(tmp_path: Path) -> None:
+    for name, service in services(tmp_path).items():
+        targets = [Path(mount["target"]) for mount in service["volumes"]]
+        assert any(target.is_relative_to(state_home()) for target in targets) == (name in PARTIES)
+
+
+@pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("name", PARTIES)
 def test_a_party_finds_all_that_its_settings_name(founded: Path, name: str) -> None:
     service = services(founded)[name]

@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import tomllib
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import closing
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
 from common.errors import PrivityError, ProblemsFound
+from common.privacy.ledger_files import default_ledger, open_ledger
 from common.release.folder import verify_release
 from deploy import containers
+from tests.deploy.conftest import STATE
 from tests.deploy.test_compose import services
+from tests.deploy.test_image import state_home
 from tests.harness.command import ROOT
 from tests.harness.walkthrough import PARTIES
 
@@ -60,11 +65,65 @@ def written(service: dict[str, Any]) -> dict[str, Any]:
     return {key: service[key] for key in keys} | {"volumes": mounts}
 
 
+@pytest.mark.usefixtures("account")
 def test_it_asks_for_what_compose_asks_for(founded: Path) -> None:
     members = containers.members_of(founded)
     assert members[0].role == "curator"
     by_compose = {name: written(service) for name, service in services(founded, owner(founded / "north")).items()}
     assert {member.name: asked(member.options()) for member in members} == by_compose
+
+
+def test_a_party_gets_the_ledgers_of_the_account_and_nobody_else_does(founded: Path, account: Path) -> None:
+    assert Path(containers.STATE_HOME) == state_home()
+    for member in containers.members_of(founded):
+        ledgers = [mount for mount in member.mounts if mount[1].is_relative_to(containers.STATE_HOME)]
+        expected = [(account / "privity", containers.STATE_HOME / "privity", False)]
+        assert ledgers == (expected if member.role == "party" else []), member.name
+
+
+@pytest.mark.parametrize(
+    ("named", "mounted"),
+    [
+        ("../ledgers/people.sqlite", ("ledgers", "/ledgers")),
+        ("/srv/privity/people.sqlite", ("/srv/privity", "/srv/privity")),
+        ("state/people.sqlite", None),
+    ],
+)
+def test_the_folder_of_a_ledger_that_is_named_is_mounted(
+    founded: Path, tmp_path: Path, named: str, mounted: tuple[str, str] | None
+) -> None:
+    folder = with_ledger(founded, tmp_path, named)
+    usual = containers.member_of(founded / "north", "party").mounts
+    extra = containers.member_of(folder, "party").mounts[len(usual) :]
+    assert extra == (() if mounted is None else ((tmp_path / mounted[0], PurePosixPath(mounted[1]), False),))
+
+
+def test_a_ledger_without_a_folder_of_its_own_is_refused(founded: Path, tmp_path: Path) -> None:
+    folder = with_ledger(founded, tmp_path, "../people.sqlite")
+    with pytest.raises(ProblemsFound, match=r"\.\./people\.sqlite would lie in the root folder"):
+        containers.member_of(folder, "party")
+
+
+def with_ledger(founded: Path, place: Path, named: str) -> Path:
+    """A copy of north's folder whose settings name a ledger."""
+    folder = place / "north"
+    shutil.copytree(founded / "north", folder)
+    with (folder / "party.toml").open("a", encoding="utf-8") as file:
+        file.write(f'ledger = "{named}"\n')
+    return folder
+
+
+def test_parties_whose_populations_are_not_declared_are_not_started(
+    founded: Path, account: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = containers.members_of(founded)
+    containers.check_declared(founded, members)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(PrivityError) as error:
+        containers.up_command(founded)
+    assert error.value.code == "population-undeclared"
+    assert not list(tmp_path.iterdir()), "no ledger is begun"
+    assert list(account.iterdir())
 
 
 def test_parties_that_dial_this_machine_are_told_so(founded: Path, tmp_path: Path) -> None:
@@ -106,10 +165,11 @@ def client() -> Iterator[Any]:
 
 @pytest.mark.timeout(1500)
 def test_a_consortium_of_three_in_containers(
-    client: Any, founded: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    client: Any, founded: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "copy"
     shutil.copytree(founded, place)
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / STATE))
     if os.getuid() == 0:  # nodes run as who owns the folders: not as root
         for path in (place, *place.rglob("*")):
             os.chown(path, 10001, 10001)
@@ -124,6 +184,10 @@ def test_a_consortium_of_three_in_containers(
             container = client.containers.get(f"{NAME}-{name}")
             assert container.status == "running"
             assert not container.attrs["HostConfig"]["PortBindings"]
+        for name in PARTIES:
+            population = tomllib.loads((place / name / "policy.toml").read_text(encoding="utf-8"))["population"]
+            with closing(open_ledger(population, default_ledger(population))) as ledger:
+                assert ledger.spent() == 1, "charged on the host, while the node is at work"
     finally:
         containers.stop(client, NAME)
     assert not client.containers.list(all=True, filters={"label": f"{containers.LABEL}={NAME}"})

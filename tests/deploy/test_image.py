@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from common.exit_codes import Exit
 from tests.harness.command import ROOT
 from tests.harness.tables import write_people
 
@@ -83,6 +84,26 @@ def test_keys_rows_and_settings_are_not_sent(tmp_path: Path) -> None:
     assert context(tmp_path) == {"deploy/cli.py", "deploy/Dockerfile"}
 
 
+def environment() -> dict[str, str]:
+    """What the image sets."""
+    last = max(step.stage for step in steps())
+    return dict(word.split("=", 1) for text in texts("ENV", last) for word in text.split())
+
+
+def state_home() -> Path:
+    """In a container: ledgers are looked for below it."""
+    return Path(environment()["XDG_STATE_HOME"])
+
+
+def test_a_container_without_the_ledgers_of_its_account_has_none() -> None:
+    """What is no volume and not the user's own cannot be written: no ledger is begun that goes with the container."""
+    assert state_home() == Path("/state")
+    last = max(step.stage for step in steps())
+    places = [Path(text) for name in ("VOLUME", "WORKDIR") for text in texts(name, last)]
+    assert not [place for place in places if place.is_relative_to(state_home()) or state_home().is_relative_to(place)]
+    assert not texts("RUN", last), "no folder is made there"
+
+
 def test_it_runs_as_nobody_in_particular() -> None:
     last = max(step.stage for step in steps())
     (user,) = texts("USER", last)
@@ -128,7 +149,7 @@ def test_its_steps_make_both_entry_points_from_what_is_copied_alone(tmp_path: Pa
     shutil.rmtree(there("/src"))
     empty = tmp_path / "node"
     empty.mkdir()
-    bare = {"PATH": str(there("/opt/privity/bin"))}
+    bare = {**environment(), "PATH": str(there("/opt/privity/bin")), "XDG_STATE_HOME": str(there(str(state_home())))}
 
     def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(there(f"/opt/privity/bin/{name}")), *arguments]
@@ -139,7 +160,10 @@ def test_its_steps_make_both_entry_points_from_what_is_copied_alone(tmp_path: Pa
         assert shown.returncode == 0, shown.stderr
         assert {"init", "serve"} <= set(shown.stdout.split())
         alone = run(name, "serve")
-        assert (alone.returncode, "no such file" in alone.stderr) == (1, True), alone.stderr
+        assert (alone.returncode, "is not there yet" in alone.stderr) == (Exit.ORDER, True), alone.stderr
+    declared = run("privity", "population", "declare", "people", "--total-epsilon", "1")
+    assert declared.returncode == 0, declared.stderr
+    assert (there(str(state_home())) / "privity" / "ledgers" / "people.sqlite").exists()
     table, schema = write_people(tmp_path, 30)
     checked = run("privity", "schema", "check", str(schema), "--data", str(table))
     assert checked.returncode == 0, checked.stderr

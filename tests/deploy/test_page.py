@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tomllib
@@ -16,13 +17,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from common.privacy.ledger_files import declared, default_ledger, ledgers_folder
 from common.schema import load_schema
 from deploy import cli, containers
-from party.config import load_config
+from party.config import load_config, read_policy
 from tests.deploy.test_compose import VARIABLE
-from tests.deploy.test_image import ENTRY_POINTS
-from tests.harness.command import ROOT
-from tests.harness.founding import found
+from tests.deploy.test_image import ENTRY_POINTS, state_home
+from tests.harness.command import ROOT, here
+from tests.harness.founding import entry_points, found
+from tests.harness.walkthrough import PARTIES
 
 PAGE = ROOT / "docs" / "deploy.md"
 
@@ -48,6 +51,27 @@ def sh(command: str, place: Path) -> None:
     assert done.returncode == 0, f"{command}: {done.stderr}"
 
 
+def population_of(folder: Path) -> str:
+    """As a party's policy names it."""
+    return tomllib.loads((folder / "policy.toml").read_text(encoding="utf-8"))["population"]
+
+
+@pytest.mark.usefixtures("account")
+def test_the_population_of_the_page_is_declared_and_said_again_as_the_walkthrough_declares_it(
+    founded: Path, tmp_path: Path
+) -> None:
+    declare, show = section("The ledger")
+    (name,) = (word for word in shlex.split(declare) if "north" in word)
+    assert name == population_of(founded / "north")
+    for account in (None, tmp_path / "another"):
+        environment = {} if account is None else {"XDG_STATE_HOME": str(account)}
+        for command in (declare, show):
+            done = here(tmp_path, command, **environment)
+            assert done.returncode == 0, done.stderr
+        assert name in done.stdout
+    assert (tmp_path / "another" / default_ledger(name).relative_to(ledgers_folder().parents[1])).exists()
+
+
 def test_the_first_command_of_the_compose_section_takes_the_place_of_the_walkthroughs(tmp_path: Path) -> None:
     (init,) = beginning("Three on one machine", "privity consortium init")
     found(tmp_path, "nowhere:1", instead=[init])
@@ -56,7 +80,10 @@ def test_the_first_command_of_the_compose_section_takes_the_place_of_the_walkthr
     (printf,) = beginning("Three on one machine", "printf")
     sh(printf, tmp_path)
     given = dict(line.split("=") for line in (tmp_path / "consortium.env").read_text().splitlines())
-    assert given == {"PRIVITY_FOLDERS": str(tmp_path), "PRIVITY_USER": f"{os.getuid()}:{os.getgid()}"}
+    user = f"{os.getuid()}:{os.getgid()}"
+    ledgers = str(ledgers_folder().parent)
+    assert given == {"PRIVITY_FOLDERS": str(tmp_path), "PRIVITY_USER": user, "PRIVITY_LEDGERS": ledgers}
+    assert {population_of(tmp_path / name) for name in PARTIES} <= set(declared()), "for this account, by the page"
     compose = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
     assert {name for name, mark, _ in VARIABLE.findall(compose) if mark == "?"} == set(given)
     for command in beginning("Three on one machine", "docker compose"):
@@ -77,7 +104,7 @@ def test_every_command_of_the_containers_module_is_one() -> None:
     assert {shlex.split(command)[3] for command in shown} == {"build", "up", "operator", "down"}
 
 
-def test_the_containers_of_the_page_get_what_compose_gives() -> None:
+def test_the_containers_of_the_page_get_what_compose_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build, run, logs, doctor = section("The image")
     assert (ROOT / shlex.split(build)[3]).exists()
     reader = argparse.ArgumentParser()
@@ -88,11 +115,21 @@ def test_the_containers_of_the_page_get_what_compose_gives() -> None:
         reader.add_argument(flag, action="store_true")
     reader.add_argument("rest", nargs="*")
     given = reader.parse_args(shlex.split(run)[2:])
-    assert given.volume == ["$PWD/north:/node", "$PWD/north.csv:/north.csv:ro"]
+    folder, rows, ledgers = given.volume
+    assert (folder, rows) == ("$PWD/north:/node", "$PWD/north.csv:/north.csv:ro")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for state in (None, str(tmp_path / "elsewhere")):
+        if state is None:
+            monkeypatch.delenv("XDG_STATE_HOME")
+        else:
+            monkeypatch.setenv("XDG_STATE_HOME", state)
+        expanded = subprocess.run(["sh", "-c", f'printf %s "{ledgers}"'], capture_output=True, text=True).stdout
+        assert expanded == f"{ledgers_folder().parent}:{state_home() / ledgers_folder().parent.name}"
     assert (given.cap_drop, given.security_opt, given.read_only, given.init) == ("ALL", "no-new-privileges", True, True)
     assert given.rest == ["privity"]
     asked = reader.parse_args(shlex.split(doctor)[2:])
     assert (asked.entrypoint, asked.rest) == ("privity", ["privity", "doctor"])
+    assert asked.volume == given.volume
     assert shlex.split(logs)[-1] == given.name
     text = PAGE.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in ENTRY_POINTS)
@@ -115,6 +152,8 @@ def test_the_chart_takes_the_values_of_the_page_and_the_party_finds_its_rows(fou
         assert f"secretName: {name}" in text
         if given["role"] == "party":
             assert f"mountPath: {Path(rows).parent}" in text
+            assert given["population"]["name"] == population_of(tmp_path / "north")
+            change_in_the_pod(name, given["population"], tmp_path)
     for command in beginning("Kubernetes", "kubectl create secret"):
         *_, name = (word for word in shlex.split(command) if not word.startswith("--"))
         for source in re.findall(r"--from-file=(\S+)", command):
@@ -122,15 +161,30 @@ def test_the_chart_takes_the_values_of_the_page_and_the_party_finds_its_rows(fou
         assert name in ("north", "curator")
 
 
-def test_the_commands_for_systemd_make_a_folder_that_the_unit_finds(founded: Path, tmp_path: Path) -> None:
+def change_in_the_pod(release: str, people: dict[str, object], tmp_path: Path) -> None:
+    """Run what the page has done in the pod, on a ledger that was declared with the page's values."""
+    (command,) = beginning("Kubernetes", "kubectl exec")
+    options, _, inside = command.partition(" -- ")
+    assert shlex.split(options)[-1] == f"statefulset/{release}"
+    declare = ["privity", "population", "declare", people["name"], "--total-epsilon", people["totalEpsilon"]]
+    for line in (shlex.join(map(str, declare)), inside):
+        done = here(tmp_path, line, XDG_STATE_HOME=str(tmp_path / "state-of-the-pod"))
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_for_systemd_make_a_folder_that_the_unit_finds(
+    founded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Run with the system's folders replaced by one of the test; users and systemctl are left out."""
     place, root = tmp_path / "here", tmp_path / "root"
     shutil.copytree(founded, place)
-    for folder in ("var/lib", "etc/systemd/system"):
+    for folder in ("var/lib", "etc/systemd/system", "opt/privity"):
         (root / folder).mkdir(parents=True)
+    entry_points(root / "opt" / "privity" / "bin")
+    of_user = r" --owner privity --group privity| ?runuser --user privity --(?= )"
     for command in section("systemd"):
-        if command.split()[0] in ("cp", "sed"):
-            sh(re.sub(r" (/var|/etc)/", rf" {root}\1/", command), place)
+        if command.split()[0] in ("cp", "sed", "install", "runuser"):
+            sh(re.sub(r"([ =])(/var|/etc|/opt)/", rf"\1{root}\2/", re.sub(of_user, "", command)), place)
     unit = root / "etc/systemd/system/privity-party.service"
     (settings,) = re.findall(r"--config (\S+)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
     config = load_config(root / settings.lstrip("/"))
@@ -140,6 +194,12 @@ def test_the_commands_for_systemd_make_a_folder_that_the_unit_finds(founded: Pat
     assert f"ExecStart={shlex.split(venv)[-1]}/bin/privity-party " in unit.read_text(encoding="utf-8")
     user = beginning("systemd", "useradd")[0].split()[-1]
     assert f"User={user}\n" in unit.read_text(encoding="utf-8")
+    assert user == "privity", "who declares, and who owns the ledgers"
+    (state,) = re.findall(r"^Environment=XDG_STATE_HOME=(\S+)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
+    monkeypatch.setenv("XDG_STATE_HOME", f"{root}{state}")
+    assert read_policy(config).population.name == population_of(founded / "north")
+    assert default_ledger(population_of(founded / "north")).is_relative_to(root)
+    assert stat.S_IMODE(ledgers_folder().stat().st_mode) == 0o700
     assert unit.stem in beginning("systemd", "systemctl")[0]
 
 
@@ -163,5 +223,6 @@ def test_every_command_is_of_a_kind_that_is_checked() -> None:
     lines = [line for block in blocks for line in block.splitlines()]
     assert all(line.startswith("$ ") for line in lines), json.dumps(lines)
     checked = {"cp", "docker", "envoy", "helm", "kubectl", "nginx", "printf", "privity", "python", "python3", "sed"}
+    checked |= {"install", "runuser"}
     named = {"/opt/privity/bin/pip", "chown", "journalctl", "systemctl", "useradd"}
     assert {line.split()[1] for line in lines} == checked | named

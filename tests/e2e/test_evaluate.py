@@ -13,6 +13,7 @@ from common.errors import PrivityError
 from common.exit_codes import Exit, exit_code
 from deploy.cli import app
 from tests.harness.command import privity
+from tests.harness.ledgers import declared
 from tests.harness.tables import people, write_people
 
 NOT_FOR_RELEASE = "Not for release"
@@ -24,7 +25,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluation")
     table, schema = write_people(folder, 900)
     people(600, seed=5).to_csv(folder / "control.csv", index=False)
-    given = ("--data", table, "--schema", schema, "--population", "p", "--ledger", folder / "ledger")
+    given = ("--data", table, "--schema", schema, "--population", "people", "--ledger", folder / "ledger")
+    declared(folder / "ledger").close()
     done = privity("synthesize", *given, "--epsilon", "3", "--out", folder / "release")
     assert done.returncode == 0, done.stderr
     return folder / "release"
@@ -38,6 +40,8 @@ def test_a_release_is_judged_from_its_folder_alone(release: Path) -> None:
     done = privity("evaluate", *given, *options, *files)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(NOT_FOR_RELEASE)
+    for name in ("evaluation.json", "evaluation.html"):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
     document = json.loads((folder / "evaluation.json").read_text())
     formats.require(document, "evaluation", "evaluation.json")
     assert document["private"] is False
@@ -113,6 +117,9 @@ def test_a_simulation_is_judged_beside_each_party(tmp_path: Path) -> None:
     done = privity("simulate", *given, *places, "--split", "by:age", "--rows", "640")
     assert done.returncode == 0, done.stderr
     assert "not for release" in done.stdout
+    assert (tmp_path / "judged").stat().st_mode & 0o777 == 0o700
+    for name in ("evaluation.json", "evaluation.html"):
+        assert (tmp_path / "judged" / name).stat().st_mode & 0o777 == 0o600
     document = json.loads((tmp_path / "judged" / "evaluation.json").read_text())
     formats.require(document, "evaluation", "evaluation.json")
     assert "One machine saw the rows of all parties" in document["notice"]

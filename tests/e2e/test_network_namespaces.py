@@ -19,9 +19,9 @@ PORT, PROXY_PORT = 7443, 3128
 
 
 @pytest.fixture
-def hosts() -> Iterator[Hosts]:
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     require_namespaces()
-    with Hosts((HUB, PROXY, *PARTIES)) as made:
+    with Hosts((HUB, PROXY, *PARTIES), tmp_path_factory.mktemp("hosts")) as made:
         for party in PARTIES:
             port = made.listen(party)
             assert made.reaches(HUB, made.name(party), port), "without a firewall the hosts reach each other"

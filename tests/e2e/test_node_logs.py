@@ -174,7 +174,7 @@ def test_one_folder_is_for_one_process(consortium: Consortium) -> None:
     nodes = Nodes(consortium, "text")
     try:
         nodes.start_all()
-        wait_until((consortium.party("north") / "state" / "ledger.sqlite").exists, "a node at work")
+        wait_until((consortium.party("north") / "state" / "lock").exists, "a node at work")
         for command, file in (
             ("party", consortium.party("north") / "party.toml"),
             ("curator", consortium.curator / "curator.toml"),

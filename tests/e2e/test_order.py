@@ -44,7 +44,6 @@ OTHERS = [
     (0, "privity operator renew --config operator/operator.toml", "privity operator init"),
     (0, "privity party ledger --config north/party.toml", "privity party init"),
     (0, "privity doctor --config north/party.toml", "privity party init"),
-    (ALL_JOINED, "privity party ledger --config north/party.toml", "privity party serve"),
 ]
 """Commands that the page mentions in its text."""
 

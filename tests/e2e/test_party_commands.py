@@ -14,10 +14,10 @@ import pytest
 
 from common.exit_codes import Exit
 from common.journal import Journal
-from common.privacy.ledger import Allowance, Charge, Ledger
+from common.privacy.ledger import Allowance, Charge
 from common.protocol.plan import RunSpec
 from party.approvals import Approvals, closed_key
-from party.config import JOURNAL_FILE, LEDGER_FILE
+from party.config import JOURNAL_FILE, ledger_of, load_config, read_policy
 from tests.harness.command import program
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES, free_port
@@ -32,15 +32,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("consortium")
     found(place, f"localhost:{free_port()}")
     (place / "north" / "manifest.json").write_bytes((place / "organiser" / "manifest.json").read_bytes())
-    state = place / "north" / "state"
-    state.mkdir()
-    journal = Journal(state / JOURNAL_FILE)
+    settings = load_config(place / "north" / "party.toml")
+    settings.state.mkdir()
+    journal = Journal(settings.state / JOURNAL_FILE)
     for run in ("autumn", "spring"):
         Approvals(journal).file(replace(SPEC, run=run))
     journal.record(closed_key("spring"), "closed", b"")
-    Ledger(state / LEDGER_FILE, "patients of the north").charge(
-        Charge("spring", "a", Fraction(1, 3)), Allowance(None, None), "north"
-    )
+    ledger_of(settings, read_policy(settings)).charge(Charge("spring", "a", Fraction(1, 3)), Allowance(), "north")
     return place
 
 
@@ -62,7 +60,7 @@ def test_only_what_was_read_to_its_end_counts_as_shown(place: Path) -> None:
     assert f"First comes privity party show autumn {CONFIG}." in refused.stderr
     shown = run(place, f"party show autumn {CONFIG}").stdout
     assert 'with the settings {"largest_degree": 2}' in shown
-    assert "epsilon 1/3 (about 0.3333)" in shown
+    assert "epsilon 0.333333" in shown
     assert f"privity party approve autumn {CONFIG}, or: privity party refuse autumn {CONFIG}" in shown
     assert run(place, f"party approve autumn {CONFIG}").returncode == Exit.DONE
 
@@ -82,9 +80,9 @@ def test_a_run_that_nobody_asked_for(place: Path) -> None:
 
 
 def test_amounts_are_told_with_decimals(place: Path) -> None:
-    assert re.search(r"autumn .*dp-subn .*1/3 \(about 0.3333\)", run(place, f"party show {CONFIG}").stdout)
+    assert re.search(r"autumn .*dp-subn .*0\.333333", run(place, f"party show {CONFIG}").stdout)
     book = run(place, f"party ledger {CONFIG}").stdout
-    assert "epsilon 1/3 (about 0.3333) spent. Left: 2/3 (about 0.6667) of 1." in book
+    assert "epsilon 0.333333 spent. Left: 0.666667 of 1." in book
 
 
 def test_the_doctor_names_every_fault_of_a_policy_as_it_is_written(place: Path) -> None:
@@ -92,8 +90,8 @@ def test_the_doctor_names_every_fault_of_a_policy_as_it_is_written(place: Path) 
     text = policy.read_text()
     changed = text.replace('approval = "auto"', 'approval = "[/red]"')
     changed = changed.replace('# attributes = ["age"]', 'attributes = ["age", "shoes"]')
-    changed = changed.replace('["dp-subn"]', '["magic"]').replace('total_epsilon = "1"', 'total_epsilon = "1/2"')
-    policy.write_text(changed)
+    changed = changed.replace('["dp-subn"]', '["magic"]')
+    policy.write_text(changed + 'total_epsilon = "1/2"\n')
     try:
         done = run(place, "doctor --config south/party.toml")
         found = [json.loads(line) for line in run(place, "doctor --config south/party.toml --json").stdout.splitlines()]
@@ -101,7 +99,12 @@ def test_the_doctor_names_every_fault_of_a_policy_as_it_is_written(place: Path) 
         policy.write_text(text)
     assert done.returncode == 1
     (said,) = [check["found"] for check in found if check["check"] == "policy"]
-    for fault in ("'[/red]' is not one of", "'shoes' is none of the attr", "'magic' is none of the algor", "1 is more"):
+    for fault in (
+        "'[/red]' is not one of",
+        "'shoes' is none of the attr",
+        "'magic' is none of the algor",
+        "are declared with",
+    ):
         assert fault in said
         assert fault in done.stdout
     assert len(re.findall(r"policy\.toml:\d+: ", said)) == 4
@@ -112,6 +115,7 @@ def test_data_that_are_not_there_are_warned_of(place: Path) -> None:
     done = run(place, f"party init --invite {invite} --data missing.csv --population people --folder other")
     assert done.returncode == Exit.DONE
     assert "Warning: missing.csv is not there" in done.stderr
+    assert "privity population declare 'people' --total-epsilon TOTAL" in done.stderr
 
 
 def test_a_draft_is_written_over_nothing(place: Path) -> None:
@@ -126,3 +130,12 @@ def test_the_next_command_is_named_as_it_has_to_be_typed(place: Path) -> None:
     assert (
         "then: privity consortium seal --folder organiser" in run(place, "consortium invite --folder organiser").stdout
     )
+
+
+def test_a_draft_is_readable_by_its_owner_alone_and_says_what_it_is(place: Path) -> None:
+    done = run(place, "schema draft north.csv --out drafted.schema.json")
+    assert done.returncode == 0, done.stderr
+    assert (place / "drafted.schema.json").stat().st_mode & 0o777 == 0o600
+    assert "Drafted from the rows: not private" in (place / "drafted.schema.json").read_text()
+    checked = run(place, "schema check drafted.schema.json --data north.csv")
+    assert checked.returncode == 0, checked.stdout

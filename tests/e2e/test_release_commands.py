@@ -21,6 +21,7 @@ from common.release.content import RELEASE_FILES
 from deploy.cli import app
 from party import load_model
 from tests.harness.command import privity as in_a_process
+from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people
 
 RULES = ["age >= 30 or not smoker", "score > 0 or cost < 100", "missing(area) or score < 3"]
@@ -54,6 +55,7 @@ def made(tmp_path_factory) -> Path:
     people(1500).assign(area=area).to_csv(folder / "people.csv", index=False)
     descriptor = {"name": "people", "fields": [*FIELDS, AREA], "rowConstraints": RULES}
     (folder / "schema.json").write_text(json.dumps(descriptor))
+    declared(folder / "ledger").close()
     done = privity(
         "synthesize", "--data", folder / "people.csv", "--schema", folder / "schema.json", "--epsilon", "4",
         "--population", "people", "--ledger", folder / "ledger", "--out", folder / "release",
@@ -245,6 +247,77 @@ def test_what_does_not_fit_together_is_found_though_the_digests_do(release):
     assert f"[rule-broken] 1 rows break the rule {RULES[0]}" in done.stderr
     assert "[other-run]" in done.stderr
     assert "belong to another schema" in done.stderr
+
+
+def lowered(document):
+    """Every epsilon at a thousandth."""
+    if isinstance(document, dict):
+        return {
+            key: "1/1000" if key.startswith("epsilon") and isinstance(value, str) else lowered(value)
+            for key, value in document.items()
+        }
+    return [lowered(one) for one in document] if isinstance(document, list) else document
+
+
+def party_with(**changed):
+    return lambda privacy: {**privacy, "parties": [{**privacy["parties"][0], **changed}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lowered, "parties[0].epsilon_per_row"),
+        (party_with(epsilon_per_person="2"), "parties[0].epsilon_per_person"),
+        (party_with(epsilon_per_row="9", epsilon_per_row_by_phase={"all": "9"}), "parties: "),
+        (party_with(epsilon_per_row_by_phase={"all": "4"}), "phases: "),
+        (party_with(delta_per_row="1/9"), "parties[0].delta_per_person"),
+        (party_with(epsilon_per_row="1/0"), "no number"),
+        (lambda privacy: {**privacy, "t": 1}, "t: "),
+        (lambda privacy: {**privacy, "K": 2}, "K: "),
+        (lambda privacy: {**privacy, "observers": lowered(privacy["observers"])}, "observers[0]"),
+        (lambda privacy: {**privacy, "phases": lowered(privacy["phases"])}, "phases[0].epsilon_per_row"),
+    ],
+)
+def test_figures_that_do_not_fit_are_found_though_the_digests_do(release, change, field):
+    privacy = json.loads((release / "privacy.json").read_text())
+    (release / "privacy.json").write_text(json.dumps(change(privacy)))
+    digested(release, "privacy.json")
+    done = privity("verify", release)
+    assert done.returncode == Exit.INPUT
+    assert "[other-figures]" in done.stderr
+    assert field in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_party_that_is_not_listed_sent_nothing(release):
+    run = json.loads((release / "run.json").read_text())
+    (release / "run.json").write_text(json.dumps({**run, "bytes": {"all": {"north": 1}}}))
+    assert "party north is not listed" in privity("verify", release).stderr
+
+
+def test_files_that_are_no_part_of_a_release_and_links_are_named(release, tmp_path):
+    (release / "synthetic.xlsx").write_text("x")
+    (release / "rows").mkdir()
+    (release / "model.json").rename(tmp_path / "elsewhere")
+    (release / "model.json").symlink_to(tmp_path / "elsewhere")
+    (release / "nowhere.csv").symlink_to(tmp_path / "nowhere")
+    done = privity("verify", release)
+    assert done.returncode == Exit.INPUT
+    for said in ("synthetic.xlsx: [not-named]", "rows: [not-named]", "model.json: [link]", "nowhere.csv: [link]"):
+        assert said in done.stderr
+
+
+def test_verify_says_so_if_page_and_sentences_are_not_those_that_this_version_makes(release):
+    assert "NOT" not in privity("verify", release).stdout
+    (release / "report.html").write_text("<script>alert(1)</script>")
+    digested(release, "report.html")
+    done = privity("verify", release)
+    assert "The page report.html: NOT as this version of Privity makes them" in done.stdout
+    assert "The sentences in privacy.json: as this version" in done.stdout
+    privacy = json.loads((release / "privacy.json").read_text())
+    (release / "privacy.json").write_text(json.dumps({**privacy, "in_words": ["Nobody loses anything."]}))
+    digested(release, "privacy.json")
+    assert "The sentences in privacy.json: NOT as this version" in privity("verify", release).stdout
 
 
 def test_a_folder_without_run_json_names_what_else_is_missing(release):

@@ -50,7 +50,9 @@ def test_secrets_stay_where_they_are(consortium: Consortium, tmp_path: Path) -> 
     assert len(keys) >= 2 * 4 + 2
     stores = [file for pattern in ("*.sqlite*", "lock") for file in (tmp_path / "all").rglob(pattern)]
     assert len([file for file in stores if file.suffix == ".sqlite"]) >= 5
-    for file in (*keys, *(store for store in stores if store.name != "lock")):
+    transcripts = list((tmp_path / "all").rglob("transcripts/*.json"))
+    assert len(transcripts) == len(consortium.members)
+    for file in (*keys, *stores, *transcripts):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, f"{file} is for its owner only"
     told = "".join(nodes.said.values()) + done.stdout + done.stderr
     public = [file for file in tmp_path.rglob("*") if file.is_file() and file not in keys and file not in stores]

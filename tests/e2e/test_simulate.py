@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import signal
 from fractions import Fraction
 from pathlib import Path
@@ -12,13 +13,16 @@ import pandas as pd
 import psutil
 import pytest
 
+from common.errors import PrivityError
 from common.exit_codes import Exit
 from common.formats import require
 from common.models.junction_tree import JunctionTreeModel
 from common.models.load import load_model
 from common.reading import read_table
 from common.release.content import RELEASE_FILES
+from common.release.folder import WRITTEN_AT
 from common.schema import load_schema
+from deploy.cli import app
 from tests.harness.command import children, privity, start, wait_until
 from tests.harness.tables import write_people
 
@@ -41,6 +45,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     assert "one machine saw all rows" in done.stdout
+    assert "Privacy loss of a person: epsilon 2.5, delta 0." in done.stdout
+    assert re.search(r"Seconds by phase, not in the release: .*parameter learning [0-9.]+", done.stdout)
     for phase in ("enrolment", "correlation quantification", "structure initialisation", "parameter learning"):
         assert phase in done.stderr
     return out
@@ -109,11 +115,42 @@ def test_the_statement_says_who_is_protected_and_what_was_charged(release: Path)
     }
     for observer in observers.values():
         assert Fraction(observer["epsilon"]) == Fraction(5, 2)
-        assert sum(map(Fraction, observer["epsilon_by_phase"].values())) == Fraction(5, 2)
     assert [p["rows"] for p in privacy["parties"]] == [720, 90, 90]
     for party in privacy["parties"]:
-        assert Fraction(party["epsilon"]) <= Fraction(5, 2)
-        assert sum(map(Fraction, party["epsilon_by_phase"].values())) == Fraction(party["epsilon"])
+        assert Fraction(party["epsilon_per_row"]) <= Fraction(5, 2)
+        assert sum(map(Fraction, party["epsilon_per_row_by_phase"].values())) == Fraction(party["epsilon_per_row"])
+
+
+def test_rows_that_were_given_by_position_leave_the_guarantee_to_the_joint_table(release: Path) -> None:
+    privacy = json.loads((release / "privacy.json").read_text())
+    assert privacy["split"] == "position"
+    assert any("one replaced row of it is one replaced row of one party" in line for line in privacy["in_words"])
+
+
+@pytest.mark.parametrize("split", ["by:age", "dirichlet:age:.5"])
+def test_rows_that_were_given_by_what_they_hold_are_protected_for_the_split_as_given(
+    tmp_path: Path, split: str
+) -> None:
+    out = tmp_path / "release"
+    table, schema = write_people(tmp_path, 300)
+    base = ("simulate", "--data", table, "--schema", schema, "--out", out, "--epsilon", "1", "--secure-sum", "masks")
+    done = privity(*map(str, base), "--parties", "2", "--algorithm", "one-way", "--split", split)
+    assert done.returncode == 0, done.stderr
+    privacy = json.loads((out / "privacy.json").read_text())
+    assert privacy["split"] == "given"
+    assert any("The guarantee holds for the split as given" in line for line in privacy["in_words"])
+    assert "For the split as given" in done.stdout
+    report = (out / "report.html").read_text()
+    assert "for the split as given</dd>" in report
+    assert "it does not protect the split" in report
+
+
+def test_no_file_of_the_release_tells_how_long_anything_took(release: Path) -> None:
+    run = json.loads((release / "run.json").read_text())
+    assert "seconds" not in run
+    assert "Seconds" not in (release / "report.html").read_text()
+    times = {path.stat().st_mtime for path in (release, *release.iterdir())}
+    assert times == {WRITTEN_AT}
 
 
 def test_selection_goes_to_parties_in_proportion_to_their_rows(release: Path) -> None:
@@ -152,6 +189,15 @@ def test_a_copula_under_a_delta_is_one_secure_round(tmp_path: Path) -> None:
     assert (run["delta"], list(run["rounds"].values())) == (delta, [1])
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     assert {observer["delta"] for observer in statement["observers"]} == {delta}
+
+
+def test_more_rows_than_a_release_can_have_are_refused_before_any_process_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("common.release.synthesis.MOST_RELEASE_CELLS", ROWS)
+    monkeypatch.setattr("deploy.simulate.provision", lambda *_given, **_named: pytest.fail("it went on"))
+    with pytest.raises(PrivityError, match=f"rows: {ROWS} rows, and a release of"):
+        app(options(tmp_path, tmp_path / "release", "--epsilon", "1"), standalone_mode=False)
 
 
 def test_nothing_is_overwritten(release: Path, tmp_path: Path) -> None:

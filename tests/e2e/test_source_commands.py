@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
 import pytest
+import typer
 
 from common.exit_codes import Exit
-from tests.harness.command import privity
+from deploy.cli import app
+from tests.harness.command import here, privity
+from tests.harness.ledgers import declared
 from tests.harness.tables import people, write_people
 
 SETTINGS = """\
@@ -28,17 +33,16 @@ certificate = "tls.pem"
 key = "tls.key"
 authority = "authority.pem"
 state = "state"
+ledger = "ledger.sqlite"
 """
 POLICY = """\
 format_version = 1
 population = "people"
-total_epsilon = "1"
 epsilon_per_run = "1"
 algorithms = ["dp-subn"]
 minimum_parties = 2
 minimum_tolerate = 1
 minimum_key_bits = 3072
-rows_per_person = {rows}
 """
 
 
@@ -55,7 +59,8 @@ def in_stores(folder: Path, frame: pd.DataFrame) -> list[str]:
 def party(folder: Path, data: str, schema: Path, rows: int = 1, more: str = "") -> Path:
     folder.mkdir()
     (folder / "party.toml").write_text(SETTINGS.format(data=json.dumps(data), schema=schema) + more)
-    (folder / "policy.toml").write_text(POLICY.format(rows=rows))
+    (folder / "policy.toml").write_text(POLICY)
+    declared(folder / "ledger.sqlite", total=1, rows=rows).close()
     return folder / "party.toml"
 
 
@@ -102,10 +107,11 @@ def test_several_rows_of_a_person_fill_its_places(tmp_path: Path) -> None:
         assert "Persons: 200, with 2 places each; 100 places are empty." in done.stdout
         out, ledger = tmp_path / f"release{number}", tmp_path / f"ledger{number}"
         given = ("--data", data, "--schema", schema, "--epsilon", "1/2", "--population", "people", "--ledger", ledger)
-        places = ("--rows-per-person", "2", "--person", "patient", "--order", "visit")
+        declared(ledger, total=1, rows=2).close()
+        places = ("--person", "patient", "--order", "visit")
         done = privity("synthesize", *given, *places, "--out", out)
         assert done.returncode == 0, done.stderr
-        assert "epsilon 1 now, 1 in all" in done.stdout
+        assert "epsilon 1 now, 1 of 1 in all" in done.stdout
         assert json.loads((out / "privacy.json").read_text())["rows_per_person"] == 2
         synthetic = pd.read_csv(out / "synthetic.csv")
         assert set(synthetic.columns) == set(people(1).columns)
@@ -115,8 +121,9 @@ def test_several_rows_of_a_person_fill_its_places(tmp_path: Path) -> None:
 @pytest.mark.parametrize("more", [[], ["--person", "patient"]])
 def test_several_rows_of_a_person_need_keys(more: list[str], tmp_path: Path) -> None:
     table, schema = write_people(tmp_path, 10)
-    given = ("--data", table, "--schema", schema, "--epsilon", "1", "--population", "p", "--out", tmp_path / "out")
-    done = privity("synthesize", *given, "--rows-per-person", "2", *more, "--ledger", tmp_path / "ledger")
+    given = ("--data", table, "--schema", schema, "--epsilon", "1", "--population", "people")
+    declared(tmp_path / "ledger", rows=2).close()
+    done = privity("synthesize", *given, *more, "--ledger", tmp_path / "ledger", "--out", tmp_path / "out")
     assert done.returncode == Exit.INPUT
     assert "error [bad-option]: person:" in done.stderr
     assert not (tmp_path / "out").exists()
@@ -146,9 +153,48 @@ def test_a_simulation_over_a_folder_of_files(tmp_path: Path) -> None:
     assert len(pd.read_csv(tmp_path / "release" / "synthetic.csv")) == 300
 
 
-def test_a_store_that_is_not_there_is_told_without_its_password(tmp_path: Path) -> None:
+def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
     _, schema = write_people(tmp_path, 10)
-    done = privity("schema", "check", schema, "--data", "postgresql://me:swordfish@127.0.0.1:1/clinic#people")
+    done = privity("schema", "check", schema, "--data", "postgresql://me@127.0.0.1:1/clinic#people")
     assert done.returncode == Exit.CONNECTION
     assert "postgresql://me@127.0.0.1:1/clinic#people" in done.stderr
+
+
+SECRET = "postgresql://me:swordfish@127.0.0.1:1/clinic#people"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "party init --invite {here}/none.json --population people --total-epsilon 1 --folder {here}/north --data",
+        "synthesize --schema {here}/none.json --epsilon 1 --population people --out {here}/out --data",
+        "simulate --schema {here}/none.json --epsilon 1 --out {here}/out --evaluate {here}/judged --data",
+        "schema check {here}/none.json --data",
+        "schema draft --out {here}/drafted.json",
+        "evaluate --synthetic {here}/none.csv --schema {here}/none.json --real",
+        "evaluate --real {here}/none.csv --schema {here}/none.json --synthetic",
+        "evaluate --real {here}/none.csv --release {here}/none --control",
+    ],
+)
+def test_a_password_on_a_command_line_is_refused_before_anything_is_done(tmp_path: Path, command: str) -> None:
+    done = here(tmp_path, f"privity {command.format(here=tmp_path)} '{SECRET}'", XDG_STATE_HOME=str(tmp_path / "home"))
+    assert done.returncode == Exit.INPUT
+    assert "[bad-option]: address: it holds a password" in done.stderr
+    assert "~/.pgpass" in done.stderr
+    assert "party.toml" in done.stderr
     assert "swordfish" not in done.stderr + done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_command_that_takes_an_address_refuses_a_password_in_it() -> None:
+    def commands(one: Any) -> Iterator[Any]:
+        if not hasattr(one, "commands"):
+            yield one
+        for inner in getattr(one, "commands", {}).values():
+            yield from commands(inner)
+
+    everywhere = [parameter for one in commands(typer.main.get_command(app)) for parameter in one.params]
+    asked = [parameter for parameter in everywhere if "docs/sources.md" in str(getattr(parameter, "help", ""))]
+    assert len(asked) == 5
+    for parameter in asked:
+        assert parameter.callback is not None, parameter.name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,14 @@ import pandas as pd
 import pytest
 
 from common.exit_codes import Exit
+from common.privacy.ledger import Ledger
 from tests.harness.command import privity
+from tests.harness.ledgers import declared
 from tests.harness.tables import write_people
 
 
-def synthesize(folder: Path, table: Path, schema: Path, *more: str, expect: int = 0):
+def synthesize(folder: Path, table: Path, schema: Path, *more: str, expect: int = 0, rows_per_person: int = 1):
+    declared(folder / "ledger", rows=rows_per_person).close()
     given = (
         "--data",
         table,
@@ -52,19 +57,34 @@ def test_what_is_alone_by_design_is_not_remarked_upon(tmp_path: Path):
     assert "modelled alone" not in done.stdout
 
 
+def test_more_rows_than_a_release_can_have_are_refused_before_anything_is_charged(tmp_path: Path):
+    table, schema = write_people(tmp_path, 60)
+    done = synthesize(tmp_path, table, schema, "--epsilon", "1", "--rows", "10000000000", expect=Exit.INPUT)
+    assert "rows: 10000000000 rows, and a release of " in done.stderr
+    with closing(Ledger(tmp_path / "ledger", "people")) as ledger:
+        assert ledger.spent() == 0
+
+
 def test_a_table_of_places_is_charged_for_people_and_compared_without_absent_rows(tmp_path: Path):
     """The schema declares absent rows. All places are filled, so that nearly all synthetic rows are there."""
     table, schema = write_people(tmp_path, 600)
     keyed = tmp_path / "keyed.csv"
     pd.read_csv(table, dtype=str).assign(patient=np.arange(600) // 3, visit=range(600)).to_csv(keyed, index=False)
     schema.write_text(json.dumps({**json.loads(schema.read_text()), "absentRows": True}))
-    places = ("--rows-per-person", "3", "--person", "patient", "--order", "visit")
-    done = synthesize(tmp_path, keyed, schema, "--algorithm", "dp-subn", "--epsilon", "2", *places)
-    assert "epsilon 6 now, 6 in all" in done.stdout
+    places = ("--person", "patient", "--order", "visit")
+    given = ("--algorithm", "dp-subn", "--epsilon", "2", *places)
+    done = synthesize(tmp_path, keyed, schema, *given, rows_per_person=3)
+    assert "epsilon 6 now, 6 of 1000 in all" in done.stdout
+    assert "Privacy loss of a person: epsilon 6, delta 0. Of a single row: epsilon 2, delta 0." in done.stdout
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     assert statement["rows_per_person"] == 3
     (owner,) = statement["parties"]
-    assert (owner["epsilon"], owner["epsilon_per_person"], owner["delta_per_person"]) == ("2", "6", "0")
+    assert (owner["epsilon_per_row"], owner["epsilon_per_person"], owner["delta_per_person"]) == ("2", "6", "0")
+    assert [observer["epsilon"] for observer in statement["observers"]] == ["6"]
+    assert "more than e^6 times" in statement["in_words"][0]
+    report = (tmp_path / "release" / "report.html").read_text()
+    assert "epsilon 6 for a person; epsilon 2 for a single row" in report
+    assert "seconds" not in json.loads((tmp_path / "release" / "run.json").read_text())
     assert any("how many rows a person has is protected too" in line for line in statement["in_words"])
     synthetic = tmp_path / "release" / "synthetic.csv"
     assert 500 < len(pd.read_csv(synthetic)) <= 600
@@ -134,7 +154,9 @@ def test_a_delta_is_in_the_statement_and_the_ledger(tmp_path: Path):
     table, schema = write_people(tmp_path, 200)
     delta = "1/1073741824"
     done = synthesize(tmp_path, table, schema, "--algorithm", "copula", "--epsilon", "1", "--delta", delta)
-    assert f"Delta: {delta} now, {delta} in all." in done.stdout
+    assert "Delta: 9.31323e-10 now, 9.31323e-10 in all." in done.stdout
+    with closing(Ledger(tmp_path / "ledger", "people")) as ledger:
+        assert (ledger.spent(), ledger.spent_delta()) == (1, Fraction(delta))
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     (public,) = statement["observers"]
     assert (public["guarantee"], public["epsilon"], public["delta"]) == ("approximate", "1", delta)

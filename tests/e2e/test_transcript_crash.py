@@ -73,7 +73,7 @@ def close_and_die(folder: Path, writes: int) -> None:
     engine = party_of(folder)
     for name in ("record", "record_together", "erase", "drop"):
         setattr(Journal, name, before(getattr(Journal, name)))
-    transcript.write_whole = before(files.write_whole)
+    transcript.write_private = before(files.write_private)
     transcript.sync = before(transcript.sync)
     print(decode_reply(engine.handle(Close(RUN, "COMPLETED"))))
 

@@ -68,7 +68,7 @@ def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, nodes: Bac
         time.sleep(0.1)
     # The north lost its folder and joined anew; its answer never came to the organiser.
     (place / "north").rename(place / "lost")
-    again = "privity party init --invite organiser/invites/north.json --data north.csv --population p"
+    again = "privity party init --invite organiser/invites/north.json --data north.csv --population p --total-epsilon 1"
     subprocess.run(program(again), cwd=place, check=True, capture_output=True)
     done = subprocess.run(
         program("privity party serve --config north/party.toml"), cwd=place, capture_output=True, text=True, timeout=120

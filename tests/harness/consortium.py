@@ -19,6 +19,7 @@ from common.algorithms import ALGORITHMS
 from common.crypto.identity import Identity
 from common.crypto.residues import Exponents
 from common.privacy.entropy import SeededEntropy
+from common.privacy.population import Population
 from common.protocol.steps import Reply, Step
 from common.protocol.sum_kind import Method
 from common.schema import Schema
@@ -78,13 +79,13 @@ def seeded(seed: int, party: str) -> EntropySource:
 
 
 def open_policy(**changes: Any) -> Policy:
-    """A policy that allows what tests do, but for the changes."""
+    """A policy that allows what tests do, but for the changes: of the policy, or of the population's declaration."""
+    declared = {"name": POPULATION, "total_epsilon": Fraction(1000), "total_delta": Fraction(0)}
+    declared |= {key: changes.pop(key) for key in (*declared, "rows_per_person") if key in changes}
     values: dict[str, Any] = {
-        "population": POPULATION,
-        "total_epsilon": Fraction(1000),
+        "population": Population(**declared),
         "epsilon_per_run": Fraction(1000),
-        "total_delta": Fraction(0),
-        "delta_per_run": changes.get("total_delta", Fraction(0)),
+        "delta_per_run": declared["total_delta"],
         "algorithms": tuple(ALGORITHMS),
         "minimum_parties": 2,
         "minimum_tolerate": 1,

@@ -1,6 +1,6 @@
 """Several hosts on one machine: network namespaces joined by a bridge, each behind a firewall of its own.
 
-A host has a name that every other one resolves, and an address of a range that exists only in here.
+A host has a name that every other one resolves, an address of a range that exists only in here, and ledgers of its own.
 """
 
 from __future__ import annotations
@@ -76,11 +76,16 @@ def require_namespaces() -> None:
 class Hosts:
     """Namespaces by host, on one bridge; a context that leaves nothing behind."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], place: Path) -> None:
+        """
+        Args:
+            place: an empty folder, for what each host keeps between commands.
+        """
         # Several test runs may share a machine: namespaces are the machine's, host names are ours alone.
         mark = secrets.token_hex(3)
         self._space = {name: f"privity-{mark}-{name}" for name in (BRIDGE, *names)}
         self.address = {name: f"{RANGE}.{number}" for number, name in enumerate(self._space) if name != BRIDGE}
+        self._place = place
         self._started: list[subprocess.Popen[str]] = []
 
     @staticmethod
@@ -134,7 +139,8 @@ class Hosts:
 
     def inside(self, host: str, command: Sequence[str]) -> list[str]:
         """The command that runs a command on this host."""
-        return ["ip", "netns", "exec", self._space[host], *command]
+        state = f"XDG_STATE_HOME={self._place / host}"
+        return ["ip", "netns", "exec", self._space[host], "env", state, *command]
 
     def run(self, host: str, *command: str, given: str | None = None) -> str:
         """Run a command that must succeed; its output."""

@@ -44,7 +44,7 @@ class TestNode(Node):
         self.config = config
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
         self._engine = engine
-        self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger.spent, engine._policy.total_epsilon)
+        self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger)
         engine.listener = self.metrics.step
         self._releases, self._policy = engine._releases, engine._policy
         self.keys = engine.keys

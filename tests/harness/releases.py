@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from common.privacy.record import RunRecord
-from common.privacy.statement import privacy_statement
+from common.privacy.statement import Split, privacy_statement
 from common.release.content import FORMAT_VERSION, Release
 from common.release.marginals import marginals_document
 from common.release.synthesis import Synthesis, synthesise_release
 from common.schema import Schema
 from party.synthesizer import OWNER, SYNTHESIZERS
+from tests.harness.ledgers import declared
 
 SEED = 7
 
@@ -36,13 +36,13 @@ def release_of(
         parties: names and rows that the statement and the figures of the run have; one owner if left out.
     """
     ledger = folder / f"{algorithm}.sqlite"
+    declared(ledger).close()
     fitted = SYNTHESIZERS[algorithm](epsilon, population="people", ledger=ledger, settings=settings)
     fitted.fit(frame, schema)
     assert fitted.record is not None
     assert fitted.run is not None
     named = dict(parties or {OWNER: len(frame)})
-    record = RunRecord(fitted.record.opened, [replace(cost, payers=tuple(named)) for cost in fitted.record.costs])
-    record.inference = fitted.record.inference
+    record = replace(fitted.record, costs=[replace(cost, payers=tuple(named)) for cost in fitted.record.costs])
     together = bool(parties)
     phases = list(dict.fromkeys(cost.phase for cost in record.costs))
     by_phase = {phase: {name: 1234 + len(name) for name in named} for phase in phases} if together else {}
@@ -55,7 +55,7 @@ def release_of(
             tolerate=int(together),
             protection="Paillier with a 3072-bit modulus" if together else None,
             record=record,
-            simulation=together,
+            split=Split.POSITION if together else Split.NONE,
         ),
         run={
             "format_version": FORMAT_VERSION,
@@ -75,7 +75,6 @@ def release_of(
             "cells": dict.fromkeys(by_phase, 10),
             "unpacked_bytes": dict.fromkeys(by_phase, 10**6),
             "ciphertexts": dict.fromkeys(by_phase, 3),
-            "seconds": {"learning": 1, "synthesis": 0},
         },
     )
     return release, synthesise_release(fitted.model, len(frame), SEED)

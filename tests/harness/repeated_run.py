@@ -16,6 +16,7 @@ from common.crypto.identity import Identity
 from common.errors import PrivityError
 from curator.runs import COMPLETED
 from tests.harness.consortium import TestConsortium, make_schema, make_table
+from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import TestTls
 
@@ -93,8 +94,15 @@ class RepeatedRun:
         release = folder / "curator" / "releases" / runs[-1]
         charges = {
             name: sorted(
-                (e.charge.run, e.charge.step, str(e.charge.epsilon), str(e.charge.delta), str(e.answered))
-                for e in party.ledger.entries()
+                (
+                    e.charge.run,
+                    e.charge.step,
+                    str(e.charge.epsilon),
+                    str(e.charge.delta),
+                    str(e.amount),
+                    str(e.answered),
+                )
+                for e in charged(party.ledger)
             )
             for name, party in consortium.parties.items()
         }

@@ -20,6 +20,7 @@ from common.wire.codec import CHUNK_BYTES, LARGEST_STEP, decode_reply, encode_st
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.consortium import TestConsortium, make_consortium
+from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 from tests.hostile.mutations import Mutator
 from tests.hostile.party_target import World
@@ -96,7 +97,7 @@ class Scene:
         reply = await self.curator.answer()
         assert not isinstance(reply, Refusal), reply
         assert not self.agent.done()
-        assert self.consortium.parties["party-1"].ledger.entries() == []
+        assert charged(self.consortium.parties["party-1"].ledger) == []
 
 
 def named(caplog: pytest.LogCaptureFixture) -> list[str]:

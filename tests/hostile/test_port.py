@@ -17,6 +17,7 @@ from common.wire.codec import CHUNK_BYTES, LARGEST_REPLY, encode_reply
 from common.wire.v1 import privity_pb2 as pb
 from common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.consortium import make_consortium
+from tests.harness.ledgers import charged
 from tests.harness.network import HOST, NetworkConsortium
 from tests.hostile.tally import memory_mb
 
@@ -121,7 +122,7 @@ def with_party_2(tmp_path: Path, attack: Callable[[NetworkConsortium, AsParty2],
             await attacker.channel.close()
             network.start_agent("party-2")
             await network.begin(consortium.spec(run="run-2"))
-        assert all(party.ledger.entries() == [] for party in consortium.parties.values())
+        assert all(charged(party.ledger) == [] for party in consortium.parties.values())
 
     asyncio.run(scenario())
 

@@ -103,7 +103,7 @@ LIES: dict[str, tuple[str, type, Lie, str]] = {
     "a model of numbers that are none": ("independent", Learn, model_bytes(first_number(b"NaN")), "no message of this"),
     "a model of infinite numbers": ("independent", Learn, model_bytes(first_number(b"[1e999]")), "no message of this"),
     "a model nested too deep": ("independent", Learn, model_bytes(lambda _m: b"[" * 9_999), "no message of this"),
-    "more rows than can be": ("one-way", Enrol, enrolled_with(10**11), "(party-2 100000000000), too many"),
+    "more rows than can be": ("one-way", Enrol, enrolled_with(10**11), "(party-2 100000000000), and a release of"),
     "a model of a million lists": (
         "independent",
         Learn,
@@ -114,7 +114,13 @@ LIES: dict[str, tuple[str, type, Lie, str]] = {
         "one-way",
         Contribute,
         instead(Refusal("no-progress", "nothing came from party-1", "")),
-        "party-2: nothing came",
+        "party-2 says: nothing came",
+    ),
+    "a refusal in another's name that names its sender": (
+        "one-way",
+        Contribute,
+        instead(Refusal("refused-by-owner", "party-1 refuses the run: its owner said no (not party-2)", "")),
+        "party-2 says: party-1 refuses",
     ),
     "a refusal in words of its own": ("one-way", Contribute, instead(Refusal("x" * 900, "no " * 400, "")), "no no no"),
 }

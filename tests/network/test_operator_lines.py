@@ -111,7 +111,6 @@ def in_pieces(line: Line) -> Line:
 
 
 async def bytes_of_a_fetch(client: OperatorClient, relay: Relay, folder: Path) -> int:
-    folder.mkdir()  # noqa: ASYNC240 - tests wait for nobody
     await asyncio.to_thread(client.fetch, RUN, folder)
     return relay.lines[-1].total
 
@@ -125,7 +124,6 @@ def test_fetching_ends_by_name(tmp_path: Path, make: Callable[[int], Line]) -> N
             whole = await bytes_of_a_fetch(client, relay, tmp_path / "whole")
             verify_release(tmp_path / "whole")
             lines.append(in_pieces(make(whole - 2000)))
-            (tmp_path / "part").mkdir()
             with pytest.raises(PrivityError) as caught:
                 await asyncio.to_thread(client.fetch, RUN, tmp_path / "part")
             assert relay.lines[1].passed[Way.DOWN] > whole / 2, "it broke in the midst of the release"

@@ -34,6 +34,7 @@ from curator.desk import Desk
 from party.approvals import MOST_WAITING, Approvals
 from party.policy import Approval
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 
 ASKS = open_policy(approval=Approval.MANUAL)
@@ -66,7 +67,7 @@ def test_a_run_waits_until_it_is_approved_and_then_goes_on(tmp_path: Path) -> No
     assert consortium.tell(NAME, enrol) == Pending("the approval of its owner"), "a delay is no stored answer"
     (filed,) = desk(tmp_path).filed()
     assert (filed.spec, filed.state, filed.waits) == (enrol.spec, "waits for approval", True)
-    assert consortium.parties[NAME].ledger.entries() == []
+    assert charged(consortium.parties[NAME].ledger) == []
     say_yes(tmp_path)
     assert isinstance(consortium.tell(NAME, enrol), Enrolled)
     assert desk(tmp_path).of("run-1").state == "taken part in"
@@ -94,6 +95,110 @@ def test_a_yes_is_to_one_spec_and_no_other(tmp_path: Path) -> None:
     assert isinstance(consortium.tell(NAME, Enrol(spec)), Enrolled)
 
 
+def swapped(consortium: TestConsortium, spec: RunSpec) -> None:
+    """The curator withdraws the run, and asks for this one under its name."""
+    assert consortium.tell(NAME, Close(spec.run, "FAILED")) == Done()
+    assert consortium.tell(NAME, Enrol(spec)) == Pending("the approval of its owner")
+
+
+@pytest.mark.parametrize("moment", ["while it is shown", "after it was shown", "while it is approved"])
+def test_an_approval_goes_to_no_other_spec_than_the_one_shown(tmp_path: Path, moment: str) -> None:
+    consortium, approvals = waiting(tmp_path), desk(tmp_path)
+    cheap = consortium.spec(epsilon=Fraction(1, 10))
+    dear = replace(cheap, epsilon=Fraction(900))
+    consortium.tell(NAME, Enrol(cheap))
+    filed = approvals.of("run-1")
+    if moment == "while it is shown":
+        swapped(consortium, dear)
+    approvals.note_shown(filed)
+    if moment == "after it was shown":
+        swapped(consortium, dear)
+        # Closing takes back that the first one was shown; a show of it that ends only now does not bring it about.
+        approvals.note_shown(filed)
+    read = approvals.of("run-1")
+    if moment == "while it is approved":
+        swapped(consortium, dear)
+        approvals.note_shown(filed)
+    with pytest.raises(
+        PrivityError, match=r"run-1 changed since it was shown.*\n.*: privity party show run-1$"
+    ) as caught:
+        approvals.approve(read)
+    assert caught.value.code == "bad-option"
+    for spec in (cheap, dear):
+        assert not isinstance(consortium.tell(NAME, Enrol(spec)), Enrolled)
+    assert approvals.of("run-1").waits
+    say_yes(tmp_path)
+    assert isinstance(consortium.tell(NAME, Enrol(dear)), Enrolled)
+
+
+def test_an_approval_is_gone_with_the_spec_that_it_was_given_to(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    spec = consortium.spec(epsilon=Fraction(1, 10))
+    consortium.tell(NAME, Enrol(spec))
+    say_yes(tmp_path)
+    swapped(consortium, replace(spec, epsilon=Fraction(900)))
+    assert desk(tmp_path).of("run-1").waits
+    assert charged(consortium.parties[NAME].ledger) == []
+
+
+def test_what_a_crash_left_of_an_approval_passes_for_no_other(tmp_path: Path) -> None:
+    """The owner is not told that something is approved which is not."""
+    consortium = waiting(tmp_path)
+    own = desk(tmp_path)
+    first, second = consortium.spec(), consortium.spec(epsilon=Fraction(2))
+    consortium.tell(NAME, Enrol(second))
+    # As if the node had ended while it forgot the run under its former spec.
+    consortium.parties[NAME].journal.record(f"#approved/{first.run}", first.digest, b"{}")
+    filed = own.of(first.run)
+    own.note_shown(filed)
+    assert not own.of(first.run).approved
+    with pytest.raises(PrivityError):
+        own.approve(filed)
+    consortium.tell(NAME, Close(first.run, "STOPPED"))
+    consortium.tell(NAME, Enrol(second))
+    filed = own.of(first.run)
+    own.note_shown(filed)
+    own.approve(filed)
+    assert own.of(first.run).approved
+
+
+def test_the_spec_that_was_shown_last_counts(tmp_path: Path) -> None:
+    """Both were shown; the curator goes back to the first one."""
+    consortium, approvals = waiting(tmp_path), desk(tmp_path)
+    first = consortium.spec()
+    consortium.tell(NAME, Enrol(first))
+    filed = approvals.of("run-1")
+    second = replace(filed, spec=replace(first, epsilon=Fraction(2)))
+    approvals.note_shown(filed)
+    approvals.note_shown(second)
+    with pytest.raises(PrivityError, match="changed since it was shown"):
+        approvals.approve(approvals.of("run-1"))
+    approvals.note_shown(filed)
+    approvals.approve(approvals.of("run-1"))
+    assert isinstance(consortium.tell(NAME, Enrol(first)), Enrolled)
+
+
+@pytest.mark.parametrize("first", ["swapped", "rejected"])
+def test_a_rejection_is_of_the_name_whatever_the_spec(tmp_path: Path, first: str) -> None:
+    consortium, approvals = waiting(tmp_path), desk(tmp_path)
+    spec = consortium.spec()
+    dear = replace(spec, epsilon=Fraction(900))
+    consortium.tell(NAME, Enrol(spec))
+    approvals.note_shown(approvals.of("run-1"))
+    read = approvals.of("run-1")
+    if first == "swapped":
+        swapped(consortium, dear)
+    approvals.refuse("run-1")
+    consortium.tell(NAME, Close("run-1", "FAILED"))
+    for asked in (spec, dear):
+        reply = consortium.tell(NAME, Enrol(asked))
+        assert isinstance(reply, Refusal)
+        assert reply.code == "refused-by-owner"
+    approvals.refuse("run-1")
+    with pytest.raises(PrivityError, match="run-1 was refused"):
+        approvals.approve(read)
+
+
 @pytest.mark.parametrize("approved", [False, True])
 def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
     consortium = waiting(tmp_path)
@@ -104,12 +209,12 @@ def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
         say_yes(tmp_path)
         consortium.begin(spec)
     approvals = desk(tmp_path)
-    approvals.refuse(approvals.of("run-1"))
+    approvals.refuse("run-1")
     for step in (Enrol(spec), round_):
         reply = consortium.tell(NAME, step)
         assert isinstance(reply, Refusal)
         assert (reply.code, reply.message) == ("refused-by-owner", f"{NAME} refuses the run: its owner said no")
-    assert consortium.parties[NAME].ledger.entries() == []
+    assert charged(consortium.parties[NAME].ledger) == []
     with pytest.raises(PrivityError, match="was refused"):
         approvals.approve(approvals.of("run-1"))
     assert consortium.tell(NAME, Close("run-1", "STOPPED")) == Done()
@@ -127,7 +232,7 @@ def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path:
 
     def slowly(step):
         answered = answer(step)
-        approvals.refuse(approvals.of("run-1"))
+        approvals.refuse("run-1")
         return answered
 
     monkeypatch.setattr(engine, "_answer", slowly)
@@ -158,7 +263,7 @@ def test_a_yes_is_to_the_algorithms_kinds_of_answers_alone(tmp_path: Path, algor
     reply = consortium.tell(NAME, step)
     assert isinstance(reply, Refusal)
     assert said in reply.message
-    assert consortium.parties[NAME].ledger.entries() == []
+    assert charged(consortium.parties[NAME].ledger) == []
 
 
 @pytest.mark.parametrize("algorithm", ["aim", "mst"])
@@ -173,7 +278,7 @@ def test_a_yes_to_a_joint_choice_of_tables_is_none_to_draws(tmp_path: Path, algo
     assert isinstance(reply, Refusal if chosen == "joint" else Choice)
     if isinstance(reply, Refusal):
         assert f"{algorithm} draws nothing with these settings" in reply.message
-    assert bool(consortium.parties[NAME].ledger.entries()) == isinstance(reply, Choice)
+    assert bool(charged(consortium.parties[NAME].ledger)) == isinstance(reply, Choice)
 
 
 def test_what_nobody_says_yes_to_does_not_fill_the_house(tmp_path: Path) -> None:

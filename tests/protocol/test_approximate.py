@@ -14,16 +14,18 @@ import pytest
 from common.errors import PrivityError
 from common.formats import require
 from common.privacy.composition import Accounting, calibrate
-from common.privacy.concentrated import RhoAccount, converted, rho_within
+from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance
 from common.privacy.noise_law import GAUSSIAN
 from common.privacy.record import Cost, RunRecord
-from common.privacy.statement import privacy_statement
+from common.privacy.statement import privacy_statement, rounded_up
 from common.protocol.round import Replacement, Round
 from common.protocol.scores import Evaluation
 from common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
+from common.release.checking import check_release
 from common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
+from tests.harness.ledgers import charged
 
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
@@ -45,19 +47,20 @@ def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, com
     consortium = consortium_of(parties, domain=(2, 3, 4), rows=60)
     settings = {"composition": composition}
     consortium.drive(tmp_path / "release", algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings)
+    assert check_release(tmp_path / "release")
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     for party in statement["parties"]:
         ledger = consortium.parties[party["name"]].ledger
         assert (ledger.spent(), ledger.spent_delta()) == (ONE, DELTA)
-        assert (Fraction(party["epsilon"]), Fraction(party["delta"])) == (ONE, DELTA)
-        assert [entry.charge.delta for entry in ledger.entries() if entry.charge.epsilon] == [DELTA]  # one round
+        assert (Fraction(party["epsilon_per_row"]), Fraction(party["delta_per_row"])) == (ONE, DELTA)
+        assert [entry.amount[1] for entry in charged(ledger) if entry.amount[0]] == [DELTA]  # one round
     assert {o["guarantee"] for o in statement["observers"]} == {"approximate", "approximate, computational"}
     assert {o["delta"] for o in statement["observers"]} == {str(DELTA)}
     words = {"zcdp": "zero-concentrated", "pld": "tight composition", "advanced": "advanced composition"}
     (mechanism,) = statement["mechanisms"]
     assert words[composition] in mechanism
     assert ("Gaussian" if composition == "zcdp" else "Laplace") in mechanism
-    assert "approximate differential privacy, epsilon = 1, delta = 1/1073741824" in statement["in_words"][0]
+    assert "approximate differential privacy with epsilon = 1 and delta = 9.31323e-10" in statement["in_words"][0]
     marginals = json.loads((tmp_path / "release" / "marginals.json").read_text())
     assert (marginals["tables"][0]["law"] == GAUSSIAN) == (composition == "zcdp")
 
@@ -71,12 +74,13 @@ def test_people_with_several_rows_are_charged_and_told_what_all_of_them_cost(tmp
     consortium = make_consortium(3, policies=policies, domain=(2, 3, 4), rows=60)
     settings = {"composition": composition}
     consortium.drive(tmp_path / "release", algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings)
+    assert check_release(tmp_path / "release")
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     require(statement, "privacy", "privacy")
     for party in statement["parties"]:
         name, count = party["name"], rows[party["name"]]
         ledger = consortium.parties[name].ledger
-        assert (Fraction(party["epsilon"]), Fraction(party["delta"])) == (ONE, DELTA)
+        assert (Fraction(party["epsilon_per_row"]), Fraction(party["delta_per_row"])) == (ONE, DELTA)
         told = Fraction(party["epsilon_per_person"]), Fraction(party["delta_per_person"])
         assert told == (ledger.spent(), ledger.spent_delta())
         if composition == "zcdp":
@@ -90,7 +94,10 @@ def test_people_with_several_rows_are_charged_and_told_what_all_of_them_cost(tmp
         assert told[0] <= most[0] < told[0] * Fraction(1001, 1000)
         assert told[1] == most[1]
     worst = max(Fraction(party["epsilon_per_person"]) for party in statement["parties"])
-    assert f"no outcome more than e^{worst} times as likely, and" in statement["in_words"][1]
+    most = max(Fraction(party["delta_per_person"]) for party in statement["parties"])
+    assert {(Fraction(o["epsilon"]), Fraction(o["delta"])) for o in statement["observers"]} == {(worst, most)}
+    assert f"more than e^{rounded_up(worst)} times as likely, plus a probability" in statement["in_words"][0]
+    assert "For a single row they are epsilon = 1 and" in statement["in_words"][1]
 
 
 def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agreed_as() -> None:
@@ -103,7 +110,7 @@ def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agree
     reply = consortium.tell("party-1", Contribute(round_))
     assert isinstance(reply, Refusal)
     assert "the run has an account in rho" in reply.message
-    assert consortium.parties["party-1"].ledger.entries() == []
+    assert charged(consortium.parties["party-1"].ledger) == []
 
 
 def test_people_at_several_parties_need_a_run_without_delta() -> None:
@@ -134,7 +141,7 @@ def test_a_policy_without_delta_refuses_the_run_before_anything_is_spent(tmp_pat
     consortium = make_consortium(3, policies={"party-2": open_policy(total_delta=Fraction(0))})
     with pytest.raises(PrivityError, match="delta 1/1073741824 is above 0 a run"):
         consortium.drive(tmp_path / "release", algorithm="copula", delta=DELTA)
-    assert not any(party.ledger.entries() for party in consortium.parties.values())
+    assert not any(charged(party.ledger) for party in consortium.parties.values())
 
 
 def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
@@ -158,7 +165,7 @@ def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
         ({"accounting": Accounting("pld", DELTA, Fraction(1, 10**299))}, "too many digits"),
         (
             {"weights": (1, 1, 2), "replacement": Replacement(3, None, 0, ONE, True)},
-            "a running sum has noise of one width",
+            "opens sums over all parties only",
         ),
     ],
 )
@@ -201,10 +208,11 @@ def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(cha
     reply = decode_reply(engine.handle(Contribute(replace(round_, **change))))[2]
     assert isinstance(reply, Refusal)
     assert said in reply.message
-    assert consortium.parties["party-2"].ledger.entries() == []
+    assert charged(consortium.parties["party-2"].ledger) == []
     assert consortium.tell("party-2", Contribute(round_)) == Done()
-    (entry,) = consortium.parties["party-2"].ledger.entries()
-    assert (entry.charge.epsilon, entry.charge.delta, entry.charge.rho) == (ONE, DELTA, FAIR.rho)
+    (entry,) = charged(consortium.parties["party-2"].ledger)
+    assert (entry.charge.epsilon, entry.charge.delta, entry.charge.rho) == (0, DELTA, FAIR.rho)
+    assert entry.amount == (ONE, DELTA)
 
 
 @pytest.mark.parametrize("algorithm", ["dp-subn", "privbayes"])
@@ -216,20 +224,20 @@ def test_a_run_of_draws_and_tables_in_rho_is_charged_stated_and_reported(tmp_pat
     consortium.drive(folder, algorithm=algorithm, epsilon=ONE, delta=DELTA, evaluation=evaluation)
     statement = json.loads((folder / "privacy.json").read_text())
     require(statement, "privacy", "privacy")
-    available = rho_within(Fraction(3, 4), DELTA)
+    account = RhoAccount(Fraction(3, 4), DELTA)
     for party in statement["parties"]:
         ledger = consortium.parties[party["name"]].ledger
-        rho = sum((e.charge.rho for e in ledger.entries() if e.charge.rho is not None), Fraction(0))
-        assert Fraction(party["rho"]) == rho <= available
-        assert Fraction(party["epsilon"]) == ledger.spent() == Fraction(1, 4) + converted(rho, DELTA) <= 1
-        assert Fraction(party["delta"]) == ledger.spent_delta() == DELTA
-        assert sum(map(Fraction, party["epsilon_by_phase"].values())) == ledger.spent()
-    assert max(Fraction(party["rho"]) for party in statement["parties"]) > available * Fraction(999, 1000)
+        rho = sum((e.charge.rho for e in charged(ledger) if e.charge.rho is not None), Fraction(0))
+        assert Fraction(party["rho_per_row"]) == rho <= account.rho
+        assert Fraction(party["epsilon_per_row"]) == ledger.spent() == Fraction(1, 4) + account.filter().spent(rho) <= 1
+        assert Fraction(party["delta_per_row"]) == ledger.spent_delta() == DELTA
+        assert sum(map(Fraction, party["epsilon_per_row_by_phase"].values())) == ledger.spent()
+    assert max(Fraction(party["rho_per_row"]) for party in statement["parties"]) > account.rho * Fraction(999, 1000)
     assert any("bounded range" in mechanism for mechanism in statement["mechanisms"])
     assert not any("report noisy max" in mechanism for mechanism in statement["mechanisms"])
     words = " ".join(statement["in_words"])
-    assert "one account of zero-concentrated differential privacy" in words
-    assert "m^2 times the loss in rho" in words
+    assert "all of the run's rho costs exactly its epsilon and delta" in words
+    assert "m^2 times the rho" in words
     assert "A phase's epsilon is what it added to the total" in (folder / "report.html").read_text()
     marginals = json.loads((folder / "marginals.json").read_text())
     assert {table["law"] for table in marginals["tables"]} == {GAUSSIAN}
@@ -246,7 +254,7 @@ def test_tables_of_different_weights_may_stand_in_any_order() -> None:
     releases = next(iter(consortium_of(2, domain=(2, 3), rows=1).parties.values())).releases
     tables = ((0,), (1,)) * 3000
     round_ = Round("r", "test", "1", tables, Fraction(100), None, (1, 4) * 3000)
-    vector = releases.noisy_vector(round_, 1, Allowance(None, None))
+    vector = releases.noisy_vector(round_, 1, Allowance())
     cells = np.split(vector, np.cumsum([2, 3] * 3000)[:-1])
     for place, weight in enumerate((1, 4)):
         spread = np.concatenate(cells[place::2]).std()
@@ -274,12 +282,10 @@ def test_a_delta_that_means_little_is_told() -> None:
     record = RunRecord()
     record.add_cost(Cost("p", "m", ONE, ("a",), Fraction(1, 1000)))
     for rows, told in ((999, False), (1000, True)):
-        words = privacy_statement(
-            run="r", parties={"a": rows}, tolerate=0, protection=None, record=record, simulation=False
-        )["in_words"]
+        words = privacy_statement(run="r", parties={"a": rows}, tolerate=0, protection=None, record=record)["in_words"]
         assert any("means little" in sentence for sentence in words) == told
         assert "m e^((m-1) epsilon) times the delta" in words[1]
-        assert "1.00e-03 in probability besides" in words[0]
+        assert "plus a probability of 0.001:" in words[0]
 
 
 def test_weights_share_a_pure_epsilon_among_the_tables() -> None:

@@ -18,6 +18,7 @@ from common.protocol.steps import Contribute, Enrol, Refusal, Select, SelectTabl
 from common.statistics import AttributeParentPair
 from curator.request import RunRequest
 from tests.harness.consortium import make_consortium, open_policy
+from tests.harness.ledgers import charged
 
 NO_NOISE = Fraction(600)
 SOME = ("A0", "A2")
@@ -62,7 +63,7 @@ def test_nothing_beyond_them_can_be_asked_for() -> None:
         reply = consortium.tell("party-1", step)
         assert isinstance(reply, Refusal)
         assert "attributes that the schema does not have" in reply.message
-    assert consortium.parties["party-1"].ledger.entries() == []
+    assert charged(consortium.parties["party-1"].ledger) == []
 
 
 @pytest.mark.parametrize(

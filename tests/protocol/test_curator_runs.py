@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from common.errors import PrivityError
 from common.protocol.steps import Close
 from curator.driver import RunDriver
+from curator.request import parse_request
 from curator.runs import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED, Runs
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
@@ -77,6 +79,29 @@ def test_a_bad_request_is_refused_before_any_party_is_asked(tmp_path: Path, chan
                 network.server.runs.submit("token", request(**change))
 
     asyncio.run(scenario())
+
+
+def test_more_rows_than_a_release_can_have_are_refused_before_anything_is_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consortium = make_consortium(3, domain=(8,) * 12)
+    with pytest.raises(PrivityError, match="a release of 12 attributes has 22369621 at most"):
+        consortium.drive(tmp_path / "release", algorithm="one-way", rows=100_000_000)
+    monkeypatch.setattr("common.release.synthesis.MOST_RELEASE_CELLS", 12 * 179)
+    with pytest.raises(PrivityError, match=r"the parties state 180 rows \(party-1 60\)") as found:
+        consortium.drive(tmp_path / "release", run="run-2", algorithm="one-way")
+    assert found.value.remedy == "Give --rows, with 179 or fewer."
+    assert {party.ledger.spent() for party in consortium.parties.values()} == {0}
+    consortium.drive(tmp_path / "release", run="run-3", algorithm="one-way", rows=179)
+    assert len((tmp_path / "release" / "synthetic.csv").read_text().splitlines()) == 180
+
+
+def test_the_size_of_a_release_counts_the_attributes_that_the_run_is_about() -> None:
+    consortium = make_consortium(2, domain=(2,) * 3)
+    rows = parse_request(request(rows=100_000_000, attributes=list(consortium.schema.names[:2])))
+    rows.check(consortium.manifest, consortium.schema)
+    with pytest.raises(PrivityError, match="rows"):
+        replace(rows, attributes=None).check(consortium.manifest, consortium.schema)
 
 
 def test_a_partys_refusal_is_the_reason_of_the_end(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from common.protocol.steps import Choice, Close, Enrol, Refusal, SelectTable
 from common.table import CodedTable
 from curator.session import NetworkSession
 from tests.harness.consortium import TestConsortium, make_schema, make_table, open_policy, seeded
+from tests.harness.ledgers import charged
 
 SCHEMA = make_schema((2, 3, 4))
 TABLES = ((0, 1), (0, 2), (1, 2), (0,), (1,), (2,))
@@ -108,7 +109,7 @@ def test_in_a_run_with_an_account_in_rho_a_draw_costs_its_part_of_it() -> None:
     asyncio.run(draws_of(session, 10, Fraction(1)))
     account = RhoAccount(Fraction(2), DELTA)
     for name, quota in zip(ROWS, (1, 7, 2), strict=True):
-        own = [line.charge for line in consortium.parties[name].ledger.entries()]
+        own = [line.charge for line in charged(consortium.parties[name].ledger)]
         assert [charge.rho for charge in own] == [draw_rho(account.draw_epsilon(Fraction(1), quota))] * quota
         assert sum(charge.rho or 0 for charge in own) == session.record.rho(name) <= account.part(Fraction(1))
     assert all("exponential mechanism" in cost.mechanism for cost in session.record.costs)
@@ -126,7 +127,7 @@ def test_an_answer_is_given_once_and_again_after_a_crash_of_either_side(tmp_path
     consortium = consortium_of(folder=tmp_path)
     plan = consortium.begin(consortium.spec(epsilon=PLENTY))
     found = asyncio.run(draws_of(consortium.session(plan), 10, Fraction(5)))
-    spent = [party.ledger.entries() for party in consortium.parties.values()]
+    spent = [charged(party.ledger) for party in consortium.parties.values()]
     asked = [told for told in consortium.told if isinstance(told[1], SelectTable)]
     told = len(consortium.told)
     assert asyncio.run(draws_of(consortium.session(plan), 10, Fraction(5))) == found
@@ -135,7 +136,7 @@ def test_an_answer_is_given_once_and_again_after_a_crash_of_either_side(tmp_path
         consortium.restart(name)
     for (name, step), (_, index) in zip(asked, found, strict=True):
         assert consortium.tell(name, step) == Choice(index)
-    assert [party.ledger.entries() for party in consortium.parties.values()] == spent
+    assert [charged(party.ledger) for party in consortium.parties.values()] == spent
     name, step = asked[0]
     for other in (replace(step, expected=expected_of(77)), replace(step, epsilon=step.epsilon / 2)):
         reply = consortium.tell(name, other)

@@ -19,6 +19,7 @@ from common.reading import read_table
 from common.release.folder import read_release
 from common.table import CodedTable
 from tests.harness.consortium import TestConsortium, make_schema, open_policy
+from tests.harness.ledgers import charged
 
 EVALUATION = Evaluation(Fraction(1, 2), ("a0",))
 
@@ -67,12 +68,12 @@ def test_it_is_part_of_what_the_run_costs_and_of_the_statement(tmp_path: Path) -
     release = read_release(tmp_path / "release")
     # Who makes no draws pays less.
     assert max(party.ledger.spent() for party in joint.parties.values()) == 1
-    entries = joint.parties["party-1"].ledger.entries()
+    entries = charged(joint.parties["party-1"].ledger)
     assert [e.charge.epsilon for e in entries if "evaluation" in e.charge.step] == [Fraction(1, 4)]
     phases = {phase["phase"]: phase for phase in release.privacy["phases"]}
-    assert phases[PHASE]["epsilon"] == "1/4"
+    assert phases[PHASE]["epsilon_per_row"] == "1/4"
     assert "scores of the synthetic table" in phases[PHASE]["mechanisms"][0]
-    assert max(Fraction(p["epsilon"]) for p in release.privacy["parties"]) == 1
+    assert max(Fraction(p["epsilon_per_row"]) for p in release.privacy["parties"]) == 1
     assert release.run["evaluation"] == {"epsilon": "1/4", "targets": []}
 
 
@@ -90,7 +91,7 @@ def scoring(epsilon: Fraction = Fraction(1, 2), *scores) -> Contribute:
 def refusal(joint: TestConsortium, step: Contribute) -> str:
     reply = joint.tell("party-1", step)
     assert isinstance(reply, Refusal)
-    assert joint.parties["party-1"].ledger.entries() == []
+    assert charged(joint.parties["party-1"].ledger) == []
     return reply.message
 
 
@@ -98,7 +99,7 @@ def test_a_policy_that_does_not_say_so_allows_no_evaluation(tmp_path: Path) -> N
     joint = consortium(50, policies={"party-2": open_policy(evaluation=False)})
     with pytest.raises(PrivityError, match="an evaluation over the parties is not allowed"):
         joint.drive(tmp_path / "release", evaluation=Evaluation(Fraction(1, 4)))
-    assert all(party.ledger.entries() == [] for party in joint.parties.values())
+    assert all(charged(party.ledger) == [] for party in joint.parties.values())
 
 
 def test_a_party_answers_only_the_scores_that_were_approved() -> None:

@@ -51,7 +51,7 @@ def fill_up(ledger: Ledger) -> None:
 
     def fill_pages() -> None:
         for line in range(1000):
-            ledger.charge(Charge("other", str(line), Fraction(0)), Allowance(None, None), "party-2")
+            ledger.charge(Charge("other", str(line), Fraction(0)), Allowance(), "party-2")
 
     with pytest.raises(PrivityError, match="no room"):
         fill_pages()

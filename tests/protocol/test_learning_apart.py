@@ -32,9 +32,9 @@ def test_a_release_of_models_side_by_side(tmp_path):
     assert [part["rows"] for part in model["parts"]] == [300, 300, 300]
     assert {party.ledger.spent() for party in consortium.parties.values()} == {Fraction(2)}
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
-    assert [p["epsilon"] for p in statement["parties"]] == ["2", "2", "2"]
-    assert any("this party alone drew" in line for line in statement["in_words"])
-    assert not any("share of the noise" in line for line in statement["in_words"])
+    assert [p["epsilon_per_row"] for p in statement["parties"]] == ["2", "2", "2"]
+    assert any("this party alone sampled" in line for line in statement["in_words"])
+    assert not any("shares of the noise" in line for line in statement["in_words"])
 
 
 def test_rows_are_shown_in_sums_or_alone_but_never_both():

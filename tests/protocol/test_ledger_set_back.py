@@ -17,10 +17,11 @@ from common.protocol.round import Round
 from common.protocol.steps import Begin, Close, Contribute, Done, Enrol, Enrolled, Opened, Refusal, Select
 from common.statistics import AttributeParentPair
 from party.known_ledger import MARKS, KnownLedger
-from tests.harness.consortium import POPULATION, TestConsortium, make_consortium
+from tests.harness.consortium import POPULATION, TestConsortium, make_consortium, open_policy
+from tests.harness.ledgers import charged, declared
 
 NAME = "party-1"
-FREE = Allowance(None, None)
+FREE = Allowance()
 ROUND = Round("run-1", "test", "1", ((0, 1),), Fraction(1))
 
 
@@ -53,11 +54,12 @@ def refuses_to_start(consortium: TestConsortium) -> None:
 
 
 def other_ledger(folder: Path, lines: int) -> Path:
-    """Of the same people, with as many lines, which are other ones."""
+    """Of the same people, declared alike, with as many lines, which are other ones."""
     file = folder / "other.sqlite"
-    with closing(Ledger(file, POPULATION)) as ledger:
-        for line in range(lines):
+    with closing(Ledger.declare(file, open_policy().population)) as ledger:
+        for line in range(1, lines):
             ledger.charge(Charge("run-0", f"round/{line}", Fraction(0)), FREE, NAME)
+        assert ledger.end()[0] == lines
     return file
 
 
@@ -67,7 +69,7 @@ def test_a_ledger_that_was_set_back_between_runs_is_refused_until_it_is_restored
     consortium.drive(tmp_path / "release-1", run="run-1")
     older = copy_of(tmp_path).rename(tmp_path / "older.sqlite")
     consortium.drive(tmp_path / "release-2", run="run-2")
-    newest, lines = copy_of(tmp_path), len(consortium.parties[NAME].ledger.entries())
+    newest, lines = copy_of(tmp_path), consortium.parties[NAME].ledger.end()[0]
     other = {"nothing": None, "an older one": older, "another one": other_ledger(tmp_path, lines)}[instead]
     replace_ledger(consortium, tmp_path, other)
     refuses_to_start(consortium)
@@ -118,7 +120,7 @@ def test_nothing_new_is_answered_over_a_ledger_that_was_set_back_under_the_node(
     kept = Round("run-2", "test", "1", ((0, 1),), Fraction(1, 2))
     assert consortium.tell(NAME, Contribute(kept)) == Done()
     with closing(sqlite3.connect(ledger_file(tmp_path))) as file, file:
-        file.execute("DELETE FROM charges")
+        file.execute("DELETE FROM lines WHERE kind = 'charge'")
     enrolled = tuple(Enrolment.from_dict(reply.enrolment) for reply in enrolments if isinstance(reply, Enrolled))
     for step in (
         Begin(RunPlan(first, enrolled, consortium.public.n)),
@@ -128,14 +130,14 @@ def test_nothing_new_is_answered_over_a_ledger_that_was_set_back_under_the_node(
         reply = consortium.tell(NAME, step)
         assert isinstance(reply, Refusal)
         assert reply.code == "ledger-unusable"
-    assert consortium.parties[NAME].ledger.entries() == []
+    assert charged(consortium.parties[NAME].ledger) == []
     assert consortium.tell(NAME, Contribute(kept)) == Done(), "a repetition says nothing new"
     assert consortium.tell(NAME, Close("run-2", "FAILED")) == Done()
 
 
 def test_the_ledgers_of_other_people_are_others(tmp_path: Path) -> None:
     journal = Journal()
-    ledgers = [Ledger(tmp_path / str(place), name) for place, name in enumerate(["people", "people/2", "2/people"])]
+    ledgers = [declared(tmp_path / str(place), name) for place, name in enumerate(["people", "people/2", "2/people"])]
     for ledger in ledgers:
         for line in range(2):
             known = KnownLedger(journal, ledger)
@@ -144,8 +146,31 @@ def test_the_ledgers_of_other_people_are_others(tmp_path: Path) -> None:
             mark, replaced = known.renewal()
             journal.record_together(mark, instead_of=replaced)
             assert known.renewal() == ([], [])
-    assert journal.keys(MARKS) == [f"{MARKS}2/{ledger.population}" for ledger in ledgers]
+    assert journal.keys(MARKS) == [f"{MARKS}3/{ledger.population.name}" for ledger in ledgers]
     for ledger in ledgers:
         KnownLedger(journal, ledger).check()
-        with pytest.raises(PrivityError, match="knows 2 lines"):
-            KnownLedger(journal, Ledger(":memory:", ledger.population)).check()
+        with pytest.raises(PrivityError, match="knows 3 lines"):
+            KnownLedger(journal, declared(name=ledger.population.name)).check()
+
+
+def test_a_journal_that_was_lost_brings_no_second_selection_and_nothing_is_drawn(monkeypatch, tmp_path: Path) -> None:
+    """The ledger knows that the step was answered: other candidates under its name and price are no way round."""
+    consortium = make_consortium(2, folder=tmp_path)
+    consortium.begin()
+    pairs = [AttributeParentPair(child, (parent,)) for child in range(3) for parent in range(3) if child != parent]
+    for draw in range(5):
+        consortium.tell(NAME, Select("run-1", "p", f"{draw}", tuple(pairs), Fraction(1, 10)))
+    party = consortium.parties[NAME]
+    spent = party.ledger.spent()
+    for draw in range(5):
+        party.journal.erase(f"run-1/choice/{draw}")
+        party.journal.erase(f"run-1/reply/select/{draw}")
+    drawn = []
+    monkeypatch.setattr("party.releases.draw_selection_noise", lambda *_: drawn.append(1))
+    for draw in range(5):
+        for candidates in (tuple(pairs), tuple(pairs[1:]), tuple(reversed(pairs))):
+            reply = consortium.tell(NAME, Select("run-1", "p", f"{draw}", candidates, Fraction(1, 10)))
+            assert isinstance(reply, Refusal)
+            assert reply.code == "step-answered"
+    assert not drawn
+    assert party.ledger.spent() == spent

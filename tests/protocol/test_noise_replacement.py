@@ -13,7 +13,7 @@ from scipy import stats
 
 from common.counting import contingency_tables
 from common.errors import PrivityError
-from common.privacy.concentrated import RhoAccount, converted
+from common.privacy.concentrated import RhoAccount
 from common.protocol.openings import schedule_weights
 from common.protocol.round import Replacement, Round
 from common.protocol.secure_sum import open_block
@@ -161,7 +161,7 @@ def test_openings_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_t
         assert abs(np.corrcoef(first, second)[0, 1]) < 0.15, "the old noise is still in the sum"
     spent = [account.part(epsilon * weight) for weight in weights]
     for k, party in enumerate(consortium.parties.values()):
-        assert party.ledger.spent() == converted(sum(spent[k:]), delta)
+        assert party.ledger.spent() == account.filter().spent(sum(spent[k:]))
         assert party.ledger.spent_delta() == delta
 
 
@@ -208,6 +208,30 @@ class TestLies:
             lie = replace(second, replacement=replace(second.replacement, **changes))
             reply = self.consortium.tell("party-2", Contribute(lie))
             assert isinstance(reply, Refusal), changes
+
+    def test_a_share_that_hid_other_tables(self) -> None:
+        """As many cells, fewer tables: narrower noise would take the place of what hides all of them, for one price."""
+        second = self.rounds[1]
+        for tables in (((0, 1, 2),), ((1, 2), (0, 1)), ((0, 2), (0, 1))):
+            lie = replace(second, tables=tables)
+            for party in self.consortium.parties.values():
+                before = party.ledger.spent()
+                reply = self.consortium.tell(party.name, Contribute(lie))
+                assert isinstance(reply, Refusal), tables
+                assert party.ledger.spent() == before
+
+    @pytest.mark.parametrize(
+        ("algorithm", "settings"), [("mst", {}), ("dp-subn", {}), ("dp-subn", {"schedule": "final"})]
+    )
+    def test_a_running_sum_of_a_run_that_has_none(self, algorithm: str, settings: dict[str, str]) -> None:
+        consortium = make_consortium(3)
+        plan = consortium.begin(consortium.spec(algorithm=algorithm, settings=settings, epsilon=Fraction(9)))
+        one = Fraction(1)
+        first = Round(plan.spec.run, "update", "s/1", TABLES, one, Replacement(3, None, 0, one, False))
+        reply = consortium.tell("party-1", Contribute(first))
+        assert isinstance(reply, Refusal)
+        assert "opens sums over all parties only" in reply.message
+        assert consortium.parties["party-1"].ledger.spent() == 0
 
     def test_a_first_opening_that_claims_rows_before_it(self) -> None:
         self.refused(previous=None)

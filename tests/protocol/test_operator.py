@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.exit_codes import Exit
+from common.release.folder import WRITTEN_AT
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
@@ -81,6 +82,11 @@ def test_a_run_by_its_commands(tmp_path: Path) -> None:
             code, fetched, _ = await command("fetch", "autumn", "--out", tmp_path / "release")
             assert code == Exit.DONE
             assert "synthetic.csv" in fetched["files"]
+            again = ("run", "fetch", "autumn", "--config", watch[-2], "--out", tmp_path / "again")
+            said = (await asyncio.to_thread(privity, *again)).stdout
+            assert "Privacy loss of a person: epsilon 1, delta 0." in said
+            folders = [tmp_path / name for name in ("release", "again")]
+            assert {path.stat().st_mtime for folder in folders for path in (folder, *folder.iterdir())} == {WRITTEN_AT}
             code, _, said = await command("resume", "autumn")
             assert code == Exit.REFUSED
             assert "has ended for good" in json.loads(said)["message"]
@@ -106,6 +112,7 @@ def test_how_a_run_ended_is_in_the_exit_code(tmp_path: Path) -> None:
                 (("submit", *OPTIONS, "--name", "silent", "--token", "other"), Exit.REFUSED),
                 (("submit", "--epsilon", "2", "--name", "silent"), Exit.REFUSED),
                 (("submit", "--epsilon", "0"), Exit.INPUT),
+                (("submit", *OPTIONS, "--rows", "100000000"), Exit.INPUT),
                 (("plan", *OPTIONS, "--tolerate", "2"), Exit.INPUT),
                 (("plan", *OPTIONS, "--attribute", "nothing"), Exit.INPUT),
                 (("plan", *OPTIONS, "--party-rows", "0"), Exit.INPUT),

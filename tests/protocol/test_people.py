@@ -16,10 +16,12 @@ from common.privacy.statement import privacy_statement
 from common.protocol.round import Round
 from common.protocol.steps import Contribute, Enrol, Refusal, Select
 from common.reading import read_table
+from common.release.checking import check_release
 from common.schema import parse_schema
 from common.statistics import AttributeParentPair
 from common.table import CodedTable
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
+from tests.harness.ledgers import charged
 
 ONE = Fraction(1)
 
@@ -34,15 +36,21 @@ def test_every_charge_counts_once_for_each_row_of_a_person(tmp_path: Path, algor
     rows = {"party-1": 1, "party-2": 3, "party-3": 2}
     consortium = consortium_of(rows)
     consortium.drive(tmp_path / "release", algorithm=algorithm, epsilon=ONE)
+    assert check_release(tmp_path / "release")
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     require(statement, "privacy", "privacy")
     for party in statement["parties"]:
         spent = consortium.parties[party["name"]].ledger.spent()
         assert party["rows_per_person"] == rows[party["name"]]
-        assert spent == rows[party["name"]] * Fraction(party["epsilon"]) == Fraction(party["epsilon_per_person"])
+        assert spent == rows[party["name"]] * Fraction(party["epsilon_per_row"])
+        assert spent == Fraction(party["epsilon_per_person"])
     assert statement["rows_per_person"] == 3
     worst = max(Fraction(party["epsilon_per_person"]) for party in statement["parties"])
-    assert f"no outcome more than e^{worst} " in statement["in_words"][1]
+    assert f"No outcome becomes more than e^{float(worst):g} times" in statement["in_words"][0]
+    assert {Fraction(observer["epsilon"]) for observer in statement["observers"]} == {worst}
+    row = max(Fraction(party["epsilon_per_row"]) for party in statement["parties"])
+    page = (tmp_path / "release" / "report.html").read_text()
+    assert f"epsilon {float(worst):g} for a person; epsilon {float(row):g} for a single row" in page
 
 
 @pytest.mark.parametrize("algorithm", ["dp-subn", "one-way"])
@@ -51,14 +59,15 @@ def test_rows_at_other_parties_are_charged_when_the_run_begins(tmp_path: Path, a
     rows = {"party-1": 1, "party-2": 3, "party-3": 2}
     consortium = consortium_of(rows, parties_per_person=2)
     consortium.drive(tmp_path / "release", algorithm=algorithm, epsilon=ONE)
+    assert check_release(tmp_path / "release")
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     elsewhere = {"party-1": 3, "party-2": 2, "party-3": 3}
     for party in statement["parties"]:
-        name, entries = party["name"], consortium.parties[party["name"]].ledger.entries()
-        assert next(e.charge.epsilon for e in entries if e.charge.step == "elsewhere") == elsewhere[name]
+        name, entries = party["name"], charged(consortium.parties[party["name"]].ledger)
+        assert next(e.amount for e in entries if e.charge.step == "elsewhere") == (elsewhere[name], 0)
         assert all(entry.answered for entry in entries)
         spent = consortium.parties[name].ledger.spent()
-        assert spent == rows[name] * Fraction(party["epsilon"]) + elsewhere[name]
+        assert spent == rows[name] * Fraction(party["epsilon_per_row"]) + elsewhere[name]
         assert spent >= Fraction(party["epsilon_per_person"])
     assert statement["parties_per_person"] == 2
 
@@ -68,7 +77,7 @@ def test_the_statement_prints_the_worst_case_of_a_person() -> None:
     record.add_cost(Cost("sums", "m", ONE, ("a", "b", "c")))
     record.add_cost(Cost("draws", "m", ONE, ("b",)))
     statement = privacy_statement(
-        run="r", parties={"a": 5, "b": 5, "c": 5}, tolerate=1, protection="p", record=record, simulation=False,
+        run="r", parties={"a": 5, "b": 5, "c": 5}, tolerate=1, protection="p", record=record,
         rows_per_person={"a": 2, "b": 1, "c": 1}, parties_per_person=2,
     )  # fmt: skip
     # a: 2 rows of 1, and the row at b of 2; b: the other way round; c: 1, and either of the others.
@@ -80,7 +89,7 @@ def test_a_run_that_costs_a_person_too_much_is_refused_before_anything_is_charge
     reply = consortium.tell("party-2", Enrol(consortium.spec(epsilon=ONE)))
     assert isinstance(reply, Refusal)
     assert "2 for a person with several rows, is above 1 a run" in reply.message
-    assert consortium.parties["party-2"].ledger.entries() == []
+    assert charged(consortium.parties["party-2"].ledger) == []
 
 
 def test_what_the_plan_tells_of_others_may_still_be_too_much() -> None:
@@ -89,7 +98,7 @@ def test_what_the_plan_tells_of_others_may_still_be_too_much() -> None:
     spec = consortium.spec(epsilon=ONE)
     with pytest.raises(AssertionError, match="epsilon 1, 6 for a person"):
         consortium.begin(spec)
-    assert all(party.ledger.entries() == [] for party in consortium.parties.values())
+    assert all(charged(party.ledger) == [] for party in consortium.parties.values())
 
 
 def test_what_is_left_in_all_counts_for_a_person_too() -> None:
@@ -142,12 +151,37 @@ def test_with_people_at_several_parties_every_run_is_over_all() -> None:
     assert "every run is over all of them" in reply.message
 
 
-def test_a_policy_that_changes_during_a_run_ends_it_there() -> None:
-    consortium = consortium_of({"party-1": 1, "party-2": 1})
+def test_rows_of_a_person_that_are_declared_anew_during_a_run_end_it_there(tmp_path: Path) -> None:
+    tables = {f"party-{k}": make_table(make_schema((2, 3, 2)), 20, k) for k in (1, 2)}
+    consortium = TestConsortium(tables, folder=tmp_path)
     consortium.begin()
-    engine = consortium.parties["party-1"].engine
-    engine._policy = replace(engine._policy, rows_per_person=2)
-    reply = consortium.tell("party-1", Contribute(Round("run-1", "p", "1", ((0,),), ONE)))
+    ledger = consortium.parties["party-1"].ledger
+    before = ledger.population
+    ledger.change(replace(before, rows_per_person=2), before)
+    round_ = Contribute(Round("run-1", "p", "1", ((0,),), ONE))
+    # The node that is running has read its rows by the former number.
+    for step in (round_, Enrol(consortium.spec(run="run-2"))):
+        reply = consortium.tell("party-1", step)
+        assert isinstance(reply, Refusal)
+        assert "declared anew since this node was started" in reply.message
+    # Started again it goes on, but not with a run that was planned for other people.
+    policy = consortium.policies["party-1"]
+    consortium.policies["party-1"] = replace(policy, population=ledger.population)
+    consortium.restart("party-1")
+    reply = consortium.tell("party-1", round_)
     assert isinstance(reply, Refusal)
     assert "other row counts" in reply.message
-    assert consortium.parties["party-1"].ledger.entries() == []
+    assert charged(consortium.parties["party-1"].ledger) == []
+    consortium.drive(tmp_path / "release", run="run-2")
+    assert consortium.parties["party-1"].ledger.spent() == 2
+
+
+def test_a_total_that_is_lowered_during_a_run_ends_it_there() -> None:
+    consortium = consortium_of({"party-1": 1, "party-2": 1})
+    consortium.begin()
+    ledger = consortium.parties["party-1"].ledger
+    ledger.change(replace(ledger.population, total_epsilon=ONE / 2), ledger.population)
+    reply = consortium.tell("party-1", Contribute(Round("run-1", "p", "1", ((0,),), ONE)))
+    assert isinstance(reply, Refusal)
+    assert reply.code == "budget-exhausted"
+    assert charged(ledger) == []

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from common.canonical import b64
 from common.crypto.certificates import certificate_request, issue_for_request, self_signed
 from common.crypto.identity import Identity, PublicIdentity
 from common.errors import PrivityError
@@ -31,6 +32,7 @@ from tests.harness.tls import HOST, OPERATOR
 
 PARTY = "party-1"
 NO_NOISE = Fraction(400)
+POSSESSION = b64(Identity.generate().public().agreement)
 
 
 def member_files(folder: Path, consortium: TestConsortium, role: str, name: str) -> Path:
@@ -43,7 +45,7 @@ def member_files(folder: Path, consortium: TestConsortium, role: str, name: str)
     identity = consortium.parties[name].identity if role == "party" else None
     if identity:
         identity.save(place / "keys")
-    answer = Join("test", role, name, identity and identity.public(), certificate.decode())  # type: ignore[arg-type]
+    answer = Join("test", role, name, POSSESSION, identity and identity.public(), certificate.decode())  # type: ignore[arg-type]
     (place / f"join-{name}.json").write_text(json.dumps(answer.signed(identity)))
     return place
 
@@ -215,7 +217,7 @@ def test_a_curator_shows_the_certificate_that_is_sealed_and_none_that_is_not_of_
             key = tmp_path / "curator-curator.key"
             first = key.read_bytes()
             request, _ = certificate_request(CURATOR)
-            joined = Join("test", "curator", CURATOR, None, request.decode())
+            joined = Join("test", "curator", CURATOR, POSSESSION, None, request.decode())
             (tmp_path / "join-curator.json").write_text(json.dumps(joined.signed(None)))
             file, answer = renew(Next(key), "curator", CURATOR)
             assert read_join(file).certificate == answer["certificate"]

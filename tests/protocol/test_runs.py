@@ -36,10 +36,10 @@ def test_every_party_is_charged_exactly_the_epsilon_of_the_run(tmp_path, parties
     privacy = json.loads((tmp_path / "release" / "privacy.json").read_text())
     for party in privacy["parties"]:
         ledger = consortium.parties[party["name"]].ledger
-        assert ledger.spent() == Fraction(party["epsilon"]) <= Fraction(3, 7)
-        by_phase = sum(map(Fraction, party["epsilon_by_phase"].values()))
-        assert by_phase == Fraction(party["epsilon"])
-    assert max(Fraction(p["epsilon"]) for p in privacy["parties"]) == Fraction(3, 7)
+        assert ledger.spent() == Fraction(party["epsilon_per_row"]) <= Fraction(3, 7)
+        by_phase = sum(map(Fraction, party["epsilon_per_row_by_phase"].values()))
+        assert by_phase == Fraction(party["epsilon_per_row"])
+    assert max(Fraction(p["epsilon_per_row"]) for p in privacy["parties"]) == Fraction(3, 7)
 
 
 def test_more_parties_than_attributes() -> None:
@@ -63,13 +63,13 @@ def test_one_party_holds_most_rows(tmp_path) -> None:
     paid = {p["phase"]: p["paid_by"] for p in statement["phases"]}
     # Four draws in proportion to 800 : 150 : 50 are 3, 1 and 0.
     assert paid["structure initialisation"] == ["large", "small"]
-    assert {p["name"]: Fraction(p["epsilon"]) for p in statement["parties"]}["tiny"] == Fraction(9, 10)
+    assert {p["name"]: Fraction(p["epsilon_per_row"]) for p in statement["parties"]}["tiny"] == Fraction(9, 10)
 
 
 def test_the_same_algorithm_runs_on_a_local_session() -> None:
     consortium = make_consortium(2, domain=DOMAIN, rows=200)
     party = consortium.parties["party-1"]
-    allowance = Allowance(Fraction(1), Fraction(1))
+    allowance = Allowance(Fraction(1))
     session = LocalSession("alone", consortium.schema, party.releases, allowance)
     model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(1), {}))
     assert {a for clique in model.cliques for a in clique.attributes} == set(range(len(DOMAIN)))
@@ -81,7 +81,7 @@ def test_the_same_algorithm_runs_on_a_local_session() -> None:
 def test_local_and_network_sessions_record_the_same_costs() -> None:
     consortium = make_consortium(2, domain=DOMAIN, rows=200)
     network = consortium.session(consortium.begin())
-    allowance = Allowance(Fraction(1000), Fraction(1))
+    allowance = Allowance(Fraction(1))
     local = LocalSession("alone", consortium.schema, consortium.parties["party-1"].releases, allowance)
     records: list[RunRecord] = []
     for session in (network, local):
@@ -98,7 +98,7 @@ def test_local_and_network_sessions_record_the_same_costs() -> None:
         ({"minimum_parties": 4}, "fewer than 4 parties"),
         ({"minimum_tolerate": 2}, "fewer than 2 colluding"),
         ({"minimum_key_bits": 3072}, "512-bit"),
-        ({"total_epsilon": Fraction(1, 10)}, "left of 1/10"),
+        ({"total_epsilon": Fraction(1, 10)}, "left of 0.1"),
     ],
 )
 def test_a_partys_policy_ends_the_run(tmp_path, change: dict, said: str) -> None:
@@ -177,7 +177,7 @@ def test_dp_subn_under_a_schedule_charges_the_first_party_in_full_and_later_ones
     assert spent == sorted(spent, reverse=True)
     assert spent[2] < 1
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
-    assert [Fraction(p["epsilon"]) for p in statement["parties"]] == spent
+    assert [Fraction(p["epsilon_per_row"]) for p in statement["parties"]] == spent
 
 
 def test_a_schedule_of_another_number_of_parties_is_refused_before_anything_is_spent(tmp_path) -> None:

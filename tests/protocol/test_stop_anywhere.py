@@ -7,6 +7,7 @@ from pathlib import Path
 
 from common.protocol.sum_kind import Method
 from curator.marks import COMPLETED, STOPPED
+from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request
 
@@ -39,7 +40,7 @@ async def once(folder: Path, stop_after: int | None) -> tuple[bytes, list, int]:
             state, _ = await end_of(runs, "the-run")
         assert state == COMPLETED, runs.get("the-run").reason
         (tables,) = [file for file in runs.release_files("the-run") if file.name == "marginals.json"]
-        charges = [[entry.charge for entry in party.ledger.entries()] for party in consortium.parties.values()]
+        charges = [[(e.charge, e.amount) for e in charged(party.ledger)] for party in consortium.parties.values()]
         return tables.read_bytes(), charges, written
 
 

@@ -48,8 +48,8 @@ def test_a_run_draws_one_table_at_each_party_in_turn_and_charges_what_it_says(
     statement = json.loads((release / "privacy.json").read_text())
     for party in statement["parties"]:
         ledger = consortium.parties[party["name"]].ledger
-        assert ledger.spent() == Fraction(party["epsilon"]) <= 2
-        assert ledger.spent_delta() == Fraction(party["delta"]) == delta
+        assert ledger.spent() == Fraction(party["epsilon_per_row"]) <= 2
+        assert ledger.spent_delta() == Fraction(party["delta_per_row"]) == delta
         assert delta or ledger.spent() == 2
     draws = [(party, step) for party, step in consortium.told if isinstance(step, SelectTable)]
     assert [party for party, _ in draws] == (["party-1", "party-2", "party-3"] if selection == "parties" else [])

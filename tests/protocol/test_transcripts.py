@@ -388,11 +388,11 @@ def test_a_full_disk_holds_up_the_end_of_a_run(tmp_path: Path, monkeypatch: pyte
     consortium = make_consortium(2, folder=tmp_path)
     consortium.begin()
 
-    def full(_file: Path, _text: str) -> None:
+    def full(_file: Path, _content: bytes) -> None:
         raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as disk:
-        disk.setattr(party_transcript, "write_whole", full)
+        disk.setattr(party_transcript, "write_private", full)
         assert consortium.tell("party-1", Close(RUN, "FAILED")) == Pending("room on its disk")
     assert consortium.parties["party-1"].journal.keys(f"{RUN}/"), "nothing is erased without a transcript"
     close(consortium)

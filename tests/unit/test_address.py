@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from common.errors import PrivityError
-from party.sources.address import Form, parse_address
+from party.sources.address import Form, parse_address, refuse_password
 from party.sources.settings import RowSettings
 
 HIDDEN = "JXZ"
@@ -36,6 +36,11 @@ forms = st.sampled_from(
         "host=db user=ward password={} dbname=clinic",
         "host=db PASSWORD = '{}'",
         "ward:{}@host/clinic#visits",
+        "postgresql://ward%3A{}@host/clinic#visits",
+        "host=db user=ward pass={}",
+        "duckdb:///clinic.duckdb?apikey={}#visits",
+        "snowflake://ward@account/clinic?api_key={}#visits",
+        "pyspark://w?spark.hadoop.fs.s3a.secret.key={}#s3a://lake/visits.parquet",
     ]
 )
 
@@ -60,6 +65,93 @@ def test_no_message_repeats_a_password(form: str, password: str, encoded: bool) 
         shown = [address.name, repr(address), str(address)]
     shown.append(repr(RowSettings(text, Path("/nowhere"))))
     assert not [part for part in hidden for some in shown if part in some]
+
+
+@given(forms, passwords)
+def test_an_address_with_a_password_is_refused_on_a_command_line(form: str, password: str) -> None:
+    with pytest.raises(PrivityError, match="holds a password") as refused:
+        refuse_password(form.format(password, password))
+    assert not [letter for letter in HIDDEN if letter in str(refused.value)]
+
+
+WORDS = ["pass", "secret", "token", "key", "credential", "jwt", "sas", "pwd"]
+letters = st.text(alphabet="abcXYZ_.-", max_size=4)
+
+
+@given(
+    st.sampled_from(["postgresql://h/db?{}=JXZ#t", "snowflake://u@a/db?role=r&{}=JXZ#t", "host=h {} = JXZ"]),
+    st.tuples(letters, st.sampled_from(WORDS), letters),
+    st.booleans(),
+    st.sets(st.integers(0, 12)),
+)
+def test_a_parameter_whose_name_holds_a_secretive_word_is_refused_and_never_shown(
+    form: str, parts: tuple[str, str, str], upper: bool, encoded: set[int]
+) -> None:
+    name = "".join(parts).upper() if upper else "".join(parts)
+    written = "".join(f"%{ord(sign):02x}" if place in encoded else sign for place, sign in enumerate(name))
+    text = form.format(written)
+    with pytest.raises(PrivityError, match="holds a password"):
+        refuse_password(text)
+    with pytest.raises(PrivityError) as refused:
+        parse_address(text.replace("#t", ""))
+    assert "JXZ" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pyspark://w?spark.hadoop.fs.s3a.secret.key=JXZ#s3a://lake/visits.parquet",
+        "pyspark://?spark.hadoop.fs.azure.account.k%65y.a.dfs.core.windows.net=JXZ#visits",
+        "pyspark://w?spark.driver.extraJavaOptions=-Dstore.password%3DJXZ#visits",
+        "PySpark://#s3a://key:JXZ@lake/visits.parquet",
+        "pyspark://#s3a://JXZ@lake/visits.parquet",
+    ],
+)
+def test_a_secret_is_refused_in_an_address_of_spark_whose_process_would_show_it(text: str) -> None:
+    with pytest.raises(PrivityError, match="it holds a secret, and Spark") as refused:
+        parse_address(text)
+    assert "spark-defaults.conf" in refused.value.remedy
+    assert "JXZ" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pyspark://w?spark.master=local&spark.hadoop.hadoop.security.credential.provider.path=jceks%3A//f#visits",
+        "pyspark://w?spark.hadoop.fs.s3a.aws.credentials.provider=org.example.Provider#s3a://lake/key=5/*.parquet",
+        "pyspark://#abfss://clinic@account.dfs.core.windows.net/visits.parquet",
+    ],
+)
+def test_settings_of_spark_that_say_where_a_secret_is_are_taken(text: str) -> None:
+    assert parse_address(text).form is Form.IBIS
+
+
+@pytest.mark.parametrize("name", ["password", "sslpassword", "pass%77ord", "PWD", "motherduck_token", "client_secret"])
+def test_a_password_among_the_parameters_is_refused_on_a_command_line(name: str) -> None:
+    with pytest.raises(PrivityError, match="holds a password"):
+        refuse_password(f"postgresql://host/clinic?{name}=JXZ#visits")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "visits.csv",
+        "passwords/visits@noon.csv.gz",
+        "parts/**/*.parquet",
+        "duckdb:///srv/clinic.duckdb#ward.visits",
+        "postgresql://reader@host:5432/clinic?sslmode=verify-full&passfile=/run/pgpass#ward.visits",
+        "postgresql://reader%40cloud@one:1,two:2/passwords#tokens",
+        "postgresql://[::1]:5432/clinic#visits",
+        "postgresql:///?service=clinic#visits",
+        "postgresql://[::1]:5432/clinic?user=a%40b&sslkey=/run/ward.key#visits",
+        "snowflake://ward@account/clinic?private_key_path=/run/ward.p8#visits",
+        "parts/patient_key=5/*.parquet",
+        "pyspark://#s3a://lake/visits@noon/*.parquet",
+    ],
+)
+def test_an_address_without_a_password_is_taken(text: str | None) -> None:
+    assert refuse_password(text) == text
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,12 @@ def test_there_are_members_enough_but_one(parties: int) -> None:
     assert combiners_needed(parties) <= max(1, parties - 2)
 
 
+@given(st.integers(2, 2000))
+def test_runs_of_more_than_8_parties_have_3_combiners_or_more(parties: int) -> None:
+    """SECURITY.md, "What is protected"."""
+    assert combiners_needed(parties) >= 3 if parties > 8 else combiners_needed(parties) == 1
+
+
 def test_groups_are_of_like_size() -> None:
     assert tree_of(8) == (tuple(range(8)),)
     assert tree_of(9) == ((0, 1, 2, 3), (4, 5, 6, 7, 8), (9, 10))

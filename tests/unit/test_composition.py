@@ -218,3 +218,10 @@ def test_shares_of_what_is_allowed_are_gaussian_for_all_purposes():
     shared = SharedDiscreteGaussian(LEAST_SHARE * Fraction(99), 100, 1)
     # Twice two cells of 2^24 tables, and still far within the slack of the accounting.
     assert shared.distance * 2**26 < SHARED_SLACK
+
+
+@pytest.mark.parametrize(("part", "kept"), [("0.9989", True), ("0.9991", False), ("1", False)])
+def test_a_thousandth_of_delta_is_left_unused_by_pld(monkeypatch, part, kept):
+    """docs/privacy.md, "Budgets": the binomial tails are floats."""
+    monkeypatch.setattr("common.privacy.composition.laplace_delta", lambda *_: float(Fraction(part) * DELTA))
+    assert COMPOSITIONS["pld"].holds(Fraction(100), ((1, 2),), ONE, DELTA) is kept

@@ -63,7 +63,9 @@ def test_the_simple_bound():
     ],
 )
 def test_the_tighter_bound_as_others_compute_it(rho, delta, epsilon):
-    assert float(zcdp_to_approximate(Zcdp(rho, REPLACE), delta).epsilon) == pytest.approx(epsilon, abs=1e-9)
+    found = float(zcdp_to_approximate(Zcdp(rho, REPLACE), delta).epsilon)
+    # Never below the best order's, and above it only by what an order of a few bits costs.
+    assert epsilon - 1e-9 <= found <= epsilon * (1 + 2**-22)
 
 
 def test_the_noise_of_a_hundred_and_five_tables():

@@ -14,7 +14,7 @@ import pytest
 from common.algorithms import ALGORITHMS
 from common.journal import MEMORY as IN_MEMORY
 from common.journal import Journal
-from common.privacy.ledger import Allowance, Ledger
+from common.privacy.ledger import Allowance
 from common.reading import encode, read_rows
 from common.release.synthesis import synthesise
 from common.schema import Schema, load_schema, parse_schema
@@ -25,7 +25,8 @@ from party.sources.address import parse_address
 from party.sources.holding import Access, Hold
 from party.sources.open import Opened, open_rows
 from party.sources.query import Slots
-from party.synthesizer import OneWay
+from party.synthesizer import OneWay, declare_population
+from tests.harness.ledgers import declared
 
 MOST = 3
 NAMES = ["race", "gender", "age", "admission_type_id", "time_in_hospital", "number_inpatient", "A1Cresult", "insulin",
@@ -82,8 +83,8 @@ def test_the_places_of_patients_are_those_of_pandas_from_csv_and_from_parquet(en
 def test_a_model_of_patients_is_charged_for_their_places_and_has_no_absent_rows(encounters) -> None:
     folder, schema, frame = encounters
     rows = look(folder, "visits.parquet", schema, Hold.STORE).rows
-    ledger = Ledger(IN_MEMORY, "patients")
-    allowance = Allowance(MOST * EPSILON, MOST * EPSILON, rows_per_person=MOST)
+    ledger = declared(name="patients", rows=MOST)
+    allowance = Allowance(MOST * EPSILON)
     session = LocalSession("run", schema, ChargedReleases("owner", rows, Journal(IN_MEMORY), ledger), allowance)
     model = complete(ALGORITHMS["privbayes"].learn(session, EPSILON, {}))
     assert session.rows == MOST * frame["patient_nbr"].nunique()
@@ -100,9 +101,9 @@ def test_the_python_face_charges_the_same(encounters, tmp_path: Path) -> None:
     folder, schema, frame = encounters
     rows = look(folder, "visits.csv.gz", schema).rows
     assert isinstance(rows, InMemory)
-    model = OneWay(
-        "1", population="patients", total_epsilon="3", rows_per_person=MOST, ledger=tmp_path / "ledger.sqlite"
-    ).fit(rows.table, schema)
+    ledger = tmp_path / "ledger.sqlite"
+    declare_population("patients", total_epsilon="3", rows_per_person=MOST, ledger=ledger)
+    model = OneWay("1", population="patients", ledger=ledger).fit(rows.table, schema)
     assert model.charged == (3, 0)
     share = by_hand(frame)["gender"].eq("Female").mean()
     assert abs(model.sample(20_000, seed=1)["gender"].eq("Female").mean() - share) < 0.05

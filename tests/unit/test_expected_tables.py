@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,7 @@ from common.journal import Journal
 from common.planning.session import PlannedSession
 from common.privacy.concentrated import RhoAccount, draw_rho
 from common.privacy.entropy import SeededEntropy
-from common.privacy.ledger import MEMORY, Allowance, Ledger
+from common.privacy.ledger import Allowance, Ledger
 from common.privacy.record import RunRecord
 from common.privacy.scores import DISTANCE
 from common.protocol.expected_tables import LARGEST_HANDICAP, SENSITIVITY, ExpectedTables, check_expected
@@ -32,13 +33,14 @@ from party.local import LocalSession
 from party.releases import ChargedReleases
 from party.rows import InMemory
 from tests.harness.consortium import make_schema, make_table
+from tests.harness.ledgers import charged, declared
 
 DOMAIN = (2, 3, 4)
 SCHEMA = make_schema(DOMAIN)
 PAIRS = ((0, 1), (0, 2), (1, 2))
 CELLS = 6 + 8 + 12
 PLENTY = Fraction(10**6)
-UNLIMITED = Allowance(PLENTY, PLENTY, Fraction(1, 1000), Fraction(1, 1000))
+UNLIMITED = Allowance()
 
 
 def brute_force(own: list[list[int]], counts: list[list[int]], rows: int, of_model: int, handicap: list[int]) -> list:
@@ -216,11 +218,11 @@ def test_tables_are_counted_once_for_all_draws_and_never_more_kept_than_there_is
 
 
 def owner(table: CodedTable, label: str = "", account: RhoAccount | None = None) -> tuple[LocalSession, Ledger]:
-    ledger = Ledger(MEMORY, "population")
+    ledger = declared(total=10**6)
     entropy = lambda of: SeededEntropy(b"expected", f"{label}/{of}")  # noqa: E731
     releases = ChargedReleases("owner", InMemory(table), Journal(), ledger, entropy)
     delta = account.delta if account else Fraction(0)
-    return LocalSession("run-1", table.schema, releases, UNLIMITED, delta, account=account), ledger
+    return LocalSession("run-1", table.schema, releases, replace(UNLIMITED, account=account), delta), ledger
 
 
 def drawn(session: LocalSession, expected: ExpectedTables, draws: int, epsilon: Fraction) -> list[int]:
@@ -257,7 +259,7 @@ def check_law(account: RhoAccount | None, price: Fraction, law: np.ndarray) -> R
         session, ledger = owner(FEW, f"{price}/{batch}", account)
         found += drawn(session, SMALL, 50, price)
         assert ledger.spent() == session.record.epsilon("owner")
-        assert len(ledger.entries()) == 50
+        assert len(charged(ledger)) == 50
     shares = np.bincount(found, minlength=3) / len(found)
     assert law.sum() == pytest.approx(1, abs=1e-9)
     assert np.all(np.abs(shares - law) < 4.5 * np.sqrt(law * (1 - law) / len(found)))
@@ -308,7 +310,7 @@ def test_a_refused_draw_costs_nothing_and_an_answered_one_is_charged_once() -> N
     wrong = ExpectedTables(((0,),), np.array([3, 0]), 2, (0,))
     with pytest.raises(PrivityError, match="more rows than there are"):
         releases.select(SelectTable("run-1", "p", "d", wrong, Fraction(1)), UNLIMITED)
-    assert ledger.entries() == []
+    assert charged(ledger) == []
     step = SelectTable("run-1", "p", "d", SMALL, Fraction(1, 100))
     assert len({releases.select(step, UNLIMITED) for _ in range(5)}) == 1
     assert ledger.spent() == Fraction(1, 100)

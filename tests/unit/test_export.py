@@ -22,6 +22,7 @@ from common.release.folder import read_release
 from common.schema import parse_schema
 from common.statistics import NoisyTable
 from tests.harness.command import privity
+from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people
 
 PAGE = Path(__file__).parents[2] / "docs" / "using_a_release.md"
@@ -60,6 +61,7 @@ def release(tmp_path_factory) -> Path:
     # Few attributes: jax compiles anew for each table's shape.
     people(3000)[["age", "ward", "smoker"]].to_csv(folder / "people.csv", index=False)
     (folder / "schema.json").write_text(json.dumps({"fields": FIELDS[:3]}))
+    declared(folder / "ledger").close()
     done = privity(
         "synthesize", "--data", folder / "people.csv", "--schema", folder / "schema.json", "--epsilon", "8",
         "--algorithm", "privbayes", "--settings", '{"theta": "40"}',

@@ -211,3 +211,29 @@ def test_processes_that_open_a_new_file_at_once_agree_on_every_answer(path):
         process.join()
     assert all(answer == found[0] for answer in found)
     assert [process.exitcode for process in processes] == [0] * WRITERS
+
+
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        ({"a": "1"}, True),
+        ({"a": "1", "b": None}, True),
+        ({"a": "2"}, False),
+        ({"a": None}, False),
+        ({"b": "1"}, False),
+        ({"a": "1", "b": "1"}, False),
+    ],
+)
+def test_an_entry_is_recorded_only_while_others_are_as_they_were_found(found, holds):
+    journal = Journal()
+    journal.record("a", "1", b"x")
+    assert journal.record_while(found, "c", "3", b"y") is holds
+    assert journal.digest("c") == ("3" if holds else None)
+    assert journal.count("") == (2 if holds else 1)
+
+
+def test_an_entry_takes_the_place_of_one_of_its_own_key():
+    journal = Journal()
+    journal.record("a", "1", b"x")
+    journal.record_together([("a", "2", b"y")], instead_of=["a"])
+    assert (journal.digest("a"), journal.content("a")) == ("2", b"y")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 
 from common.errors import ProblemsFound
 from common.formats.lines import json_lines, toml_lines
+from common.privacy.population import Population
 from common.schema import load_schema
 from curator.server import load_config as load_curator
-from party.policy import load_policy
+from party.policy import Policy, load_policy
 
 BARE = st.text("abzAZ09_-", min_size=1, max_size=4)
 ODD = st.text("a.#\"[]{}=,' \\\n\té", max_size=5)
@@ -202,11 +204,15 @@ def shown(load, file: Path, text: str) -> list[tuple[int | None, str, str]]:
     return [(problem.line, problem.field, problem.rule) for problem in caught.value.problems]
 
 
+def policy_of(file: Path) -> Policy:
+    return load_policy(file, lambda name: Population(name, Fraction(1)))
+
+
 def test_problems_show_the_line_of_their_key(tmp_path: Path) -> None:
     policy = """\
 format_version = 1
 population = ""
-total_epsilon = "much"
+epsilon_per_run = "much"
 colour = "red"
 algorithms = [
   "dp-subn",
@@ -217,10 +223,9 @@ minimum_tolerate = 1
 minimum_key_bits = 3072
 shape.round = true
 """
-    assert shown(load_policy, tmp_path / "policy.toml", policy) == [
-        (None, "", "required"),
+    assert shown(policy_of, tmp_path / "policy.toml", policy) == [
         (2, "population", "minLength"),
-        (3, "total_epsilon", "epsilon"),
+        (3, "epsilon_per_run", "epsilon"),
         (4, "colour", "additionalProperties"),
         (7, "algorithms[1]", "type"),
         (9, "minimum_parties", "minimum"),

@@ -79,3 +79,14 @@ def test_offers_are_taken_if_they_are_newer(copy: ManifestFile) -> None:
         with pytest.raises(PrivityError, match="an offer"):
             copy.offer(bad.encode(), "an offer")
     assert copy.current() == SECOND
+
+
+def test_a_manifest_of_an_earlier_version_gives_way_and_one_of_a_later_does_not(copy: ManifestFile) -> None:
+    for version, gives_way in ((1, True), (3, False)):
+        write_whole(copy.path, json.dumps({**json.loads(signed(replace(FIRST, serial=9))), "format_version": version}))
+        assert copy.exists() != gives_way
+        if gives_way:
+            assert copy.offer(signed(FIRST).encode(), "the curator's")
+        else:
+            with pytest.raises(PrivityError, match="format_version 3 is not 2"):
+                copy.offer(signed(SECOND).encode(), "the curator's")

@@ -4,10 +4,14 @@ import hashlib
 import json
 from dataclasses import replace
 from fractions import Fraction
+from unittest.mock import patch
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from common.canonical import b64, canonical_bytes, parse
+from common.crypto.certificates import check_self_signed, self_signed
 from common.crypto.identity import Identity, sign
 from common.crypto.residues import Exponents
 from common.errors import PrivityError, ProblemsFound
@@ -47,7 +51,7 @@ def test_a_signed_manifest_comes_back_from_its_file(tmp_path):
 def test_any_changed_byte_of_the_content_is_refused(tmp_path):
     document = sign_manifest(MANIFEST, ORGANISER)
     content = canonical_bytes(document["manifest"])
-    rest = f'{{"format_version": 1, "signature": "{document["signature"]}", "manifest": '.encode()
+    rest = f'{{"format_version": 2, "signature": "{document["signature"]}", "manifest": '.encode()
     path, key = tmp_path / "manifest.json", tmp_path / "organiser.pub"
     key.write_text(b64(ORGANISER.public().signing))
     path.write_bytes(rest + content + b"}")
@@ -77,22 +81,169 @@ def test_another_organiser_or_signature_is_refused():
 
 def signed(content):
     signature = sign(ORGANISER.signing, "privity manifest", canonical_bytes(content))
-    return {"format_version": 1, "manifest": content, "signature": b64(signature)}
+    return {"format_version": 2, "manifest": content, "signature": b64(signature)}
 
 
-def test_a_member_named_twice_is_refused_though_signed():
+NORTH_KEYS = IDENTITIES["north"].public()
+
+
+def point(u: int) -> str:
+    """A coordinate of Curve25519, as a key is written."""
+    return b64(u.to_bytes(32, "little"))
+
+
+def own_keys(**changed: str) -> dict[str, str]:
+    return {**STRANGER.public().to_dict(), **changed}
+
+
+def written_otherwise(base: X25519PrivateKey) -> str:
+    """The text of another key with which everybody agrees on the same as with ``base``: its highest bit is ignored."""
+    raw = base.public_key().public_bytes_raw()
+    return b64(raw[:31] + bytes([raw[31] | 0x80]))
+
+
+SMALL = "is not a usable X25519 key"
+BAD_KEYS = {
+    "a copied agreement key": (own_keys(agreement=b64(NORTH_KEYS.agreement)), "agreement key of west is the agreement"),
+    "it, written otherwise": (
+        own_keys(agreement=written_otherwise(IDENTITIES["north"].agreement)),
+        "agreement key of west is the agreement key of north",
+    ),
+    "it, for another use": (
+        own_keys(sealing=b64(NORTH_KEYS.agreement)),
+        "sealing key of west is the agreement key of north",
+    ),
+    "a copied sealing key": (own_keys(sealing=b64(NORTH_KEYS.sealing)), "sealing key of west is the sealing key of"),
+    "a copied signing key": (own_keys(signing=b64(NORTH_KEYS.signing)), "signing key of west is the signing key of"),
+    "all of another member's": (NORTH_KEYS.to_dict(), "agreement key of west is the agreement key of north"),
+    "one key for two uses": (
+        own_keys(sealing=b64(STRANGER.public().agreement)),
+        "agreement key of west is the sealing key of west",
+    ),
+    "the neutral agreement key": (own_keys(agreement=point(0)), SMALL),
+    "one of order 4": (own_keys(agreement=point(1)), SMALL),
+    "one of order 8": (
+        own_keys(sealing=point(325606250916557431795983626356110631294008115727848805560023387167927233504)),
+        SMALL,
+    ),
+    "the neutral signing key": (own_keys(signing=point(1)), "is not a usable Ed25519 key"),
+    "a signing key of order 4": (own_keys(signing=point(0)), "is not a usable Ed25519 key"),
+    "a signing key that is written otherwise": (own_keys(signing=point(2**255 - 18)), "is not a usable Ed25519 key"),
+    "no base64": (own_keys(sealing="?" * 44), "base64"),
+    "a short key": (own_keys(sealing=b64(bytes(31))), "32 bytes long"),
+}
+
+
+@pytest.mark.parametrize(("keys", "reason"), BAD_KEYS.values(), ids=BAD_KEYS)
+def test_keys_that_cannot_be_a_members_own_are_refused_though_signed(keys: dict[str, str], reason: str):
+    content = reread(MANIFEST.to_dict())
+    content["members"].append({"name": "west", "keys": keys})
+    with pytest.raises(ProblemsFound) as caught:
+        open_manifest(signed(content), PUBLIC, "manifest.json")
+    assert reason in caught.value.message
+    assert {p.file for p in caught.value.problems} == {"manifest.json"}
+    assert all(p.field.startswith("manifest.members[3].keys") for p in caught.value.problems)
+
+
+def test_signing_keys_of_low_order_are_refused_and_no_others_are():
+    p = 2**255 - 19
+    d = -121665 * pow(121666, -1, p) % p
+    # Order 8: twice the point has y = 0. Solve d y^4 + 2 y^2 = 1 for y^2, and take a root of what has one.
+    root = pow(1 + d, (p + 3) // 8, p)
+    root = root if root * root % p == (1 + d) % p else root * pow(2, (p - 1) // 4, p) % p
+    found = []
+    for square in ((half * root - 1) * pow(d, -1, p) % p for half in (1, -1)):
+        y = pow(square, (p + 3) // 8, p)
+        y = y if y * y % p == square else y * pow(2, (p - 1) // 4, p) % p
+        found += [y, p - y] if y * y % p == square else []
+    assert len(found) == 2
+    for y in (0, 1, p - 1, p, p + 1, *found):
+        for top in (0, 1 << 255):
+            with pytest.raises(ValueError, match="Ed25519"):
+                replace(NORTH_KEYS, signing=(y + top).to_bytes(32, "little"))
+    for y in (2, 3, p - 2):
+        replace(NORTH_KEYS, signing=y.to_bytes(32, "little"))
+
+
+def test_a_name_that_stands_for_two_is_refused_though_signed():
     content = reread(MANIFEST.to_dict())
     content["members"].append({"name": "north", "keys": STRANGER.public().to_dict()})
-    with pytest.raises(PrivityError, match="twice"):
+    content["curator_member"] = "west"
+    content["split"] = "given"
+    with pytest.raises(ProblemsFound) as caught:
+        open_manifest(signed(content), PUBLIC, "manifest.json")
+    assert {p.field for p in caught.value.problems} == {
+        f"manifest.{name}" for name in ("members", "curator_member", "split")
+    }
+    assert "the party north is named twice" in caught.value.message
+
+
+def certified(**others: str) -> dict:
+    own = {f"party/{name}": self_signed(name, "party")[0].decode() for name in NAMES}
+    return {**reread(MANIFEST.to_dict()), "certificates": {**own, **others}}
+
+
+def test_certificates_of_two_members_or_two_roles_are_refused_though_signed():
+    open_manifest(signed(certified()), PUBLIC, "manifest.json")
+    boss = {"operator/boss": self_signed("boss", "operator")[0].decode()}
+    open_manifest(signed(certified(**boss)), PUBLIC, "manifest.json")
+    both = {"operator/north": self_signed("north", "operator")[0].decode()}
+    borrowed = certified(**boss)
+    borrowed["certificates"]["party/south"] = borrowed["certificates"]["party/north"]
+    alone = certified(**boss)
+    del alone["certificates"]["party/east"]
+    for content, reason in (
+        (certified(**both), "north is named as party and as operator"),
+        (borrowed, "the certificate is not that of party south"),
+        (certified(**{"operator/boss": "no certificate"}), "operator/boss: it holds no certificate"),
+        (alone, "east: each party has keys and a certificate"),
+    ):
+        with pytest.raises(ProblemsFound, match=reason):
+            open_manifest(signed(content), PUBLIC, "manifest.json")
+
+
+def with_another_key(kind: object) -> str:
+    """A member's certificate as ours is but for the kind of its key."""
+    with patch("common.crypto.certificates.ec.generate_private_key", return_value=kind):
+        return self_signed("boss", "operator")[0].decode()
+
+
+CERTIFICATE = self_signed("boss", "operator")[0].decode()
+MORE_THAN_ONE = {
+    "a broken one behind it": CERTIFICATE + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+    "another behind it": CERTIFICATE + CERTIFICATE,
+    "no line end": CERTIFICATE.rstrip("\n"),
+    "a text before it": "boss\n" + CERTIFICATE,
+    "other line ends": CERTIFICATE.replace("\n", "\r\n"),
+    "another curve": with_another_key(ec.generate_private_key(ec.SECP384R1())),
+}
+
+
+@pytest.mark.parametrize("text", MORE_THAN_ONE.values(), ids=MORE_THAN_ONE)
+def test_a_certificate_behind_which_others_could_not_be_read_is_refused(text: str):
+    """Those of all callers are joined for TLS: one member's text could lock out everybody after it."""
+    with pytest.raises(ProblemsFound, match="operator/boss: it holds no certificate of a member"):
+        open_manifest(signed(certified(**{"operator/boss": text})), PUBLIC, "manifest.json")
+    with pytest.raises(ValueError, match="self-signed certificate"):
+        check_self_signed(text.encode(), "operator", "boss")
+
+
+def test_one_tls_key_under_two_names_is_refused_though_signed():
+    key = ec.generate_private_key(ec.SECP256R1())
+    with patch("common.crypto.certificates.ec.generate_private_key", return_value=key):
+        one, two = (self_signed(name, "operator")[0].decode() for name in ("boss", "chief"))
+    content = certified(**{"operator/boss": one, "operator/chief": two})
+    with pytest.raises(ProblemsFound, match="operator/chief has the TLS key of operator/boss"):
         open_manifest(signed(content), PUBLIC, "manifest.json")
 
 
-def test_keys_that_are_no_keys_are_refused_though_signed():
-    content = reread(MANIFEST.to_dict())
-    content["members"][0]["keys"]["sealing"] = "?" * 44
-    with pytest.raises(PrivityError, match=r"manifest\.json.*base64") as caught:
-        open_manifest(signed(content), PUBLIC, "manifest.json")
-    assert caught.value.code == "file-unreadable"
+def test_a_manifest_without_proofs_is_refused_with_the_remedy():
+    document = {**signed(MANIFEST.to_dict()), "format_version": 1}
+    with pytest.raises(PrivityError, match="format_version 1 is not 2") as caught:
+        open_manifest(document, PUBLIC, "manifest.json")
+    assert caught.value.code == "format-version"
+    assert "seal anew" in caught.value.remedy
+    assert "renew --invite" in caught.value.remedy
 
 
 def test_every_fault_of_the_format_is_named():

@@ -23,7 +23,11 @@ def test_vectors() -> None:
     context, nonce = bytes.fromhex(VECTORS["context"]), bytes.fromhex(VECTORS["nonce"])
     for member in VECTORS["members"]:
         own = member["name"]
-        keys = {peer: agree(private[own], key.public_key(), context) for peer, key in private.items() if peer != own}
+        keys = {
+            peer: agree(private[own], key.public_key(), own, peer, context)
+            for peer, key in private.items()
+            if peer != own
+        }
         assert {peer: key.hex() for peer, key in keys.items()} == member["agreed"]
         masks = PairwiseMasks(keys, own, nonce)
         assert masks.residues(int(VECTORS["modulus"]), VECTORS["count"]) == [int(v) for v in member["masks"]]
@@ -77,20 +81,37 @@ def test_keys_do_not_show_in_the_text_form() -> None:
     assert "\\x07" not in repr(PairwiseMasks({"b": b"\x07" * 32}, "a", b"1"))
 
 
-def test_agreement_is_common_and_bound_to_both_keys_and_the_context() -> None:
+def test_agreement_is_common_and_bound_to_both_keys_both_names_and_the_context() -> None:
     a, b, c = (X25519PrivateKey.generate() for _ in range(3))
-    key = agree(a, b.public_key(), b"x")
-    assert key == agree(b, a.public_key(), b"x")
+    key = agree(a, b.public_key(), "a", "b", b"x")
+    assert key == agree(b, a.public_key(), "b", "a", b"x")
     assert len(key) == 32
-    assert len({key, agree(a, b.public_key(), b"y"), agree(a, c.public_key(), b"x")}) == 3
+    others = {
+        agree(a, b.public_key(), "a", "b", b"y"),
+        agree(a, c.public_key(), "a", "b", b"x"),
+        agree(a, b.public_key(), "a", "c", b"x"),
+        agree(a, b.public_key(), "ab", "", b"x"),
+        agree(b, a.public_key(), "a", "b", b"x"),
+    }
+    assert len(others | {key}) == 6
+
+
+def test_a_copied_key_gives_other_masks_than_the_one_it_was_copied_from() -> None:
+    copied, third = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+    keys = {peer: agree(third, copied.public_key(), "m", peer, b"x") for peer in ("a", "z")}
+    # "m" adds its masks with "z" and subtracts those with "a": under one key nothing of them would be left.
+    assert PairwiseMasks(keys, "m", b"1").words(9).all()
+    with pytest.raises(ValueError, match="cancel"):
+        PairwiseMasks(dict.fromkeys(("a", "z"), keys["a"]), "m", b"1")
 
 
 def test_bad_peers_are_refused() -> None:
     own = X25519PrivateKey.generate()
-    with pytest.raises(ValueError, match="usable"):
-        agree(own, X25519PublicKey.from_public_bytes(bytes(32)), b"x")
-    with pytest.raises(ValueError, match="itself"):
-        agree(own, own.public_key(), b"x")
+    with pytest.raises(ValueError, match="b is not a usable"):
+        agree(own, X25519PublicKey.from_public_bytes(bytes(32)), "a", "b", b"x")
+    for key, name in ((own, "b"), (X25519PrivateKey.generate(), "a")):
+        with pytest.raises(ValueError, match=f"{name} has the same"):
+            agree(own, key.public_key(), "a", name, b"x")
     for keys, name in (({}, "a"), ({"a": bytes(32)}, "a")):
         with pytest.raises(ValueError, match="other member"):
             PairwiseMasks(keys, name, b"1")

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Gauge
 
 from common.crypto.certificates import self_signed
 from common.errors import Catalogue, PrivityError
 from common.node.logs import FIELDS
-from common.node.metrics import OTHER, CertificateDays, exported
+from common.node.metrics import CONNECTIONS, OTHER, CertificateDays, exported
 from common.node.tls_check import Stage
+from common.privacy.ledger import Allowance, Charge
 from common.protocol.steps import Close
 from curator.metrics import CuratorMetrics, Direction, Unwelcome
 from party.metrics import PartyMetrics
+from tests.harness.ledgers import declared
 from tests.harness.scrape import free_address, shown
 
 PAGE = (Path(__file__).parents[2] / "docs" / "observability.md").read_text(encoding="utf-8")
@@ -36,7 +46,7 @@ def curator() -> CollectorRegistry:
 
 def party() -> CollectorRegistry:
     """Every figure of a party, moved."""
-    metrics = PartyMetrics(CollectorRegistry(), lambda: Fraction(1, 4), Fraction(2))
+    metrics = PartyMetrics(CollectorRegistry(), declared(total=2))
     metrics.step(Close("run-1", "COMPLETED"), "")
     metrics.step(Close("run-1", "COMPLETED"), "step-refused")
     metrics.connected()
@@ -69,7 +79,7 @@ def test_labels_are_codes_of_the_catalogue_and_never_what_a_party_made_up() -> N
     metrics = CuratorMetrics(CollectorRegistry())
     metrics.run_ended("FAILED", "count=42")
     metrics.step_refused("count=42")
-    party = PartyMetrics(CollectorRegistry(), lambda: Fraction(0), Fraction(1))
+    party = PartyMetrics(CollectorRegistry(), declared(total=1))
     party.step(Close("run-1", "x"), "count=42")
     for registry in (metrics.registry, party.registry):
         values = {v for metric in registry.collect() for sample in metric.samples for v in sample.labels.values()}
@@ -87,13 +97,24 @@ def test_asking_often_shows_nothing_new_and_no_moment_of_any_event() -> None:
     assert not [name for name in first if "created" in name or not name.startswith("privity_")]
 
 
-def test_a_ledger_that_cannot_be_read_leaves_the_other_figures() -> None:
-    def unusable() -> Fraction:
-        raise PrivityError(Catalogue.LEDGER_UNUSABLE, file="ledger", reason="it is damaged")
+def test_the_budget_is_that_of_the_ledger_as_it_is_now() -> None:
+    ledger = declared(total=2)
+    registry = PartyMetrics(CollectorRegistry(), ledger).registry
+    spent, allowed = "privity_party_epsilon_spent", "privity_party_epsilon_allowed"
+    assert (registry.get_sample_value(spent), registry.get_sample_value(allowed)) == (0, 2)
+    ledger.charge(Charge("r", "a", Fraction(1, 4)), Allowance(), "north")
+    ledger.change(replace(ledger.population, total_epsilon=Fraction(1)), ledger.population)
+    assert (registry.get_sample_value(spent), registry.get_sample_value(allowed)) == (0.25, 1)
 
-    registry = PartyMetrics(CollectorRegistry(), unusable, Fraction(2)).registry
-    assert str(registry.get_sample_value("privity_party_epsilon_spent")) == "nan"
-    assert registry.get_sample_value("privity_party_epsilon_allowed") == 2
+
+def test_a_ledger_that_cannot_be_read_leaves_the_other_figures() -> None:
+    ledger = declared(total=2)
+    metrics = PartyMetrics(CollectorRegistry(), ledger)
+    metrics.connected()
+    ledger.close()
+    for figure in ("privity_party_epsilon_spent", "privity_party_epsilon_allowed"):
+        assert str(metrics.registry.get_sample_value(figure)) == "nan"
+    assert metrics.registry.get_sample_value("privity_party_connected") == 1
 
 
 def test_an_address_that_is_taken_is_told() -> None:
@@ -106,3 +127,96 @@ def test_an_address_that_is_taken_is_told() -> None:
         pass
     with exported(address, CollectorRegistry()):
         assert shown(address) == {}
+
+
+@contextmanager
+def dialled(address: str) -> Iterator[socket.socket]:
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=60) as line:
+        yield line
+
+
+def hung_up(line: socket.socket) -> bool:
+    try:
+        return line.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize("asked", [b"", b"GET / HTTP/1.1\r\nX-A: "])
+def test_who_does_not_ask_in_time_is_hung_up_on_without_a_word(
+    asked: bytes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("common.node.metrics.ASK_SECONDS", 0.1)
+    address = free_address()
+    ended = threading.Event()
+
+    def drip(line: socket.socket) -> None:
+        with suppress(OSError):
+            while asked and not ended.wait(0.02):
+                line.sendall(b"a")
+
+    with exported(address, CollectorRegistry()), dialled(address) as line:
+        line.sendall(asked)
+        dripping = threading.Thread(target=drip, args=[line])
+        dripping.start()
+        assert hung_up(line)
+        ended.set()
+        dripping.join()
+    assert capfd.readouterr().err == ""
+
+
+def test_who_asks_and_does_not_read_is_hung_up_on_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("common.node.metrics.ASK_SECONDS", 2.0)
+    registry, address = CollectorRegistry(), free_address()
+    Gauge("much", "x" * (1 << 24), registry=registry)
+    with exported(address, registry), dialled(address) as line:
+        line.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert line.recv(1) == b"H"
+        answers = [thread for thread in threading.enumerate() if "process_request_thread" in thread.name]
+        assert len(answers) == 1
+        for thread in answers:
+            thread.join(60)
+        assert not [thread for thread in answers if thread.is_alive()]
+    assert capfd.readouterr().err == ""
+
+
+def test_so_many_are_connected_at_a_time_and_others_find_the_page_when_they_are_gone(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    address = free_address()
+    with exported(address, CollectorRegistry()):
+        with ExitStack() as stack:
+            first = [stack.enter_context(dialled(address)) for _ in range(CONNECTIONS)]
+            for _ in range(3):
+                with dialled(address) as one_more:
+                    assert hung_up(one_more)
+            for line in first:
+                line.setblocking(False)
+                with pytest.raises(BlockingIOError):
+                    line.recv(1)
+        for _ in range(1000):
+            with suppress(OSError):
+                assert shown(address) == {}
+                break
+        else:
+            pytest.fail("the page does not come back")
+    assert capfd.readouterr().err == ""
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.binary(max_size=200))
+@example(b"GET / HTTP/1.1\r\nContent-Length: -1")
+@example(b"GET /\xff%00?name[]=\x00 HTTP/1.1\r\nAccept-Encoding: gzip\r\nAccept: \xff")
+def test_whatever_is_asked_nothing_is_written_to_standard_error_and_the_page_stays(asked: bytes) -> None:
+    address, said = free_address(), io.StringIO()
+    with redirect_stderr(said), exported(address, CollectorRegistry()):
+        with suppress(ConnectionError), dialled(address) as line:
+            line.sendall(asked + b"\r\n\r\n")
+            line.shutdown(socket.SHUT_WR)
+            while line.recv(1 << 16):
+                pass
+        assert shown(address) == {}
+    assert said.getvalue() == ""

@@ -27,13 +27,14 @@ from common.inference.bounds import PGM
 from common.journal import MEMORY, Journal
 from common.planning.session import PlannedSession
 from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import Allowance, Ledger
+from common.privacy.ledger import Allowance
 from common.table import CodedTable
 from deploy.in_process import InProcessSession
 from party.local import LocalSession, complete
 from party.releases import ChargedReleases
 from party.rows import InMemory
 from tests.harness.consortium import make_schema
+from tests.harness.ledgers import declared
 
 BOTH = ("aim", "mst")
 DELTA = Fraction(1, 10**9)
@@ -80,10 +81,10 @@ def distance(model, table):
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 def test_an_owner_alone_finds_the_structure_of_its_rows(algorithm, delta):
     table, epsilon = known(20_000), Fraction(2 if delta else 20)
-    ledger = Ledger(MEMORY, "people")
+    ledger = declared()
     releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), ledger)
     account = RhoAccount(epsilon, delta) if delta else None
-    session = LocalSession("r", table.schema, releases, Allowance(epsilon, epsilon, delta, delta), delta, "", account)
+    session = LocalSession("r", table.schema, releases, Allowance(epsilon, delta, account), delta)
     model = complete(ALGORITHMS[algorithm].learn(session, epsilon, {}))
     assert set(chosen_pairs(session, algorithm)) >= EDGES
     assert distance(model, table) < 0.02

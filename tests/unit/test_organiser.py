@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 
+from common.canonical import b64
 from common.crypto.identity import Identity
 from common.errors import PrivityError, ProblemsFound
 from common.formats import read_json
 from common.membership.joining import Join, fingerprint, read_invite, read_join
 from common.membership.member_folder import make_folder, make_join
-from common.protocol.manifest import read_manifest
+from common.protocol.manifest import read_manifest, sign_manifest
+from common.protocol.manifest_file import ManifestFile
 from common.schema import load_schema
+from curator.joining import settings_text
+from deploy.operator_commands import OPERATOR_TOML
 from deploy.organiser import Organiser, load_agreement
 from party import joining
 from party.policy import Approval
-from tests.harness.command import privity
+from tests.harness.command import here, privity
 
 PARTIES = ("north", "south", "east")
 
@@ -189,6 +194,12 @@ def test_invites_and_joins_that_were_tampered_with_are_refused(organiser: Organi
     with pytest.raises(PrivityError) as caught:
         read_invite(file, "party")
     assert caught.value.code == "tampered"
+    _, invite = organiser.invite("north")
+    own = Identity.load(organiser.folder / "private" / "keys")
+    file.write_text(json.dumps(replace(invite, possession_key=b64(bytes(32))).signed(own)))
+    with pytest.raises(PrivityError, match="possession key is not a usable") as caught:
+        read_invite(file, "party")
+    assert caught.value.code == "tampered"
     sent = join(organiser, "south")
     document = json.loads(sent.read_text())
     document["join"]["keys"]["sealing"] = Identity.generate().public().to_dict()["sealing"]
@@ -209,11 +220,178 @@ def test_a_member_cannot_bring_anothers_certificate(organiser: Organiser) -> Non
     _, invite = organiser.invite("north")
     identity = Identity.generate()
     stolen = read_join(sent).certificate
-    forged = Join(invite.consortium, "party", "north", identity.public(), stolen)
+    forged = Join(invite.consortium, "party", "north", invite.possession_key, identity.public(), stolen)
     file = organiser.joins / "join-north.json"
     file.write_text(json.dumps(forged.signed(identity)))
     with pytest.raises(PrivityError, match="not that of party north"):
         read_join(file)
+
+
+def answer_again(sent: Path, folder: Path, **changed: bytes) -> None:
+    """The member sends its answer again with other public keys, and with what it can make of proofs for them."""
+    own, answered = Identity.load(folder / "keys"), read_join(sent)
+    assert answered.keys is not None
+    forged = replace(answered, keys=replace(answered.keys, **changed))
+    sent.write_text(json.dumps(forged.signed(own)))
+
+
+@pytest.mark.parametrize("use", ["sealing", "agreement"])
+def test_a_copied_key_is_refused_for_who_copied_it_cannot_prove_that_it_holds_it(
+    organiser: Organiser, use: str
+) -> None:
+    join_all(organiser)
+    theirs = Identity.load(organiser.folder.parent / "north" / "keys").public()
+    sent = organiser.joins / "join-east.json"
+    answer_again(sent, organiser.folder.parent / "east", **{use: getattr(theirs, use)})
+    with pytest.raises(ProblemsFound, match=rf"join-east\.json.*its sender holds the {use} key") as caught:
+        organiser.seal()
+    assert len(caught.value.problems) == 1
+    assert not organiser.manifest_file.exists()
+    # The member itself, who cannot check it, reads its own answer all the same.
+    assert read_join(sent).name == "east"
+
+
+def test_whoever_copies_a_signing_key_cannot_sign_the_answer(organiser: Organiser) -> None:
+    join_all(organiser)
+    theirs = Identity.load(organiser.folder.parent / "north" / "keys").public()
+    answer_again(organiser.joins / "join-east.json", organiser.folder.parent / "east", signing=theirs.signing)
+    with pytest.raises(ProblemsFound, match=r"join-east\.json.*not the sender's signature"):
+        organiser.seal()
+
+
+def test_one_owner_of_two_names_is_refused_though_it_holds_every_key(organiser: Organiser) -> None:
+    join_all(organiser)
+    sent, home = organiser.joins / "join-east.json", organiser.folder.parent
+    answered, north = read_join(sent), Identity.load(home / "north" / "keys")
+    sent.write_text(json.dumps(replace(answered, keys=north.public()).signed(north)))
+    with pytest.raises(ProblemsFound, match="signing key of east is the signing key of north") as caught:
+        organiser.seal()
+    assert len(caught.value.problems) == 3
+    assert not organiser.manifest_file.exists()
+
+
+def test_an_answer_to_another_organiser_or_without_its_proofs_is_refused(organiser: Organiser, tmp_path: Path) -> None:
+    join_all(organiser)
+    other = Organiser.init(tmp_path / "other", "clinics", "localhost:7443", organiser.agreement().schema, PARTIES)
+    _, invite = other.invite("north")
+    answer, _ = joining.join(tmp_path / "elsewhere", invite, "rows.csv", "patients", Approval.MANUAL)
+    (organiser.joins / "join-north.json").write_bytes(answer.read_bytes())
+    south = organiser.joins / "join-south.json"
+    document = json.loads(south.read_text())
+    south.write_text(json.dumps({**document, "proofs": {**document["proofs"], "sealing": b64(bytes(32))}}))
+    east = organiser.joins / "join-east.json"
+    east.write_text(json.dumps({**json.loads(east.read_text()), "proofs": None}))
+    with pytest.raises(ProblemsFound) as caught:
+        organiser.seal()
+    assert [Path(p.file).name for p in caught.value.problems] == [f"join-{n}.json" for n in ("east", "north", "south")]
+    found = [p.message for p in caught.value.problems]
+    assert "with their proofs" in found[0]
+    assert "holds the sealing key" in found[1], "its proof is for another organiser"
+    assert "holds the sealing key" in found[2]
+
+
+def test_a_signed_manifest_with_one_key_twice_is_refused_by_every_role(organiser: Organiser) -> None:
+    """As an organiser seals it whose software did not look."""
+    join_all(organiser)
+    sealed, home = organiser.seal(), organiser.folder.parent
+    (home / "curator" / "curator.toml").write_text(settings_text("127.0.0.1:0"))
+    north = sealed.members["north"]
+    members = {**sealed.members, "east": replace(sealed.members["east"], agreement=north.agreement)}
+    bad = replace(sealed, members=members, serial=9)
+    own = Identity.load(organiser.folder / "private" / "keys")
+    document = json.dumps(sign_manifest(bad, own))
+    (home / "bad.json").write_text(document)
+    named = "the agreement key of east is the agreement key of north"
+
+    accepted = "privity curator accept organiser/manifest.json --config curator/curator.toml"
+    assert here(home, accepted).returncode == 0
+    refused = here(home, "privity curator accept bad.json --config curator/curator.toml")
+    assert named in refused.stderr
+    assert json.loads((home / "curator" / "manifest.json").read_text())["manifest"]["serial"] == 1
+
+    kept = ManifestFile(home / "north" / "manifest.json", home / "north" / "organiser.pub")
+    kept.offer(organiser.manifest_file.read_bytes(), "the curator's manifest")
+    with pytest.raises(ProblemsFound, match=named):
+        kept.offer(document.encode(), "the curator's manifest")
+    assert kept.current() == sealed
+
+    (home / "north" / "rows.csv").write_text("a\nx\n")
+    here(home, "privity population declare patients --total-epsilon 1")
+    for role, member in (("party", "north"), ("curator", "curator")):
+        (home / member / "manifest.json").write_text(document)
+        assert named in here(home, f"privity {role} serve --config {member}/{role}.toml").stderr
+    # Operators read it so from the curator, and beside transcripts.
+    with pytest.raises(ProblemsFound, match=named):
+        read_manifest(home / "bad.json", organiser.folder / "organiser.pub")
+    # The organiser finds it in its own folder, and seals nothing that has it.
+    organiser.manifest_file.write_text(document)
+    with pytest.raises(ProblemsFound, match=named):
+        organiser.seal()
+
+
+def of_version_1(file: Path) -> None:
+    """What the release before made of it: nobody proved anything."""
+    document = json.loads(file.read_text())
+    document["format_version"] = 1
+    if "join" in document:
+        document["signature"] = (document.pop("proofs") or {}).get("signing")
+        del document["join"]["possession_key"]
+    elif "invite" in document:
+        del document["invite"]["possession_key"]
+    else:
+        document["manifest"]["format_version"] = 1
+    file.write_text(json.dumps(document))
+
+
+def test_a_consortium_of_the_version_before_is_sealed_anew_from_renewed_answers(organiser: Organiser) -> None:
+    join_all(organiser)
+    organiser.seal()
+    home = organiser.folder.parent
+    everybody = organiser.agreement().everybody()
+    (home / "curator" / "curator.toml").write_text(settings_text("127.0.0.1:0"))
+    (home / "operator" / "operator.toml").write_text(OPERATOR_TOML.format(curator='"localhost:7443"'))
+    copies = {member: home / member / "manifest.json" for member in everybody}
+    for copy in copies.values():
+        copy.write_bytes(organiser.manifest_file.read_bytes())
+    answers = [home / member / f"join-{member}.json" for member in everybody]
+    invites = [organiser.folder / "invites" / f"{member}.json" for member in everybody]
+    for file in (organiser.manifest_file, *copies.values(), *answers, *organiser.joins.iterdir(), *invites):
+        of_version_1(file)
+
+    with pytest.raises(ProblemsFound) as caught:
+        organiser.seal()
+    assert len(caught.value.problems) == len(everybody)
+    assert all("renew --invite" in problem.remedy for problem in caught.value.problems)
+    started = here(home, "privity curator serve --config curator/curator.toml")
+    assert "format_version 1 is not 2" in started.stderr
+    assert "seal anew" in started.stderr
+    refused = here(home, "privity party renew --config north/party.toml")
+    assert "privity ROLE renew --invite FILE" in refused.stderr
+
+    invited, answered = "organiser/invites", "organiser/joins"
+    lines = [
+        f"privity {role} renew --config {m}/{role}.toml --invite {invited}/{m}.json --answer {answered}/join-{m}.json"
+        for m in everybody
+        if (role := organiser.agreement().role_of(m))
+    ]
+    refused = here(home, lines[1])
+    assert "Ask the organiser for a new one: privity consortium invite" in refused.stderr
+    here(home, "privity consortium invite --folder organiser")
+    refused = here(home, lines[1].replace("invites/north", "invites/south"))
+    assert "another member than north" in refused.stderr
+    for line in lines:
+        done = here(home, line)
+        assert done.returncode == 0, done.stderr
+    sealed = organiser.seal()
+    assert sealed.serial == 2
+    assert sealed.members["north"] == Identity.load(home / "north" / "keys").public()
+    assert here(home, "privity curator accept organiser/manifest.json --config curator/curator.toml").returncode == 0
+    assert copies["curator"].read_bytes() == organiser.manifest_file.read_bytes()
+    # A party takes the new one from the curator: the former one is in nobody's way.
+    mine = ManifestFile(copies["north"], home / "north" / "organiser.pub")
+    assert not mine.exists()
+    assert mine.offer(organiser.manifest_file.read_bytes(), "the curator's manifest")
+    assert mine.current().serial == 2
 
 
 def test_every_faulty_join_is_named_at_once(organiser: Organiser) -> None:

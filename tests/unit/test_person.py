@@ -15,17 +15,18 @@ from common.privacy.budget import ApproxDP, Zcdp
 from common.privacy.composition import COMPOSITIONS, calibrate
 from common.privacy.concentrated import RELATION, SHARED_SLACK, RhoAccount, converted, rho_within
 from common.privacy.conversion import zcdp_to_approximate
-from common.privacy.ledger import Allowance, Charge, Ledger
+from common.privacy.ledger import Allowance, Charge
 from common.privacy.person import cost_of_a_person, most_of_a_person, rho_of_a_person
 from common.privacy.record import Cost, RunRecord
-from common.privacy.statement import privacy_statement
+from common.privacy.statement import privacy_statement, rounded_up
 from common.protocol.round import Round
 from common.schema import parse_schema
 from common.table import CodedTable
 from deploy.audit.estimate import lower_bound
 from party.releases import ChargedReleases
 from party.rows import InMemory
-from party.synthesizer import Copula, OneWay
+from party.synthesizer import Copula, OneWay, declare_population
+from tests.harness.ledgers import declared
 
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
@@ -70,16 +71,16 @@ def test_there_is_room_for_all_of_a_runs_rho_and_its_evaluation(shares, rows, le
     """In whatever steps it is spent, for whatever number of rows of a person; and hardly for more."""
     account = RhoAccount(learning, delta)
     most = most_of_a_person(learning + evaluation, delta, rows, account)
-    ledger = Ledger(MEMORY, "people")
-    allowance = Allowance(most[0], most[0], most[1], most[1], rows_per_person=rows)
+    ledger = declared(total=most[0], delta=most[1], rows=rows)
+    allowance = Allowance(*most, account)
     if evaluation:
-        ledger.charge(allowance.for_a_person(Charge("r", "scores", evaluation)), allowance, "p")
+        ledger.charge(Charge("r", "scores", evaluation), allowance, "p")
     for step, share in enumerate(shares):
         rho = account.part(learning * share / sum(shares))
-        ledger.charge(allowance.for_a_person(Charge("r", f"{step}", Fraction(0), delta, rho)), allowance, "p")
+        ledger.charge(Charge("r", f"{step}", Fraction(0), delta, rho), allowance, "p")
     assert ledger.spent_delta() == delta
     assert most[0] * Fraction(999, 1000) <= ledger.spent() <= most[0]
-    more = allowance.for_a_person(Charge("r", "more", Fraction(0), delta, account.rho / 100))
+    more = Charge("r", "more", Fraction(0), delta, account.rho / 100)
     with pytest.raises(PrivityError, match="left of"):
         ledger.charge(more, allowance, "p")
 
@@ -116,8 +117,8 @@ def worlds():
 TABLES = tuple((a,) for a in range(4))
 
 
-def charged_for(round_, table, ledger):
-    allowance = Allowance(None, None, None, ONE, rows_per_person=PLACES)
+def charged_for(round_, table, ledger, account=None):
+    allowance = Allowance(account=account)
     releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), ledger)
     return releases.noisy_vector(round_, 1, allowance)
 
@@ -144,14 +145,15 @@ def exact_delta(law, shift, cells, epsilon):
 @pytest.mark.parametrize("composition", [*COMPOSITIONS, "zcdp"])
 def test_the_exact_loss_of_a_person_is_within_the_charge_and_above_that_of_a_row(composition):
     """The worst neighbours that three places allow, under the noise of a round as it is opened."""
-    row = Fraction(1, 1000)
+    row, account = Fraction(1, 1000), None
     if composition == "zcdp":
-        terms = RhoAccount(ONE, row).terms(ONE, (1,) * 4, 1)
+        account = RhoAccount(ONE, row)
+        terms = account.terms(ONE, (1,) * 4, 1)
         round_ = Round("run", "p", "1", TABLES, Fraction(0), terms=terms)
     else:
         round_ = Round("run", "p", "1", TABLES, ONE, accounting=calibrate(composition, [1] * 4, ONE, row))
-    ledger = Ledger(MEMORY, "people")
-    charged_for(round_, worlds()[0], ledger)
+    ledger = declared(rows=PLACES)
+    charged_for(round_, worlds()[0], ledger, account)
     epsilon, delta = float(ledger.spent()), float(ledger.spent_delta())
     law = round_.law(1)
     assert exact_delta(law, 1, 8, 1.0) <= 1 / 1000
@@ -162,7 +164,7 @@ def test_the_exact_loss_of_a_person_is_within_the_charge_and_above_that_of_a_row
 
 def test_a_pure_round_costs_a_person_three_times_as_much_and_no_less():
     round_ = Round("run", "p", "1", TABLES, ONE)
-    ledger = Ledger(MEMORY, "people")
+    ledger = declared(rows=PLACES)
     charged_for(round_, worlds()[1], ledger)
     assert (ledger.spent(), ledger.spent_delta()) == (3, 0)
     law = round_.law(1)
@@ -175,7 +177,8 @@ def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_
     """Production rounds of many tables, each an answer of its own, with the noise that it would have alone."""
     tables, runs, row = 2000, 12, Fraction(1, 2)
     delta = Fraction(0) if composition is None else Fraction(1, 1000)
-    one = None if composition is None else RhoAccount(row, delta).terms(row, (1,), 1)
+    account = None if composition is None else RhoAccount(row, delta)
+    one = None if account is None else account.terms(row, (1,), 1)
     fields = [{"name": f"x{a}", "type": "boolean"} for a in range(tables)]
     schema = parse_schema({"absentRows": True, "fields": fields}, "s")
     filled = CodedTable(schema, (np.zeros(5 + PLACES, dtype=int),) * tables)
@@ -189,43 +192,44 @@ def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_
             claim = tables * row if wide is None else Fraction(0)
             round_ = Round(f"run-{world}-{run}", "p", "1", many, claim, terms=wide)
             assert round_.law(1) == Round("", "", "", ((0,),), row, terms=one).law(1)
-            counts = charged_for(round_, table, Ledger(MEMORY, "people")).reshape(tables, 3)
+            counts = charged_for(round_, table, declared(total=10**6, rows=PLACES), account).reshape(tables, 3)
             seen.append(counts[:, 0] - counts[:, 2])
         views.append(np.concatenate(seen)[:, None].astype(float))
-    epsilon, of_person = most_of_a_person(row, delta, PLACES, None if one is None else RhoAccount(row, delta))
+    epsilon, of_person = most_of_a_person(row, delta, PLACES, account)
     found = lower_bound(views[0], views[1], delta=float(of_person)).epsilon
     assert row * Fraction(6, 5) < found <= epsilon, "a row's epsilon would not cover it"
 
 
 def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
     rho = rho_within(ONE, DELTA) / 2
-    record = RunRecord()
+    record = RunRecord(account=RhoAccount(ONE, DELTA))
     for phase in ("tables", "more"):
         record.add_cost(Cost(phase, "m", Fraction(0), ("owner",), DELTA, rho))
     record.add_cost(Cost("draws", "n", Fraction(1, 2), ("owner",)))
     statement = privacy_statement(
-        run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record, simulation=False,
+        run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record,
         rows_per_person={"owner": 3}, absent_rows=True,
     )  # fmt: skip
-    allowance = Allowance(None, None, None, ONE, rows_per_person=3)
-    ledger = Ledger(MEMORY, "people")
+    allowance = Allowance(account=RhoAccount(ONE, DELTA))
+    ledger = declared(rows=3)
     for step, price in enumerate([(Fraction(0), DELTA, rho), (Fraction(0), DELTA, rho), (ONE / 2, Fraction(0), None)]):
-        asked = Charge("r", str(step), *price)
-        ledger.charge(allowance.for_a_person(asked), allowance, "p")
+        ledger.charge(Charge("r", str(step), *price), allowance, "p")
     (party,) = statement["parties"]
     assert Fraction(party["epsilon_per_person"]) == ledger.spent()
     assert Fraction(party["delta_per_person"]) == ledger.spent_delta() == DELTA
-    assert Fraction(party["epsilon"]) == Fraction(3, 2)
-    assert [Fraction(phase["rho"]) for phase in statement["phases"]] == [rho, rho, 0]
-    assert sum(Fraction(phase["epsilon"]) for phase in statement["phases"]) == Fraction(3, 2)
-    assert Fraction(party["rho"]) == 2 * rho
+    assert Fraction(party["epsilon_per_row"]) == Fraction(3, 2)
+    assert [Fraction(phase["rho_per_row"]) for phase in statement["phases"]] == [rho, rho, 0]
+    assert sum(Fraction(phase["epsilon_per_row"]) for phase in statement["phases"]) == Fraction(3, 2)
+    assert Fraction(party["rho_per_row"]) == 2 * rho
     words = " ".join(statement["in_words"])
-    assert "in probability besides: the loss of a person, by party, is epsilon_per_person and delta_per_person" in words
+    assert "all of that person's rows were used as they are" in statement["in_words"][0]
+    assert rounded_up(ledger.spent()) in statement["in_words"][0]
+    assert "For a single row they are epsilon = 1.5" in statement["in_words"][1]
     assert "how many rows a person has is protected too" in words
-    assert "is not protected. The rows" not in words
+    assert "How many rows a person has is not protected" not in words
     with pytest.raises(ValueError, match="at one party each"):
         privacy_statement(
-            run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record, simulation=False,
+            run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record,
             parties_per_person=2,
         )  # fmt: skip
 
@@ -234,10 +238,13 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
     ("make", "delta", "composition"),
     [(OneWay, "0", None), (Copula, "0.000001", "zcdp"), (Copula, "0.000001", "pld")],
 )
-def test_a_synthesizer_charges_a_person(tmp_path, make, delta, composition):
+def test_a_synthesizer_charges_a_person(tmp_path, monkeypatch, make, delta, composition):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     table = worlds()[1].take(np.tile(np.arange(8), 60))
     options = {} if composition is None else {"settings": {"composition": composition}}
-    synthesizer = make("1", population="people", delta=delta, rows_per_person=3, ledger=tmp_path / "l", **options)
+    options |= {"population": "people", "delta": delta}
+    declare_population("people", total_epsilon="6", total_delta="0.001", rows_per_person=3)
+    synthesizer = make("1", **options)
     synthesizer.fit(table, SCHEMA)
     epsilon, spent_delta = synthesizer.charged
     account = RhoAccount(ONE, Fraction(delta)) if composition == "zcdp" else None
@@ -246,16 +253,15 @@ def test_a_synthesizer_charges_a_person(tmp_path, make, delta, composition):
     assert (epsilon, spent_delta) == synthesizer.record.of_a_person("owner", 3)
     assert spent_delta == most[1]
     assert (synthesizer.spent, synthesizer.spent_delta) == (epsilon, spent_delta)
-    short = make("1", population="people", delta=delta, rows_per_person=3, ledger=tmp_path / "l",
-                 total_epsilon="6", total_delta="0.001", **options)  # fmt: skip
+    short = make("1", **options)
     if most[0] + epsilon > 6:
-        with pytest.raises(PrivityError, match="left of 6"):
+        with pytest.raises(PrivityError, match="left of 6 "):
             short.fit(table, SCHEMA)
     else:
         short.fit(table, SCHEMA)
         assert short.spent == 6
     with pytest.raises(PrivityError, match="rows_per_person"):
-        make("1", population="people", rows_per_person=0)
+        declare_population("nobody", total_epsilon="1", rows_per_person=0)
 
 
 def test_e_is_never_smaller_for_more_rows():

@@ -52,11 +52,11 @@ def test_the_plan_is_what_the_run_does(tmp_path: Path, algorithm: str, parties: 
     session, phases = planned(algorithm, parties, delta=delta)
     assert [phase.phase for phase in phases] == [phase["phase"] for phase in statement["phases"]]
     for phase, real in zip(phases, statement["phases"], strict=True):
-        assert (str(phase.epsilon), str(phase.delta)) == (real["epsilon"], real["delta"])
-        assert str(phase.rho) == real.get("rho", "0")
+        assert (str(phase.epsilon), str(phase.delta)) == (real["epsilon_per_row"], real["delta_per_row"])
+        assert str(phase.rho) == real.get("rho_per_row", "0")
         assert list(phase.mechanisms) == real["mechanisms"]
     for name, party in zip(names, statement["parties"], strict=True):
-        assert str(session.record.epsilon(name)) == party["epsilon"]
+        assert str(session.record.epsilon(name)) == party["epsilon_per_row"]
     cells = {phase.phase: phase.cells for phase in phases if phase.cells}
     assert set(cells) == set(run["cells"])
     if algorithm in KNOWN_TABLES:

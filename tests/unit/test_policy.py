@@ -6,27 +6,28 @@ from fractions import Fraction
 import pytest
 
 from common.crypto.residues import Exponents
-from common.errors import PrivityError, ProblemsFound
+from common.errors import Catalogue, PrivityError, ProblemsFound
+from common.privacy.concentrated import RhoAccount
 from common.privacy.ledger import Allowance
+from common.privacy.population import Population
 from common.protocol.plan import RunSpec
 from common.protocol.sum_kind import MASKS, Method, SumKind
-from party.policy import Approval, Policy, load_policy
+from party.policy import Approval, Policy
+from party.policy import load_policy as load
 
 GOOD = {
     "format_version": "1",
     "population": '"patients of the north"',
-    "total_epsilon": '"2.5"',
     "epsilon_per_run": '"1/3"',
     "algorithms": '["dp-subn", "one-way"]',
     "minimum_parties": "3",
     "minimum_tolerate": "1",
     "minimum_key_bits": "3072",
 }
+PATIENTS = Population("patients of the north", Fraction(5, 2))
 POLICY = Policy(
-    population="patients of the north",
-    total_epsilon=Fraction(5, 2),
+    population=PATIENTS,
     epsilon_per_run=Fraction(1, 3),
-    total_delta=Fraction(0),
     delta_per_run=Fraction(0),
     algorithms=("dp-subn", "one-way"),
     minimum_parties=3,
@@ -35,6 +36,16 @@ POLICY = Policy(
 )
 SHORT = SumKind(Method.PAILLIER, Exponents.SHORT)
 SPEC = RunSpec("run-1", "dp-subn", {}, Fraction(1, 4), 1, ("a", "b", "c"), "0" * 64)
+
+
+def load_policy(path, known=None, **terms):
+    """The policy over the declaration of its population, with these terms."""
+
+    def declared(name):
+        assert name == PATIENTS.name
+        return replace(PATIENTS, **terms)
+
+    return load(path, declared, known)
 
 
 @pytest.fixture
@@ -54,8 +65,8 @@ def test_a_good_file_is_read_exactly(write):
 def test_every_fault_is_reported_at_once(write):
     lines = {
         **GOOD,
-        "total_epsilon": '"1e3"',
         "epsilon_per_run": '"-1"',
+        "delta_per_run": '"1e3"',
         "algorithms": '"dp-subn"',
         "minimum_parties": "1",
         "minimum_key_bits": "1024",
@@ -68,8 +79,8 @@ def test_every_fault_is_reported_at_once(write):
     assert {(p.field, p.rule) for p in caught.value.problems} == {
         ("colour", "additionalProperties"),
         ("", "required"),
-        ("total_epsilon", "epsilon"),
         ("epsilon_per_run", "epsilon"),
+        ("delta_per_run", "delta"),
         ("algorithms", "type"),
         ("minimum_parties", "minimum"),
         ("minimum_key_bits", "minimum"),
@@ -87,16 +98,19 @@ def test_no_key_may_be_missing(write, key):
 @pytest.mark.parametrize(
     ("key", "value", "rule"),
     [
-        ("total_epsilon", "2.5", "type"),  # a float is not exact
-        ("total_epsilon", '""', "minLength"),
-        ("total_epsilon", '"101"', "epsilon"),
+        ("epsilon_per_run", "2.5", "type"),  # a float is not exact
+        ("epsilon_per_run", '""', "minLength"),
+        ("epsilon_per_run", '"101"', "epsilon"),
         ("epsilon_per_run", '"abc"', "epsilon"),
         ("algorithms", "[]", "minItems"),
         ("algorithms", '["one-way", "one-way"]', "uniqueItems"),
         ("minimum_tolerate", "0", "minimum"),
-        ("total_delta", '"1"', "delta"),
-        ("total_delta", '"-0.1"', "delta"),
-        ("total_delta", "0", "type"),
+        ("delta_per_run", '"1"', "delta"),
+        ("delta_per_run", '"-0.1"', "delta"),
+        ("delta_per_run", "0", "type"),
+        ("total_epsilon", '"4"', "moved"),
+        ("total_delta", '"0.000001"', "moved"),
+        ("rows_per_person", "3", "moved"),
         ("minimum_parties", '"3"', "type"),
         ("minimum_parties", "true", "type"),
         ("population", '""', "minLength"),
@@ -104,7 +118,6 @@ def test_no_key_may_be_missing(write, key):
         ("exponents", '["half", "half"]', "uniqueItems"),
         ("format_version", "2", "const"),
         ("approval", '"maybe"', "enum"),
-        ("rows_per_person", "0", "minimum"),
         ("parties_per_person", "1.5", "type"),
         ("attributes", "[]", "minItems"),
     ],
@@ -118,28 +131,31 @@ def test_each_key_has_its_rule(write, key, value, rule):
 def test_what_is_left_out_is_the_strictest(write):
     policy = load_policy(write(GOOD))
     assert policy.approval is Approval.MANUAL
-    assert (policy.rows_per_person, policy.parties_per_person, policy.attributes) == (1, 1, None)
+    assert (policy.parties_per_person, policy.attributes, policy.evaluation) == (1, None, False)
 
 
 def test_a_person_with_several_rows_counts_with_all_of_them(write):
-    policy = load_policy(write({**GOOD, "epsilon_per_run": '"1"', "rows_per_person": "3"}))
+    policy = load_policy(write({**GOOD, "epsilon_per_run": '"1"'}), rows_per_person=3)
     policy.check_run(replace(SPEC, epsilon=Fraction(1, 3)), "a")
     with pytest.raises(PrivityError, match=r"epsilon 1/2, 3/2 for a person with several rows, is above 1"):
         policy.check_run(replace(SPEC, epsilon=Fraction(1, 2)), "a")
     with pytest.raises(PrivityError, match=r"epsilon 1/4, 5/4 for a person"):
         policy.check_run(SPEC, "a", rows_elsewhere=2)
-    assert policy.allowance(SPEC, 1) == Allowance(Fraction(5, 2), Fraction(1), rows_per_person=3)
+    assert policy.allowance(SPEC, 1) == Allowance(Fraction(1), Fraction(0))
 
 
 def test_a_delta_counts_for_all_rows_of_a_person_too(write):
-    policy = load_policy(write({**GOOD, "total_delta": '"0.001"', "rows_per_person": "2", "algorithms": '["copula"]'}))
+    terms = {"total_delta": Fraction(1, 1000), "rows_per_person": 2}
+    policy = load_policy(write({**GOOD, "algorithms": '["copula"]'}), **terms)
     spec = replace(SPEC, algorithm="copula", delta=Fraction(1, 5000))
     assert policy.epsilon_per_run == Fraction(1, 3)
     # Gaussian noise, the default: rho is 4 times as large, and delta stays. A bit more than twice the epsilon.
     epsilon, delta = policy.cost_of_a_person(spec, 0)
     assert delta == spec.delta
     assert 2 * SPEC.epsilon < epsilon < Fraction(11, 5) * SPEC.epsilon
-    assert policy.allowance(replace(spec, epsilon=Fraction(1, 10))).per_run_delta == delta
+    small = replace(spec, epsilon=Fraction(1, 10))
+    account = RhoAccount(small.epsilon, delta)
+    assert policy.allowance(small) == Allowance(policy.cost_of_a_person(small, 0)[0], delta, account)
     with pytest.raises(PrivityError, match=r"epsilon 1/4, \d+/\d+ for a person with several rows, is above 1/3 a run"):
         policy.check_run(spec, "a")
     policy.check_run(replace(spec, epsilon=Fraction(1, 10)), "a")
@@ -176,11 +192,12 @@ def test_attributes_that_are_not_allowed_are_refused(write, asked, reason):
         policy.check_run(replace(SPEC, attributes=asked), "a")
 
 
-def test_names_that_stand_for_nothing_and_amounts_that_no_run_could_reach_are_faults(write):
+def test_names_that_stand_for_nothing_and_what_is_declared_elsewhere_now_are_faults(write):
     lines = {
         **GOOD,
         "total_epsilon": '"0.1"',
         "delta_per_run": '"0.0001"',
+        "rows_per_person": "3",
         "algorithms": '["dp-subn", "magic"]',
         "attributes": '["age", "[/red]"]',
     }
@@ -189,12 +206,13 @@ def test_names_that_stand_for_nothing_and_amounts_that_no_run_could_reach_are_fa
         load_policy(path, ("age", "sex"))
     keys = list(lines)
     assert [(p.field, p.rule, p.line) for p in caught.value.problems] == [
-        ("epsilon_per_run", "reachable", 1 + keys.index("epsilon_per_run")),
         ("algorithms[1]", "known", 1 + keys.index("algorithms")),
-        ("delta_per_run", "reachable", 1 + keys.index("delta_per_run")),
+        ("total_epsilon", "moved", 1 + keys.index("total_epsilon")),
+        ("rows_per_person", "moved", 1 + keys.index("rows_per_person")),
         ("attributes[1]", "known", 1 + keys.index("attributes")),
     ]
-    assert "1/3 (about 0.3333) is more than total_epsilon, 0.1" in caught.value.message
+    command = "privity population declare 'patients of the north' --total-epsilon 0.1 --rows-per-person 3"
+    assert {p.remedy.partition(": ")[2] for p in caught.value.problems if p.rule == "moved"} == {command}
     assert "Write some of: age, sex." in caught.value.message
     assert load_policy(write({**GOOD, "attributes": '["wing"]'})).attributes == ("wing",), "no schema is known there"
 
@@ -209,6 +227,18 @@ def test_an_absent_file_is_an_error_and_no_policy(tmp_path):
     with pytest.raises(PrivityError) as caught:
         load_policy(tmp_path / "policy.toml")
     assert caught.value.code == "file-missing"
+
+
+def test_a_policy_for_people_who_are_not_declared_is_none(write):
+    def nobody(name):
+        raise PrivityError(Catalogue.POPULATION_UNDECLARED, population=name, file="ledger", known="none")
+
+    with pytest.raises(PrivityError, match="'patients of the north' is not declared"):
+        load(write(GOOD), nobody)
+
+
+def test_one_run_may_be_allowed_more_than_all_of_them_it_is_the_total_that_binds(write):
+    assert load_policy(write(GOOD), total_epsilon=Fraction(1, 10)).epsilon_per_run == Fraction(1, 3)
 
 
 @pytest.mark.parametrize("content", [b"population = ", b"\xff\xfe", b"a = 1\na = 2\n"])
@@ -261,14 +291,15 @@ def test_a_short_key_is_refused():
 
 
 def test_the_allowance_is_what_the_run_declared_within_what_is_allowed():
-    assert POLICY.allowance(SPEC) == Allowance(Fraction(5, 2), Fraction(1, 4))
-    assert POLICY.allowance(replace(SPEC, epsilon=Fraction(9))).per_run == Fraction(1, 3)
+    assert POLICY.allowance(SPEC) == Allowance(Fraction(1, 4), Fraction(0))
+    assert POLICY.allowance(replace(SPEC, epsilon=Fraction(9))).epsilon == Fraction(1, 3)
 
 
 def test_a_run_may_spend_less_delta_than_all_of_them(write):
-    both = load_policy(write({**GOOD, "total_delta": '"0.001"', "delta_per_run": '"0.0001"'}))
-    assert (both.total_delta, both.delta_per_run) == (Fraction(1, 1000), Fraction(1, 10_000))
-    one = load_policy(write({**GOOD, "total_delta": '"0.001"'}))
+    total = Fraction(1, 1000)
+    both = load_policy(write({**GOOD, "delta_per_run": '"0.0001"'}), total_delta=total)
+    assert (both.population.total_delta, both.delta_per_run) == (total, Fraction(1, 10_000))
+    one = load_policy(write(GOOD), total_delta=total)
     assert one.delta_per_run == Fraction(1, 1000)
     spec = replace(SPEC, delta=Fraction(1, 5000))
     one.check_run(spec, "a")

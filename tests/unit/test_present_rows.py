@@ -15,7 +15,7 @@ from common.models.copula import CopulaModel
 from common.models.junction_tree import JunctionTreeModel
 from common.models.mixture import Mixture, Part
 from common.models.present_rows import present_count, sample_present
-from common.privacy.ledger import Allowance, Ledger
+from common.privacy.ledger import Allowance
 from common.reading import encode
 from common.release.synthesis import rows_to_publish, synthesise
 from common.schema import parse_schema
@@ -24,6 +24,7 @@ from common.table import CodedTable
 from party.local import LocalSession, complete
 from party.releases import ChargedReleases
 from party.rows import InMemory
+from tests.harness.ledgers import declared
 
 FIELDS = [
     {"name": "age", "type": "integer", "edges": [0, 1, 2, 3, 4, 5, 6]},
@@ -54,8 +55,8 @@ def visits(rows, seed=0):
 
 
 def learn(algorithm, table, options):
-    allowance = Allowance(None, None)
-    releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), Ledger(MEMORY, "people"))
+    allowance = Allowance()
+    releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), declared())
     session = LocalSession("run", table.schema, releases, allowance)
     return complete(ALGORITHMS[algorithm].learn(session, EPSILON, options))
 
@@ -208,6 +209,10 @@ def test_as_many_rows_as_asked_for_the_same_for_the_same_seed(rows, attributes):
     assert not again.absent().any()
     assert rows_to_publish(model, 4_000, 8) == rows_to_publish(model, 4_000, 8)
     assert abs(rows_to_publish(model, 4_000, 8) - 2_000) < 50
+
+
+def test_how_many_are_there_is_told_of_a_sample_however_many_rows_are_stated():
+    assert rows_to_publish(alone(wide(2), 0.5), 10**12, 8) == pytest.approx(10**12 / 2, rel=0.01)
 
 
 def test_parts_of_a_mixture_enter_by_their_rows_that_are_there():

@@ -13,6 +13,7 @@ from common.release.content import RELEASE_FILES
 from common.release.folder import read_release, verify_release
 from common.schema import parse_schema
 from tests.harness.command import privity
+from tests.harness.ledgers import declared
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people, write_people
 
@@ -21,6 +22,7 @@ from tests.harness.tables import FIELDS, people, write_people
 def made(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("release")
     table, schema = write_people(folder, 300)
+    declared(folder / "ledger.sqlite").close()
     done = privity(
         "synthesize", "--data", table, "--schema", schema,
         "--epsilon", "1", "--population", "people", "--ledger", folder / "ledger.sqlite", "--out", folder / "out",

@@ -1,5 +1,7 @@
 """Splitting one table among parties, for simulations."""
 
+import csv
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import PrivityError
-from deploy.splitting import split_rows
+from common.privacy.statement import Split
+from common.protocol.sum_kind import PAILLIER
+from common.reading import read_rows
+from common.schema import load_schema
+from deploy.provisioning import Limits, provision
+from deploy.simulate import Simulation, share_out
+from deploy.splitting import kind_of_split, split_rows
 
 
 def frame_of(rows, seed=0):
@@ -155,3 +163,80 @@ def test_a_rule_that_cannot_be_followed_is_refused(parties, how, reason):
         split(frame_of(20), parties, how)
     assert caught.value.code == "bad-option"
     assert "sizes:.7,.2,.1" in caught.value.remedy
+
+
+def replaced(frame):
+    """The frame with one row that holds something else."""
+    other = frame.copy()
+    other.loc[other.index[frame["city"] == "a"][0], "city"] = "d"
+    return other
+
+
+def changes(how, seed=7):
+    """How many rows change at each of five parties when one row of the joint table is replaced."""
+    frame = frame_of(1000)
+    before, after = (split(table, 5, how, seed) for table in (frame, replaced(frame)))
+    return [
+        None if len(one) != len(other) else int((one.to_numpy() != other.to_numpy()).any(axis=1).sum())
+        for one, other in zip(before, after, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("how", ["random", "sizes:.5,.2,.1,.1,.1"])
+def test_a_replaced_row_stays_where_it_was_if_rows_are_split_by_position(how):
+    assert kind_of_split(how) is Split.POSITION
+    assert sorted(changes(how)) == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("how", ["by:city", "dirichlet:city:.3"])
+def test_a_replaced_row_moves_others_if_rows_are_split_by_what_they_hold(how):
+    assert kind_of_split(how) is Split.GIVEN
+    found = changes(how)
+    assert None in found or sum(found) > 1
+
+
+def test_values_drawn_for_codes_do_not_move_the_split(tmp_path):
+    """A bin of one number needs no randomness, one of many does: positions must not come from the same stream."""
+    schema = tmp_path / "s.json"
+    fields = [{"name": "row", "type": "integer", "constraints": {"minimum": 0, "maximum": 199}, "bins": 200},
+              {"name": "age", "type": "integer", "edges": [0, 1, 100]}]  # fmt: skip
+    schema.write_text(json.dumps({"fields": fields}))
+    found = []
+    for age in (0, 50):
+        ages = [age, *[50, 0] * 99, 50]
+        pd.DataFrame({"row": range(200), "age": ages}).to_parquet(tmp_path / f"{age}.parquet")
+        task = Simulation(
+            data=str(tmp_path / f"{age}.parquet"), schema=schema, parties=4, algorithm="one-way", settings={},
+            epsilon=Fraction(1), out=tmp_path / "out", split="random", rows=150, key_bits=None, tolerate=1,
+            patience=60.0, seed=3,
+        )  # fmt: skip
+        parts, rest = share_out(task, load_schema(schema))
+        found.append([sorted(part["row"]) for part in (*parts, rest)])
+    assert found[0] == found[1]
+
+
+ODD_TEXTS = ["a\rb", "a\r", "\r", "a\nb", "a\r\nb", 'say "1"', '"', "a\0b", "\0", "", " a", "a,b", "a"]
+
+
+@pytest.mark.parametrize("columns", [["x"], ["x", "y"]])
+def test_the_parties_read_the_very_texts_of_the_joint_table(tmp_path, columns):
+    """A text with a line end in it is one value of one row, in the file of its party too."""
+    schema_file, data = tmp_path / "s.json", tmp_path / "t.csv"
+    field = {"type": "string", "categories": ["a", "b", "o"], "outOfDomain": "other", "other": "o"}
+    fields = [{"name": name, **field} for name in columns]
+    schema_file.write_text(json.dumps({"fields": fields}))
+    with open(data, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([columns, *([text] * len(columns) for text in ODD_TEXTS)])
+    task = Simulation(
+        data=str(data), schema=schema_file, parties=2, algorithm="one-way", settings={}, epsilon=Fraction(1),
+        out=tmp_path / "out", split="random", rows=None, key_bits=None, tolerate=1, patience=60.0, seed=3,
+    )  # fmt: skip
+    schema = load_schema(schema_file)
+    parts, _ = share_out(task, schema)
+    frames = {"north": parts[0], "south": parts[1]}
+    limits = Limits(Fraction(1), 1, PAILLIER, None)
+    consortium = provision(tmp_path / "all", frames, schema, schema_file, limits, patience=60.0)
+    found = [read_rows(consortium.party(name) / "data.csv") for name in frames]
+    for frame, part in zip(found, parts, strict=True):
+        assert frame.to_numpy().tolist() == part.to_numpy().tolist()
+    assert sorted(text for frame in found for text in frame["x"]) == sorted(ODD_TEXTS)

@@ -9,11 +9,13 @@ import pytest
 from common.errors import PrivityError, ProblemsFound
 from common.exit_codes import Exit
 from common.formats import require
+from common.privacy.budget import readable
 from common.privacy.ledger import Ledger
 from common.release.content import RELEASE_FILES
 from common.release.folder import verify_release
-from party import Copula, DPSubn, JTree, OneWay
+from party import Copula, DPSubn, JTree, OneWay, declare_population
 from tests.harness.command import privity
+from tests.harness.ledgers import charges
 from tests.harness.tables import FIELDS, people, write_people
 
 SCHEMA = {"name": "people", "fields": FIELDS}
@@ -27,6 +29,7 @@ def state(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", [DPSubn, OneWay])
 def test_fit_and_sample(kind, state):
+    declare_population("patients", total_epsilon="10")
     fitted = kind("1.5", population="patients").fit(people(400), SCHEMA)
     sample = fitted.sample(50, seed=3)
     assert list(sample.columns) == [f["name"] for f in FIELDS]
@@ -38,6 +41,7 @@ def test_fit_and_sample(kind, state):
 
 
 def test_the_repr_tells_settings_and_what_was_spent():
+    declare_population("patients", total_epsilon="10")
     model = DPSubn("1", population="patients", settings={"largest_degree": 2})
     assert repr(model) == "DPSubn(epsilon=1, largest_degree=2; not fitted)"
     model.fit(people(200), SCHEMA)
@@ -46,6 +50,7 @@ def test_the_repr_tells_settings_and_what_was_spent():
 
 
 def test_two_fits_draw_different_noise():
+    declare_population("patients", total_epsilon="10")
     model = OneWay("0.1", population="patients")
     first = model.fit(people(300), SCHEMA).record.measured[0][1].counts
     second = model.fit(people(300), SCHEMA).record.measured[0][1].counts
@@ -54,9 +59,10 @@ def test_two_fits_draw_different_noise():
 
 def test_the_total_is_kept_over_fits_and_objects(tmp_path):
     file = tmp_path / "mine.sqlite"
-    OneWay("0.75", population="patients", total_epsilon="1", ledger=file).fit(people(100), SCHEMA)
-    again = DPSubn("0.5", population="patients", total_epsilon="1", ledger=file)
-    with pytest.raises(PrivityError, match="asked 1/2, 1/4 left of 1"):
+    declare_population("patients", total_epsilon="1", ledger=file)
+    OneWay("0.75", population="patients", ledger=file).fit(people(100), SCHEMA)
+    again = DPSubn("0.5", population="patients", ledger=file)
+    with pytest.raises(PrivityError, match=r"asked 0\.5, 0\.25 left of 1 "):
         again.fit(people(100), SCHEMA)
     assert Ledger(file, "patients").spent() == Fraction(3, 4)
     with pytest.raises(PrivityError, match="belongs to population 'patients'"):
@@ -65,21 +71,32 @@ def test_the_total_is_kept_over_fits_and_objects(tmp_path):
 
 def test_a_fit_that_fails_before_it_asks_costs_nothing(tmp_path):
     file = tmp_path / "mine.sqlite"
+    declare_population("p", total_epsilon="1", ledger=file)
     with pytest.raises(ProblemsFound):
         OneWay("1", population="p", ledger=file).fit(people(10).assign(ward="east"), SCHEMA)
     with pytest.raises(ProblemsFound):
         OneWay("1", population="p", ledger=file, settings={"depth": 1}).fit(people(10), SCHEMA)
+    assert charges(Ledger(file, "p")) == []
+
+
+def test_people_who_were_not_declared_have_no_budget(tmp_path):
+    file = tmp_path / "mine.sqlite"
+    with pytest.raises(PrivityError, match="the population 'p' is not declared") as caught:
+        OneWay("1", population="p", ledger=file).fit(people(10), SCHEMA)
+    assert caught.value.code == "population-undeclared"
     assert not file.exists()
 
 
 def test_the_command_writes_a_release_and_prints_the_running_total(tmp_path):
     table, schema = write_people(tmp_path, 300)
     ledger = tmp_path / "ledger.sqlite"
+    declared = privity("population", "declare", "patients", "--total-epsilon", "1", "--ledger", ledger)
+    assert declared.returncode == 0, declared.stderr
     arguments = ["synthesize", "--data", table, "--schema", schema, "--epsilon", "0.5", "--population", "patients"]
     for number in (1, 2):
-        done = privity(*arguments, "--ledger", ledger, "--total-epsilon", "1", "--out", tmp_path / f"release-{number}")
+        done = privity(*arguments, "--ledger", ledger, "--out", tmp_path / f"release-{number}")
         assert done.returncode == 0, done.stderr
-        assert f"epsilon 1/2 now, {Fraction(number, 2)} of 1 in all" in done.stdout
+        assert f"epsilon 0.5 now, {readable(Fraction(number, 2))} of 1 in all" in done.stdout
     release = tmp_path / "release-1"
     verify_release(release)
     assert sorted(p.name for p in release.iterdir()) == sorted(RELEASE_FILES)
@@ -87,9 +104,9 @@ def test_the_command_writes_a_release_and_prints_the_running_total(tmp_path):
     require(privacy, "privacy", "privacy.json")
     assert [o["observer"] for o in privacy["observers"]] == ["public"]
     assert privacy["simulation"] is False
-    done = privity(*arguments, "--ledger", ledger, "--total-epsilon", "1", "--out", tmp_path / "release-3")
+    done = privity(*arguments, "--ledger", ledger, "--out", tmp_path / "release-3")
     assert done.returncode == Exit.BUDGET
-    assert "asked 1/2, 0 left of 1" in done.stderr
+    assert "asked 0.5, 0 left of 1 " in done.stderr
     assert not (tmp_path / "release-3").exists()
     shown = privity("party", "ledger", "--file", ledger, "--population", "patients")
     assert shown.returncode == 0
@@ -98,6 +115,7 @@ def test_the_command_writes_a_release_and_prints_the_running_total(tmp_path):
 
 def test_a_delta_is_charged_and_told(tmp_path):
     ledger = tmp_path / "ledger"
+    declare_population("patients", total_epsilon="10", total_delta="1/1000", ledger=ledger)
     fitted = Copula("1", delta="1/1048576", population="patients", ledger=ledger).fit(people(200), SCHEMA)
     again = Copula("1", delta="1/1048576", population="patients", ledger=ledger).fit(people(200), SCHEMA)
     assert (fitted.spent, fitted.spent_delta) == (1, Fraction(1, 2**20))
@@ -117,15 +135,17 @@ def test_a_delta_that_does_not_go_with_the_rest_is_refused_before_anything_is_sp
     tmp_path, kind, delta, settings, said
 ):
     ledger = tmp_path / "ledger"
+    declare_population("p", total_epsilon="10", total_delta="1/1000", ledger=ledger)
     with pytest.raises(PrivityError, match=said) as caught:
         kind("1", delta=delta, population="p", ledger=ledger, settings=settings).fit(people(50), SCHEMA)
     assert caught.value.code == "bad-option"
-    assert not ledger.exists()
+    assert charges(Ledger(ledger, "p")) == []
 
 
 @pytest.mark.parametrize("kind", [DPSubn, JTree, OneWay])
 def test_any_algorithm_spends_a_delta_and_has_less_noise_for_it(tmp_path, kind):
     given = {"population": "p", "ledger": tmp_path / "ledger"}
+    declare_population("p", total_epsilon="1", total_delta="0.000001", ledger=given["ledger"])
     fitted = kind("1", delta="0.000001", **given).fit(people(200), SCHEMA)
     assert fitted.charged == fitted.record.of_a_person("owner", 1)
     assert Fraction(999, 1000) < fitted.charged[0] <= 1
@@ -136,9 +156,10 @@ def test_any_algorithm_spends_a_delta_and_has_less_noise_for_it(tmp_path, kind):
 
 
 def test_a_total_of_delta_is_kept(tmp_path):
-    given = {"delta": "1/1000000", "total_delta": "3/2000000", "population": "p", "ledger": tmp_path / "ledger"}
+    given = {"delta": "1/1000000", "population": "p", "ledger": tmp_path / "ledger"}
+    declare_population("p", total_epsilon="10", total_delta="3/2000000", ledger=given["ledger"])
     Copula("1", **given).fit(people(50), SCHEMA)
-    with pytest.raises(PrivityError, match="asked delta 1/1000000, 1/2000000 left"):
+    with pytest.raises(PrivityError, match=r"asked delta 0\.000001, 5e-7 left of 1\.5e-6 "):
         Copula("1", **given).fit(people(50), SCHEMA)
 
 

@@ -30,7 +30,7 @@ def test_a_cell_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     text_table.add(shown, "red \x1b[31m\r")
     text_table.show(shown)
     out = capsys.readouterr().out
-    assert r"red \x1b[31m\r" in out
+    assert r"red \u001b[31m\r" in out
     assert "\x1b" not in out
 
 
@@ -60,7 +60,9 @@ def test_progress_is_no_markup(text: str, terminal: bool) -> None:
     ("number", "text"),
     [
         ("1", "1"), ("0", "0"), ("100", "100"), ("1/2", "0.5"), ("1/1000000", "0.000001"), ("12345/1000", "12.345"),
-        ("1/3", "1/3 (about 0.3333)"), ("1/1048576", "1/1048576 (about 9.537e-07)"), ("-1/2", "-0.5"),
+        ("1/3", "0.333333"), ("2/3", "0.666667"), ("1/1048576", "9.53674e-7"), ("1/1000000000", "1e-9"),
+            ("-1/2", "-0.5"),
+            ("1234567/3", "411522"), ("12345678/7", "1.76367e+6"), ("1/10000000000000", "1e-13"),
     ],
 )  # fmt: skip
 def test_a_fraction_is_told_with_a_decimal(number: str, text: str) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import math
+import struct
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -241,8 +242,9 @@ def masks() -> dict:
 
     def agreed(one: str, two: str) -> bytes:
         secret = keys[one].exchange(keys[two].public_key())
-        first, second = sorted([public(one), public(two)])
-        return expand(extract(b"", secret), b"privity mask agreement v1" + first + second + context, 32)
+        parts = [part for name in sorted((one, two)) for part in (name.encode(), public(name))] + [context]
+        bound = b"".join(struct.pack(">I", len(part)) + part for part in parts)
+        return expand(extract(b"", secret), b"privity mask agreement v2" + bound, 32)
 
     def stream(key: bytes) -> list[int]:
         info = b"privity mask stream v1" + modulus.to_bytes(32, "big") + nonce

@@ -397,13 +397,15 @@ class ListRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class RunList(_message.Message):
-    __slots__ = ("runs",)
+    __slots__ = ("runs", "left_out")
     RUNS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     runs: _containers.RepeatedCompositeFieldContainer[RunStatus]
-    def __init__(self, runs: _Optional[_Iterable[_Union[RunStatus, _Mapping]]] = ...) -> None: ...
+    left_out: int
+    def __init__(self, runs: _Optional[_Iterable[_Union[RunStatus, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...
 
 class RunStatus(_message.Message):
-    __slots__ = ("run", "algorithm", "epsilon", "submitted", "state", "reason", "remedy", "phase", "awaited", "last_error")
+    __slots__ = ("run", "algorithm", "epsilon", "submitted", "state", "reason", "remedy", "phase", "awaited", "last_error", "submitter")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ALGORITHM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
@@ -414,6 +416,7 @@ class RunStatus(_message.Message):
     PHASE_FIELD_NUMBER: _ClassVar[int]
     AWAITED_FIELD_NUMBER: _ClassVar[int]
     LAST_ERROR_FIELD_NUMBER: _ClassVar[int]
+    SUBMITTER_FIELD_NUMBER: _ClassVar[int]
     run: str
     algorithm: str
     epsilon: str
@@ -424,7 +427,8 @@ class RunStatus(_message.Message):
     phase: str
     awaited: _containers.RepeatedCompositeFieldContainer[Awaited]
     last_error: str
-    def __init__(self, run: _Optional[str] = ..., algorithm: _Optional[str] = ..., epsilon: _Optional[str] = ..., submitted: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., remedy: _Optional[str] = ..., phase: _Optional[str] = ..., awaited: _Optional[_Iterable[_Union[Awaited, _Mapping]]] = ..., last_error: _Optional[str] = ...) -> None: ...
+    submitter: str
+    def __init__(self, run: _Optional[str] = ..., algorithm: _Optional[str] = ..., epsilon: _Optional[str] = ..., submitted: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., remedy: _Optional[str] = ..., phase: _Optional[str] = ..., awaited: _Optional[_Iterable[_Union[Awaited, _Mapping]]] = ..., last_error: _Optional[str] = ..., submitter: _Optional[str] = ...) -> None: ...
 
 class Awaited(_message.Message):
     __slots__ = ("party", "step", "phase", "seconds", "silent_seconds", "note")

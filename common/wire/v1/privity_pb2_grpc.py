@@ -304,7 +304,8 @@ class OperatorServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Fetch(self, request, context):
-        """The files of a completed run, one after another; `name` stands in the first chunk of each file.
+        """The files of a completed run, one after another; `name` stands in the first chunk of each file. Fetch, Stop and
+        Resume are for the operator who submitted the run, while the manifest lists that operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -325,7 +326,7 @@ class OperatorServicer:
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """Every run of this curator, the oldest first.
+        """The newest runs of this curator, the oldest of them first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

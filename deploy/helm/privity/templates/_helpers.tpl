@@ -42,3 +42,24 @@ done
 exec privity-curator accept /member/manifest.json --config /node/curator.toml
 {{- end }}
 {{- end }}
+
+{{- /* The ledgers lie on the node's volume, also for commands that are run in the pod. */ -}}
+{{- define "privity.state" -}}
+- name: XDG_STATE_HOME
+  value: /node/state
+{{- end }}
+
+{{- /* A text for env as it stands: Kubernetes reads $(NAME) in it as a variable, and $$ as a dollar. */ -}}
+{{- define "privity.literal" -}}
+{{ . | replace "$" "$$" | quote }}
+{{- end }}
+
+{{- /* Declare the population once: a total that was changed by command later is not undone. A ledger that is there but
+cannot be used is not replaced either: `declare` refuses it, too, and says why. */ -}}
+{{- define "privity.declare" -}}
+set -eu
+umask 077
+privity party ledger --population="$POPULATION" > /dev/null 2>&1 ||
+  privity population declare --total-epsilon "$TOTAL_EPSILON" --total-delta "$TOTAL_DELTA" \
+    --rows-per-person "$ROWS_PER_PERSON" -- "$POPULATION"
+{{- end }}

@@ -1,0 +1,304 @@
+"""The file of a ledger: one SQLite database of chained lines, shared by threads, processes and nodes.
+
+There is no write-ahead log: a file that is moved, or copied after a crash, has all of its lines. A line that was
+changed or taken out is found at the next opening, a file that another one has replaced at the next use. A forked
+process opens the file anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from common.errors import Catalogue, PrivityError
+from common.journal import MEMORY, connect, room_wanted
+from common.privacy.ledger_lines import (
+    COLUMNS,
+    OWN_BOOK,
+    ZERO,
+    Book,
+    Charge,
+    Kind,
+    Line,
+    Spent,
+    check_chains,
+    earlier_lines,
+    kept_short,
+    merges,
+)
+
+FORMAT_VERSION = "3"
+EARLIER_VERSIONS = ("1", "2")
+"""Their lines were priced for a person, without saying how many rows, and as the rho spent so far converts to."""
+
+MERGED = "merged"
+
+_OPEN: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
+_LEFT_TO_PARENTS: list[sqlite3.Connection] = []
+"""Connections that a forked process must not use, nor close."""
+
+
+class LedgerFile:
+    """Opens, checks and writes the lines of one population's ledger; ``Ledger`` says what they come to."""
+
+    def _start(self, path: Path | str, name: str, node: str) -> None:
+        self.node = node
+        self._path, self._name = path, name
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+        self._file = (0, 0)
+        self._forget()
+        _OPEN.add(self)
+
+    def _open(self) -> None:
+        if self._path == MEMORY or not Path(self._path).exists():
+            raise self._unusable("there is no such ledger")
+        self._connect()
+
+    def _connect(self) -> None:
+        # No write-ahead log: a ledger that is moved, or copied after a crash, has all of its lines.
+        self._connection = connect(self._path, write_ahead=False)
+        self._file = self._found()
+
+    def _found(self) -> tuple[int, int]:
+        """Which file is there now."""
+        if self._path == MEMORY:
+            return 0, 0
+        about = os.stat(self._path)
+        return about.st_dev, about.st_ino
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise self._unusable("it was closed")
+        return self._connection
+
+    def _forget(self) -> None:
+        """Drop what was made of lines that were read."""
+
+    def _make_tables(self, population: str) -> None:
+        if "about" not in self._tables():
+            self._db.execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        self._db.execute(
+            "CREATE TABLE lines (id INTEGER PRIMARY KEY, book INTEGER NOT NULL, position INTEGER NOT NULL,"
+            " kind TEXT NOT NULL, node TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, epsilon TEXT NOT NULL,"
+            " delta TEXT NOT NULL, rho TEXT, terms TEXT, at TEXT NOT NULL, chain TEXT NOT NULL, answer TEXT,"
+            " UNIQUE (book, position))"
+        )
+        self._db.execute("CREATE UNIQUE INDEX charged ON lines (node, run, step) WHERE kind = 'charge'")
+        self._db.execute("CREATE INDEX positions ON lines (position)")
+        about = [("format_version", FORMAT_VERSION), ("population", population)]
+        self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about)
+
+    def _tables(self) -> set[str]:
+        return {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+    def _about(self) -> dict[str, str]:
+        return dict(self._db.execute("SELECT key, value FROM about"))
+
+    def _check_earlier(self, db: sqlite3.Connection) -> None:
+        """Refuse a ledger of an earlier version that is not whole, or of other people."""
+        about = dict(db.execute("SELECT key, value FROM about"))
+        if about.get("format_version") not in EARLIER_VERSIONS:
+            raise self._unusable("it is of another version")
+        self._check_name(about)
+        self._check_chains(earlier_lines(db, ""))
+
+    def _check_name(self, about: dict[str, str]) -> None:
+        if about.get("population") != self._name:
+            raise self._unusable(f"it belongs to population {about.get('population')!r}, not {self._name!r}")
+
+    def _check_not_merged(self, about: dict[str, str]) -> None:
+        if MERGED in about:
+            raise self._unusable("it was merged into another ledger of these people, which goes on in its place")
+
+    def _check_chains(self, lines: Sequence[Line]) -> None:
+        try:
+            check_chains(lines)
+        except ValueError as error:
+            raise self._unusable(str(error)) from error
+
+    def _check(self) -> None:
+        if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
+            raise self._unusable("it is damaged")
+        tables = self._tables()
+        about = self._about() if "about" in tables else {}
+        if "population" not in about:
+            raise self._unusable("it is no ledger")
+        if about.get("format_version") in EARLIER_VERSIONS:
+            remedy = f"privity population declare {self._name!r} --total-epsilon TOTAL --ledger {self._path}"
+            raise self._unusable(f"it is of an earlier version, which states no total; take it over with: {remedy}")
+        if about.get("format_version") != FORMAT_VERSION:
+            raise self._unusable("it is of another version")
+        self._check_name(about)
+        self._check_not_merged(about)
+        if "lines" not in tables:
+            raise self._unusable("it is no ledger")
+        self._check_chains(self._lines("ORDER BY id"))
+
+    def _lines(self, rest: str, *values: object) -> list[Line]:
+        return [Line(*fields) for fields in self._db.execute(f"SELECT {COLUMNS} FROM lines {rest}", values)]
+
+    def _unusable(self, reason: str) -> PrivityError:
+        return PrivityError(Catalogue.LEDGER_UNUSABLE, file=self._path, reason=reason)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what SQLite meets (a full disk, a damaged page, a lock) into a refusal that says so."""
+        try:
+            with room_wanted(self._path):
+                yield
+        except sqlite3.Error as error:
+            raise self._unusable(f"SQLite says: {error}") from error
+        except OSError as error:
+            raise self._unusable(error.strerror or type(error).__name__) from error
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """One thread at a time, in the process that opened the file or in one forked from it."""
+        with self._lock, self._told():
+            if self._connection is None and not self._closed:
+                self._open()
+                self._check()
+            if self._found() != self._file:
+                raise self._unusable("another file has taken its place since it was opened")
+            yield
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        # An immediate transaction locks the file, so concurrent runs cannot both pass the check.
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            # What was read of lines that are not there after all.
+            self._forget()
+            raise
+
+    def _written(self, kind: Kind, node: str, charge: Charge, terms: dict[str, Any]) -> Line:
+        """The next line of the first book."""
+        position, before = self._end(OWN_BOOK)
+        rho = None if charge.rho is None else str(charge.rho)
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        line = Line(
+            OWN_BOOK, position + 1, kind.value, node, charge.run, charge.step, str(charge.epsilon), str(charge.delta),
+            rho, json.dumps(terms, sort_keys=True), at,
+        )  # fmt: skip
+        return replace(line, chain=line.link(before))
+
+    def _append(
+        self, kind: Kind, *, terms: dict[str, Any], run: str = "", node: str = "", epsilon: Fraction = ZERO
+    ) -> None:
+        self._insert(self._written(kind, node, Charge(run, "", epsilon), terms))
+
+    def _insert(self, line: Line) -> None:
+        values = [getattr(line, name) for name in COLUMNS.split(", ")]
+        places = ", ".join("?" * len(values))
+        self._db.execute(f"INSERT INTO lines ({COLUMNS}) VALUES ({places})", values)
+
+    def _end(self, book: int) -> tuple[int, str]:
+        last = self._db.execute(
+            "SELECT position, chain FROM lines WHERE book = ? ORDER BY position DESC LIMIT 1", (book,)
+        ).fetchone()
+        return (0, "") if last is None else (last[0], last[1])
+
+    def end(self) -> tuple[int, str]:
+        """How many lines the first book has, and the link of its last one."""
+        with self._held():
+            return self._end(OWN_BOOK)
+
+    def check_extends(self, lines: int, link: str) -> None:
+        """Demand a ledger one of whose books once ended with this line: all before it are as they were.
+
+        Raises:
+            PrivityError: ledger-unusable.
+        """
+        with self._held():
+            row = self._db.execute("SELECT 1 FROM lines WHERE position = ? AND chain = ?", (lines, link)).fetchone()
+        if row is None:
+            raise self._unusable(f"it was set back, or is another one: the journal knows {lines} lines of it")
+
+    def _take_in(self, found: Sequence[Book]) -> int:
+        """Copy the lines of books that are not here yet, and note where each begins and ends. How many they are.
+
+        Of a book that goes on where one of ours once was, as a copy of this ledger does, only the lines since.
+        """
+        taken = 0
+        for book in found:
+            here, known = self._known(book.lines)
+            new = book.lines[known:]
+            for line in book.lines[:known]:
+                # An answer may have come since it was taken over before.
+                where = "WHERE position = ? AND chain = ? AND answer IS NULL"
+                self._db.execute(f"UPDATE lines SET answer = ? {where}", (line.answer, line.position, line.chain))
+            if not new:
+                continue
+            last = book.lines[known - 1] if known else None
+            before = (book.after, book.start) if last is None else (last.position, last.chain)
+            noted = [terms for terms in merges(self._lines("ORDER BY id")) if terms["book"] == here]
+            if noted and self._end(here)[0] == before[0]:
+                # It was taken over before, and got these lines since.
+                before = noted[0]["after"], noted[0]["start"]
+            else:
+                (here,) = self._db.execute("SELECT max(book) + 1 FROM lines").fetchone()
+            for line in new:
+                self._insert(replace(line, book=here))
+            end = {"lines": new[-1].position, "link": new[-1].chain}
+            self._append(Kind.MERGE, terms={"book": here, "after": before[0], "start": before[1], **end})
+            self._price_anew(new)
+            taken += len(new)
+        return taken
+
+    def _known(self, lines: Sequence[Line]) -> tuple[int, int]:
+        """In which book the last of these lines is that is here already, and how many there are up to it."""
+        for known in range(len(lines), 0, -1):
+            last = lines[known - 1]
+            where = "SELECT book FROM lines WHERE position = ? AND chain = ?"
+            found = self._db.execute(where, (last.position, last.chain)).fetchone()
+            if found is not None:
+                return found[0], known
+        return OWN_BOOK, 0
+
+    def _price_anew(self, new: Sequence[Line]) -> None:
+        """Note what runs in rho of an earlier version cost more than they were charged so far."""
+        for node, run in dict.fromkeys((line.node, line.run) for line in new if line.terms is None and line.rho):
+            spent, told = Spent(1), ZERO
+            for line in self._lines("WHERE node = ? AND run = ? ORDER BY id", node, run):
+                if (line.terms is None and line.rho) or line.kind == Kind.ADJUSTMENT.value:
+                    spent, told = spent.with_line(line), told + line.charge.epsilon
+            terms = {"reason": "rho spent so far was priced too low"}
+            self._append(Kind.ADJUSTMENT, terms=terms, run=run, node=node, epsilon=kept_short(spent.amount[0] - told))
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+def _forked() -> None:
+    """A connection and a lock of the parent are of no use to its child, which opens the file anew when it is used."""
+    for ledger in list(_OPEN):
+        if ledger._connection is not None:
+            _LEFT_TO_PARENTS.append(ledger._connection)
+        ledger._connection = None
+        ledger._lock = threading.RLock()
+        ledger._forget()
+
+
+os.register_at_fork(after_in_child=_forked)

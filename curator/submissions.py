@@ -1,0 +1,91 @@
+"""What an operator submitted, as the journal keeps it: a request under a token, and whose run it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from common.errors import Catalogue, PrivityError
+from common.protocol.plan import check_run_name
+from curator.run_state import Run
+
+MOST_OPEN = 100
+"""Runs of one operator that may be there at a time and have not ended for good: queued, at work or stopped."""
+MOST_A_DAY = 20_000
+"""Runs that one operator may submit within a day: what is known of each stays for ever, some kB."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One run as it was asked for.
+
+    Attributes:
+        request: JSON in the form of ``canonical_request``; as it came, if an earlier version kept it.
+        at: when, in UTC; for people to read.
+        by: the operator who submitted it; empty if it was submitted before that was kept.
+    """
+
+    run: str
+    request: str
+    at: str
+    by: str = ""
+
+    @classmethod
+    def read(cls, stored: bytes) -> Submission:
+        return cls(**json.loads(stored))
+
+    def bytes(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+
+def check_word(option: str, word: str) -> None:
+    """Refuse a name or a token that is not as short and plain as the name of a run.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    try:
+        check_run_name(word)
+    except ValueError:
+        shown = word if len(word) < 100 else f"{word[:100]}..."
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option=option,
+            reason=f"{shown!a} is not of 1 to 63 letters, digits, '.', '_' or '-', with a letter or digit first",
+            hint=f"Use another {option}.",
+        ) from None  # fmt: skip
+
+
+def check_free(name: str, runs: Collection[str], releases: Path) -> None:
+    """Refuse the name of a run, or of a release that is there already.
+
+    Names that differ only in case are one: on some file systems so are their folders.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    check_word("name", name)
+    released = [folder.name for folder in releases.iterdir()] if releases.is_dir() else []
+    for taken, what in ((runs, "another run is called so"), (released, "a release of that name is there already")):
+        same = next((other for other in taken if other.lower() == name.lower()), None)
+        if same is not None:
+            case = "" if same == name else f", {same}, in other letters"
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="name", reason=f"{name}: {what}{case}", hint="Use another name."
+            )
+
+
+def check_many(operator: str, runs: Iterable[Run]) -> None:
+    """Refuse an operator who has as many runs as one may have, or submitted as many within a day as one may.
+
+    Raises:
+        PrivityError: queue-full, too-many-runs.
+    """
+    own = [run for run in runs if run.submitter == operator]
+    if sum(run.open for run in own) >= MOST_OPEN:
+        raise PrivityError(Catalogue.QUEUE_FULL, limit=MOST_OPEN, submitter=operator)
+    day = (datetime.now(UTC) - timedelta(days=1)).isoformat(timespec="seconds")
+    if sum(run.submitted > day for run in own) >= MOST_A_DAY:
+        raise PrivityError(Catalogue.TOO_MANY_RUNS, limit=MOST_A_DAY, submitter=operator)

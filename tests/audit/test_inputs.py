@@ -1,0 +1,41 @@
+"""The audit from the bytes of a file, or a DataFrame, to the release: findings A1 and A2 put back turn it red."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy.audit.auditor import audit
+from deploy.audit.inputs import LETTERS, NUMBERS, input_subjects, missing_frame, ordered_csv, release_of
+from deploy.audit.subject import Subject
+from party.sources import csv_rows
+from tests.harness.column_readers import column_as_text, ranks_by_all
+
+ORDERED = release_of("order", LETTERS, ([21, 0], [20, 1]), ordered_csv, 400, 0)
+MISSING = release_of("missing", NUMBERS, ([20, 1, 0], [20, 0, 1]), missing_frame, 400, 0)
+
+
+def holds(subject: Subject) -> bool:
+    """The noise is the operating system's, so a claim that seems broken by chance is audited once more."""
+    return all(finding.holds for finding in audit([subject], confirm=True))
+
+
+@pytest.mark.parametrize("subject", [ORDERED, MISSING], ids=lambda subject: subject.name)
+def test_a_release_from_a_file_or_a_frame_holds_its_claim(subject: Subject) -> None:
+    assert holds(subject)
+
+
+def test_an_order_that_all_texts_of_the_column_decide_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding A1: one text that is no integer chose which rows of everybody count."""
+    monkeypatch.setattr(csv_rows, "_ranks", ranks_by_all)
+    assert not holds(ORDERED)
+
+
+def test_a_column_that_is_written_as_text_by_its_type_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding A2: one missing value made 1.0 of everybody's 1."""
+    monkeypatch.setattr("common.reading.read_column", column_as_text)
+    assert not holds(MISSING)
+
+
+def test_every_way_in_is_audited() -> None:
+    assert {subject.name.partition(",")[0] for subject in input_subjects()} == {"CSV", "Parquet", "DataFrame"}
+    assert sum(bool(subject.quick_runs) for subject in input_subjects()) == 2

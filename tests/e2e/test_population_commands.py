@@ -1,0 +1,162 @@
+"""``privity population ...`` as a data owner uses it, in processes of their own: totals, typos, old ledgers, doctor."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.errors import PrivityError
+from common.exit_codes import Exit
+from common.privacy.ledger import Allowance, Charge
+from common.privacy.ledger_files import open_ledger
+from common.privacy.privacy_filter import spent_under_unknown_cap
+from party.config import ledger_of, load_config, node_id, read_policy
+from tests.harness.command import here
+from tests.harness.ledgers import earlier_ledger
+from tests.harness.tables import write_people
+
+NORTH = "patients of the north"
+DELTA = Fraction(1, 10**9)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write_people(tmp_path, 200)
+    return tmp_path
+
+
+def run(place: Path, command: str):
+    return here(place, f"privity {command}")
+
+
+def done(place: Path, command: str) -> str:
+    found = run(place, command)
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def synthesize(place: Path, epsilon: str, out: str, population: str = NORTH):
+    table = next(place.glob("*.csv")).name
+    schema = next(place.glob("*.json")).name
+    rest = f"--algorithm one-way --epsilon {epsilon} --population {population!r} --out {out}"
+    return run(place, f"synthesize --data {table} --schema {schema} {rest}")
+
+
+def test_a_total_is_given_once_and_binds_every_release(place: Path) -> None:
+    assert synthesize(place, "1", "none").returncode == Exit.BUDGET
+    said = done(place, f"population declare {NORTH!r} --total-epsilon 4")
+    assert f"{NORTH!r}: epsilon 4 and delta 0 in all; a person has 1 row. Spent so far: epsilon 0." in said
+    assert done(place, f"population declare {NORTH!r} --total-epsilon 4") == said
+    assert synthesize(place, "3", "release").returncode == 0
+    refused = synthesize(place, "5", "more")
+    assert refused.returncode == Exit.BUDGET
+    assert "asked 5, 1 left of 4" in refused.stderr
+    assert not (place / "more").exists()
+    typo = synthesize(place, "1", "typo", "patients of the nroth")
+    assert typo.returncode == Exit.BUDGET
+    assert f"is {NORTH!r} meant?" in typo.stderr
+    assert len(list((place / "state/privity/ledgers").glob("*.sqlite"))) == 1
+    listed = done(place, "population list")
+    assert re.search(rf"{NORTH} .*3 .*4 .*0 .*0 .*1 .*patients_of_the_north.sqlite", listed)
+
+
+def test_a_total_is_raised_only_if_it_is_meant_and_each_change_is_a_line(place: Path) -> None:
+    done(place, f"population declare {NORTH!r} --total-epsilon 2")
+    refused = run(place, f"population change {NORTH!r} --total-epsilon 3")
+    assert refused.returncode == Exit.INPUT
+    assert "add --raise" in refused.stderr
+    assert "epsilon 3 and" in done(place, f"population change {NORTH!r} --total-epsilon 3 --raise")
+    assert "epsilon 1 and" in done(place, f"population change {NORTH!r} --total-epsilon 1")
+    assert "up to 3 rows" in done(place, f"population change {NORTH!r} --rows-per-person 3")
+    fewer = run(place, f"population change {NORTH!r} --rows-per-person 2")
+    assert fewer.returncode == Exit.INPUT
+    assert "Keep 3 or more" in fewer.stderr
+    lines = done(place, f"party ledger --population {NORTH!r} --steps")
+    for total, rows in ((2, 1), (3, 1), (1, 1), (1, 3)):
+        assert f"total: epsilon {total}, delta 0, {rows} rows a person" in lines
+    assert "Left: 1 of 1." in lines
+
+
+def test_two_ledgers_become_one_and_the_other_is_closed(place: Path) -> None:
+    done(place, f"population declare {NORTH!r} --total-epsilon 4")
+    here_, there = place / "state/privity/ledgers/patients_of_the_north.sqlite", place / "copy.sqlite"
+    there.write_bytes(here_.read_bytes())
+    with_line = open_ledger(NORTH, there)
+    with_line.charge(Charge("old", "a", Fraction(3)), Allowance(), "owner")
+    with_line.close()
+    assert synthesize(place, "1", "release").returncode == 0
+    merged = done(place, f"population merge {NORTH!r} copy.sqlite")
+    assert "which is closed: 1." in merged
+    assert "Spent: epsilon 4." in merged
+    assert "nothing more" not in done(place, f"party ledger --population {NORTH!r}")
+    assert "0 left of 4" in synthesize(place, "1", "more").stderr
+    again = run(place, f"population merge {NORTH!r} copy.sqlite")
+    assert again.returncode == Exit.BUDGET
+    assert "was merged into another ledger" in again.stderr
+
+
+def joined(place: Path, **changes: str) -> Path:
+    """The folder of a party that an organiser invited, with changes to its settings."""
+    done(place, "consortium init --folder organiser --name clinics --curator localhost:7443 --schema people.schema.json"
+                " --party north --party south")  # fmt: skip
+    done(place, "consortium invite --folder organiser")
+    done(place, f"party init --invite organiser/invites/north.json --data people.csv --population {NORTH!r}")
+    settings = place / "north" / "party.toml"
+    settings.write_text(settings.read_text() + "".join(f"{key} = {value!r}\n" for key, value in changes.items()))
+    return place / "north"
+
+
+def test_a_node_of_an_earlier_version_is_told_what_to_declare_and_its_ledger_is_merged(place: Path) -> None:
+    north = joined(place)
+    (north / "state").mkdir()
+    spent = [Charge("spring", "a", Fraction(1)), Charge("summer", "a", Fraction(0), DELTA, Fraction(1, 100))]
+    end = earlier_ledger(north / "state" / "ledger.sqlite", spent, name=NORTH)
+    policy = north / "policy.toml"
+    policy.write_text(policy.read_text() + 'total_epsilon = "4"\ntotal_delta = "0.000001"\n')
+    refused = run(place, "doctor --config north/party.toml")
+    declare = f"privity population declare {NORTH!r} --total-epsilon 4 --total-delta 0.000001"
+    assert f"Remove it, and declare it once: {declare}" in refused.stdout
+    policy.write_text(policy.read_text().replace("total_", "# total_"))
+    assert f"the population {NORTH!r} is not declared" in run(place, "doctor --config north/party.toml").stdout
+    done(place, declare.removeprefix("privity "))
+    # Before the node starts there are two ledgers, of which its own still counts for nothing.
+    assert "has another ledger, and so another budget" in run(place, "doctor --config north/party.toml").stdout
+    config = load_config(north / "party.toml")
+    for _ in range(2):
+        with closing(ledger_of(config, read_policy(config))) as ledger:
+            ledger.check_extends(*end)
+            assert ledger.spent() == 1 + spent_under_unknown_cap(Fraction(1, 100), DELTA)
+            assert ledger.spent_delta() == DELTA
+            assert ledger.node == node_id(config.state) != ""
+    shown = done(place, "party ledger --config north/party.toml --steps")
+    assert "adjustment: rho spent so far was priced too low" in shown
+    assert "2 lines of another ledger taken over" in shown
+
+
+def test_a_former_ledger_that_cannot_be_read_is_no_reason_to_begin_anew(place: Path) -> None:
+    north = joined(place)
+    (north / "state").mkdir()
+    (north / "state" / "ledger.sqlite").write_bytes(b"SQLite format 3\0" + bytes(5000))
+    done(place, f"population declare {NORTH!r} --total-epsilon 4")
+    config = load_config(north / "party.toml")
+    with pytest.raises(PrivityError, match="SQLite says") as caught:
+        ledger_of(config, read_policy(config))
+    assert caught.value.code == "ledger-unusable"
+
+
+def test_the_doctor_warns_of_a_second_ledger_of_the_same_people(place: Path) -> None:
+    """Finding C: nodes, programs and folders with ledgers of their own had separate budgets without a word."""
+    joined(place, ledger="own.sqlite")
+    done(place, f"population declare {NORTH!r} --total-epsilon 4 --ledger north/own.sqlite")
+    assert "the only one of" in run(place, "doctor --config north/party.toml").stdout
+    second = place / "state/privity/ledgers/patients_of_the_north.sqlite"
+    second.write_bytes((place / "north" / "own.sqlite").read_bytes())
+    warned = run(place, "doctor --config north/party.toml").stdout
+    assert f"{NORTH!r} has another ledger, and so another budget: {second}" in " ".join(warned.split())
+    done(place, f"population merge {NORTH!r} {second} --ledger north/own.sqlite")
+    assert "the only one of" in run(place, "doctor --config north/party.toml").stdout

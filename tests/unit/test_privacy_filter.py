@@ -1,0 +1,218 @@
+"""What a run in rho has cost when it stops: held against the best stopping rule, computed by backward induction.
+
+The game: a run of equal releases of rho under Gaussian noise may stop after any of them, by what came out; the rest of
+the population's epsilon then goes to another run. The best an adversary can do is an optimal stopping problem over the
+privacy loss L so far. Its value is the delta that the whole really needs at the total epsilon; over the total delta
+that is charged it must be at most 1. The rule of earlier versions, rho so far converted at the run's delta, fails.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import fftconvolve
+from scipy.stats import norm
+
+from common.errors import PrivityError
+from common.privacy.budget import Zcdp
+from common.privacy.concentrated import RELATION, RhoAccount, converted, draw_rho, rho_within
+from common.privacy.conversion import (
+    _best_order,
+    best_order,
+    conversion_constant,
+    likely_rho,
+    zcdp_to_approximate,
+)
+from common.privacy.ledger import Allowance, Charge
+from common.privacy.privacy_filter import UNKNOWN_CAP_ORDERS, PrivacyFilter, constant, spent_under_unknown_cap
+from tests.harness.ledgers import declared
+
+DELTA = Fraction(1, 10**9)
+GRID = 6_001
+
+
+def along_one_order(account, rho):
+    return account.filter().spent(rho)
+
+
+def rho_so_far_converted(account, rho):
+    """What earlier versions charged, up to the rounding of floats."""
+    return _best_order(float(rho), -math.log(account.delta))[1]
+
+
+def under_unknown_cap(account, rho):
+    return spent_under_unknown_cap(rho, account.delta)
+
+
+def hockey(gap):
+    """(1 - e^-gap)_+ of a loss that is ``gap`` above what was charged."""
+    return np.maximum(0, -np.expm1(np.minimum(0, -gap)))
+
+
+def rest_by_a_pure_run(loss, total, rest, _delta):
+    """Delta that remains when the rest is spent by a pure mechanism with the worst loss, of two outcomes."""
+    chance = 1 / (1 + math.exp(-rest))
+    return chance * hockey(loss + rest - total) + (1 - chance) * hockey(loss - rest - total)
+
+
+def rest_by_a_run_in_rho(loss, total, rest, delta):
+    """The same when it is spent by one release of Gaussian noise that costs exactly (rest, delta)."""
+    if rest < 1e-6:
+        return hockey(loss - total)
+    rho = float(likely_rho(Fraction(rest), delta))
+    # L + L' with L' ~ N(rho, 2 rho): E (1 - e^(total - L - L'))_+ in closed form.
+    gap, deviation = total - loss, math.sqrt(2 * rho)
+    return norm.sf((gap - rho) / deviation) - np.exp(np.minimum(gap, 700)) * norm.sf((gap + rho) / deviation)
+
+
+RESTS = {"pure": (rest_by_a_pure_run, 1), "rho": (rest_by_a_run_in_rho, 2)}
+"""How the rest is spent, and how many deltas the two runs are charged together."""
+
+
+def needed(epsilon, delta, steps, charged, spend_rest, deltas):
+    """Delta that is needed at the total epsilon, over what is charged, under the best stopping rule."""
+    account = RhoAccount(Fraction(epsilon), delta)
+    rhos = [account.rho * k / steps for k in range(1, steps + 1)]
+    spent = [min(float(charged(account, rho)), float(epsilon)) for rho in rhos]
+    each = float(account.rho) / steps
+    deviation = math.sqrt(2 * each)
+    loss = np.linspace(-2 * epsilon, 3 * epsilon + 8 * math.sqrt(2 * float(account.rho)), GRID)
+    width = loss[1] - loss[0]
+    reach = math.ceil(10 * deviation / width)
+    assert reach >= 8, "the grid is too coarse for so small a step"
+    offsets = np.arange(-reach, reach + 1) * width
+    weights = np.exp(-((offsets - each) ** 2) / (2 * deviation**2))
+    weights /= weights.sum()
+
+    def stopped(k):
+        return spend_rest(loss, float(epsilon), max(0.0, float(epsilon) - spent[k]), delta)
+
+    value = stopped(steps - 1)
+    for k in range(steps - 2, -1, -1):
+        goes_on = fftconvolve(np.pad(value, (reach, reach), mode="edge"), weights[::-1], mode="valid")
+        value = np.maximum(goes_on, stopped(k))
+    first = np.linspace(-12, 12, 40_001)
+    chances = norm.pdf(first)
+    chances /= chances.sum()
+    return float((chances * np.interp(each + deviation * first, loss, value)).sum()) / (deltas * float(delta))
+
+
+POINTS = [(1, DELTA), (1, Fraction(1, 10**6)), (4, Fraction(1, 10**6))]
+
+
+@pytest.mark.parametrize("rest", RESTS)
+@pytest.mark.parametrize(("epsilon", "delta"), POINTS)
+@pytest.mark.parametrize("steps", [1, 5, 20, 60, 150])
+def test_no_stopping_rule_needs_more_delta_than_is_charged(steps, epsilon, delta, rest):
+    spend_rest, deltas = RESTS[rest]
+    assert needed(epsilon, delta, steps, along_one_order, spend_rest, deltas) <= 1
+
+
+@pytest.mark.parametrize("rest", RESTS)
+@pytest.mark.parametrize("steps", [5, 60])
+def test_no_stopping_rule_needs_more_than_a_run_of_unknown_cap_is_charged(steps, rest):
+    spend_rest, deltas = RESTS[rest]
+    assert needed(1, DELTA, steps, under_unknown_cap, spend_rest, deltas) <= 1
+
+
+@pytest.mark.parametrize(("steps", "at_least"), [(20, 1.1), (60, 1.8), (150, 2.4)])
+def test_the_rule_of_earlier_versions_fails_the_same_test(steps, at_least):
+    spend_rest, deltas = RESTS["pure"]
+    assert needed(1, DELTA, steps, rho_so_far_converted, spend_rest, deltas) > at_least
+
+
+EPSILONS = st.fractions(Fraction(1, 1000), 20, max_denominator=1000)
+DELTAS = st.sampled_from([Fraction(1, 1000), Fraction(1, 2**30), DELTA, Fraction(1, 10**20)])
+
+
+@settings(max_examples=40, deadline=None)
+@given(EPSILONS, DELTAS, st.integers(1, 30), st.fractions(0, 2, max_denominator=10**6))
+def test_the_charge_is_linear_at_least_the_theorems_and_the_whole_costs_exactly_epsilon(epsilon, delta, rows, part):
+    account = RhoAccount(epsilon, delta)
+    found = account.filter(rows)
+    assert found.constant >= conversion_constant(found.order, delta)
+    assert found.cap == rows**2 * account.rho
+    assert found.spent(found.cap) == found.epsilon
+    assert found.epsilon == (epsilon if rows == 1 else converted(found.cap, delta))
+    assert found.spent(Fraction(0)) == 0
+    rho = part * found.cap
+    if rho:
+        exact = max(Fraction(0), found.order * rho + found.constant)
+        assert exact <= found.spent(rho) < exact + Fraction(2, 10**12)
+        # At any stopping time at least what the rho so far converts to.
+        assert found.spent(rho) >= zcdp_to_approximate(Zcdp(rho, RELATION), delta).epsilon - Fraction(1, 10**12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.fractions(Fraction(1, 10**6), 3), DELTAS)
+def test_the_order_is_short_and_no_neighbour_is_better(rho, delta):
+    order = best_order(rho, delta)
+
+    def bound(alpha):
+        return alpha * rho + conversion_constant(alpha, delta)
+
+    for factor in (Fraction(1, 3), Fraction(99, 100), Fraction(101, 100), Fraction(3)):
+        assert bound(order) <= bound(1 + (order - 1) * factor)
+    more = order - 1
+    assert more.denominator & (more.denominator - 1) == 0
+    assert bound(order) <= zcdp_to_approximate(Zcdp(rho, RELATION), delta).epsilon * (1 + Fraction(1, 10**6))
+
+
+def test_a_cap_that_costs_more_than_it_claims_is_refused():
+    rho = rho_within(Fraction(1), DELTA)
+    PrivacyFilter(rho, Fraction(1), DELTA)
+    with pytest.raises(ValueError, match="costs more"):
+        PrivacyFilter(rho * Fraction(1001, 1000), Fraction(1), DELTA)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.fractions(Fraction(1, 10**4), 2), DELTAS)
+def test_a_run_of_unknown_cap_is_charged_at_least_what_any_cap_up_to_its_rho_says_and_little_more(rho, delta):
+    assert len(set(UNKNOWN_CAP_ORDERS)) == len(UNKNOWN_CAP_ORDERS)
+    found = spent_under_unknown_cap(rho, delta)
+    least = zcdp_to_approximate(Zcdp(rho, RELATION), delta).epsilon
+    assert found > least
+    part = delta / len(UNKNOWN_CAP_ORDERS)
+    assert any(found >= alpha * rho + constant(alpha, part) for alpha in UNKNOWN_CAP_ORDERS)
+    if delta <= Fraction(1, 10**6) and Fraction(1, 100) < least < 10:
+        assert found < least * Fraction(5, 4)
+
+
+def test_a_run_that_stops_early_costs_more_than_its_rho_alone_and_a_full_one_exactly_epsilon():
+    """In the ledger: about half of epsilon at the first step, the rest along a line, in whatever steps."""
+    account, ledger = RhoAccount(Fraction(1), DELTA), declared()
+    allowance = Allowance(Fraction(1), DELTA, account)
+
+    def charge(step, rho):
+        ledger.charge(Charge("r", step, Fraction(0), DELTA, rho), allowance, "hospital")
+
+    first = draw_rho(Fraction(1, 8))
+    charge("select", first)
+    assert float(ledger.spent()) == pytest.approx(0.5461, abs=1e-3)
+    assert float(converted(first, DELTA)) == pytest.approx(0.3468, abs=1e-3)
+    rest = account.rho - first
+    for step in range(4):
+        charge(f"{step}", rest / 4)
+    assert (ledger.spent(), ledger.spent_delta()) == (1, DELTA)
+    with pytest.raises(PrivityError, match="0 left of 1"):
+        charge("more", rest / 1000)
+
+
+def test_interleaved_runs_and_pure_lines_add_up_and_each_delta_counts_once():
+    ledger, accounts = declared(), [RhoAccount(Fraction(1), DELTA), RhoAccount(Fraction(1, 2), 2 * DELTA)]
+    spent = [Fraction(0), Fraction(0)]
+    for step in range(6):
+        account = accounts[step % 2]
+        rho = account.rho / 5
+        allowance = Allowance(account.epsilon, account.delta, account)
+        charged = Charge(f"run-{step % 2}", f"{step}", Fraction(0), account.delta, rho)
+        ledger.charge(charged, allowance, "hospital")
+        spent[step % 2] += rho
+        ledger.charge(Charge(f"pure-{step}", "a", Fraction(1, 100)), Allowance(), "hospital")
+        expected = sum(one.filter().spent(rho) for one, rho in zip(accounts, spent, strict=True))
+        assert ledger.spent() == expected + Fraction(step + 1, 100)
+        deltas = (one.delta for one, rho in zip(accounts, spent, strict=True) if rho)
+        assert ledger.spent_delta() == sum(deltas)

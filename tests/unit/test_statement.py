@@ -1,0 +1,163 @@
+"""The privacy statement: whose loss it leads with, for which neighbours it holds, and which sentences it may have."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from common.formats import require
+from common.privacy.concentrated import RhoAccount
+from common.privacy.record import OWN_MODEL, Cost, RunRecord
+from common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
+from common.release.checking import check_release
+from common.release.folder import read_release, report_of
+
+FORMER = Path(__file__).parent / "former_release"
+ONE = Fraction(1)
+DELTA = Fraction(1, 2**30)
+PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
+
+
+def record_of(*costs: Cost) -> RunRecord:
+    record = RunRecord(account=RhoAccount(ONE, DELTA))
+    for cost in costs:
+        record.add_cost(cost)
+    return record
+
+
+def statement_of(**changes):
+    given = {
+        "run": "r",
+        "parties": {"a": 30, "b": 30, "c": 40},
+        "tolerate": 1,
+        "protection": "Paillier",
+        "record": record_of(Cost("p", "m", ONE, ("a", "b", "c"))),
+    }
+    statement = privacy_statement(**given | changes)
+    require(statement, "privacy", "privacy.json")
+    return statement
+
+
+def words_of(**changes) -> str:
+    return " ".join(statement_of(**changes)["in_words"])
+
+
+def test_several_rows_a_person_lead_with_the_loss_of_the_person() -> None:
+    statement = statement_of(rows_per_person={"a": 3})
+    assert "all of that person's rows" in statement["in_words"][0]
+    assert "more than e^3 times" in statement["in_words"][0]
+    assert "For a single row they are epsilon = 1 and delta = 0." in statement["in_words"][1]
+    assert {observer["epsilon"] for observer in statement["observers"]} == {"3"}
+    assert "epsilon" not in statement["parties"][0], "a figure says whose it is"
+    assert headline(statement) == (
+        "Privacy loss of a person: epsilon 3, delta 0. Of a single row: epsilon 1, delta 0."
+    )  # fmt: skip
+
+
+def test_rows_at_several_parties_are_the_persons_too() -> None:
+    statement = statement_of(rows_per_person={"a": 3, "b": 2}, parties_per_person=2)
+    assert {observer["epsilon"] for observer in statement["observers"]} == {"5"}
+    assert "more than e^5 times" in statement["in_words"][0]
+    assert "up to 3 rows at a party, and rows at up to 2 of the parties" in statement["in_words"][1]
+
+
+def test_the_delta_of_a_person_leads_too() -> None:
+    statement = statement_of(
+        rows_per_person={"a": 2}, record=record_of(Cost("p", "m", ONE, ("a", "b", "c"), DELTA))
+    )  # fmt: skip
+    delta = Fraction(statement["observers"][0]["delta"])
+    assert 2 * math.e * DELTA <= delta < 2.001 * math.e * float(DELTA)
+    assert f"plus a probability of {rounded_up(delta)}:" in statement["in_words"][0]
+
+
+def test_one_row_a_person_needs_one_figure() -> None:
+    assert headline(statement_of()) == "Privacy loss of a person: epsilon 1, delta 0."
+
+
+def test_the_other_row_is_one_that_the_rules_accept_and_a_start_tells_whether_all_are() -> None:
+    words = words_of()
+    assert "any row that the rules of the schema accept" in words
+    assert "Whether a party's node starts" in words
+    assert "the rules for one person's rows" in words_of(rows_per_person={"a": 2})
+
+
+@pytest.mark.parametrize("member", [None, "b"])
+def test_the_knowledge_of_the_curator_is_that_of_the_party_which_runs_it(member: str | None) -> None:
+    statement = statement_of(curator_member=member)
+    words = " ".join(statement["in_words"])
+    inside = [observer["assumption"] for observer in statement["observers"] if observer["observer"] != "public"]
+    assert statement["curator_member"] == member
+    if member is None:
+        assert "the curator colluding with nobody." in words
+        assert all(assumption.endswith("the curator colludes with nobody") for assumption in inside)
+    else:
+        assert "colluding with nobody." not in words
+        assert "Party b runs the curator and knows all that the curator knows." in words
+        assert all("nobody but party b, which runs it and knows all" in assumption for assumption in inside)
+
+
+def test_a_split_by_what_rows_hold_is_taken_as_given() -> None:
+    given = statement_of(split=Split.GIVEN)
+    assert (given["split"], given["simulation"]) == ("given", True)
+    assert any("for the split as given" in sentence for sentence in given["in_words"])
+    assert "For the split as given" in headline(given)
+    position = statement_of(split=Split.POSITION)
+    assert (position["split"], position["simulation"]) == ("position", True)
+    assert any("holds for the joint table too" in sentence for sentence in position["in_words"])
+    assert statement_of()["split"] == "none"
+    assert "split" not in words_of()
+
+
+def all_statements():
+    """Statements of all kinds, as far as their sentences go."""
+    pure = Cost("p", "m", ONE, ("a", "b", "c"))
+    costs = (pure, Cost("p", OWN_MODEL, ONE, ("a", "b", "c")), Cost("p", "m", ONE, ("a", "b", "c"), DELTA),
+             Cost("p", "m", ONE, ("a", "b", "c"), Fraction(1, 100)),
+             Cost("p", "m", Fraction(0), ("a", "b", "c"), DELTA, Fraction(1, 100)))  # fmt: skip
+    people = ({}, {"rows_per_person": {"a": 3}}, {"rows_per_person": {"a": 3}, "absent_rows": True})
+    protections = ({}, {"protection": None, "tolerate": 0}, {"curator_member": "a"})
+    for cost, several, protection, split in itertools.product(costs, people, protections, Split):
+        yield statement_of(record=record_of(cost), split=split, **several, **protection)
+
+
+def test_a_statement_has_listed_sentences_only_and_each_is_used() -> None:
+    patterns = {name: re.compile(PLACEHOLDER.sub("[^ ]+", re.escape(text))) for name, text in SENTENCES.items()}
+    seen = set()
+    for statement in all_statements():
+        for sentence in statement["in_words"]:
+            fitting = {name for name, pattern in patterns.items() if pattern.fullmatch(sentence)}
+            assert fitting, sentence
+            seen |= fitting
+            assert not re.search(r"\d/\d", sentence), "people read decimals"
+    assert seen == set(SENTENCES)
+
+
+@pytest.mark.parametrize("number", [Fraction(1, 3), Fraction(2, 3), DELTA, Fraction(5, 2), Fraction(10**7 + 1), ONE])
+def test_numbers_for_people_are_not_below_the_exact_ones(number: Fraction) -> None:
+    told = Fraction(rounded_up(number))
+    assert number <= told < number * (1 + Fraction(1, 10**5))
+    assert len(rounded_up(number)) < 13
+
+
+def test_a_release_of_the_version_before_is_read_and_its_report_leads_with_the_person() -> None:
+    """Its statement led with a row's epsilon of 2, where a person with three rows loses 6."""
+    assert json.loads((FORMER / "privacy.json").read_text())["observers"][0]["epsilon"] == "2"
+    assert "seconds" in json.loads((FORMER / "run.json").read_text())
+    release = read_release(FORMER)
+    require(release.privacy, "privacy", "privacy.json")
+    require({**release.run, "files": {}}, "run", "run.json")
+    assert release.privacy["observers"][0]["epsilon"] == "6"
+    page = report_of(FORMER)
+    assert "epsilon 6 for a person; epsilon 2 for a single row" in page
+    assert (
+        "An earlier version of Privity wrote this statement. For all rows of a person the figures are epsilon = 6"
+        in page
+    )
+    assert "Seconds" not in page
+    assert check_release(FORMER)
