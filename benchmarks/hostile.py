@@ -3,7 +3,7 @@
     python -m benchmarks.hostile --messages 100000 --seed 1
 
 Mutated messages of real small runs go to every method of the curator over gRPC and TLS, and to parties as steps. Exits
-with 1 if there was a crash, an answer took more than a second, memory grew by more than 50 MB, or a party was charged.
+with 1 if there was a crash, an answer took ten seconds or more, memory grew by more than 50 MB, or a party was charged.
 """
 
 from __future__ import annotations

@@ -174,13 +174,13 @@ def _wait_for_port(port_file: Path, group: ProcessGroup) -> int:
 
 def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Callable[[RunEvent], None]) -> None:
     """Pass on events until the run has ended; a dead process ends it at once."""
-    events: queue.Queue[RunEvent | PrivityError] = queue.Queue()
+    events: queue.Queue[RunEvent | Exception] = queue.Queue()
 
     def listen() -> None:
         try:
             for event in client.watch(run):
                 events.put(event)
-        except PrivityError as error:
+        except Exception as error:  # the caller's to raise, if it still waits
             events.put(error)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -190,7 +190,7 @@ def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Cal
             event = events.get(timeout=CHECK_SECONDS)
         except queue.Empty:
             continue
-        if isinstance(event, PrivityError):
+        if isinstance(event, Exception):
             group.check()
             raise event
         on_event(event)

@@ -25,9 +25,8 @@ from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST
 from tests.hostile.mutations import Mutator
 from tests.hostile.party_target import Answered
-from tests.hostile.tally import Tally, Timer
+from tests.hostile.tally import HANGS_SECONDS, Tally, Timer
 
-HANGS_SECONDS = 10.0
 PARTY, OPERATOR = "party/party-2", "operator/boss"
 REQUEST = (
     b'{"algorithm":"dp-subn","attributes":["A0","A1"],"delta":"0","epsilon":"1/3","format_version":1,"key_bits":null,'

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import psutil
 
-SLOWEST_SECONDS = 1.0
+HANGS_SECONDS = 10.0
 MOST_GROWTH_MB = 50.0
 
 
@@ -64,7 +64,7 @@ class Tally:
     def broken(self) -> list[str]:
         """The bounds that do not hold."""
         found = [f"a crash: {crash}" for crash in self.crashes]
-        if self.slowest[0] > SLOWEST_SECONDS:
+        if self.slowest[0] >= HANGS_SECONDS:
             found.append("an answer took {:.2f} s: {}, {}, {!r}".format(*self.slowest))
         if self.grown_mb > MOST_GROWTH_MB:
             found.append(f"memory grew by {self.grown_mb:.0f} MB")
