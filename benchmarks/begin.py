@@ -23,13 +23,13 @@ import gmpy2
 import numpy as np
 
 from benchmarks.markdown import table
-from common.crypto import masks, paillier
-from common.crypto.identity import Identity
-from common.protocol.plan import Enrolment, RunPlan
-from common.protocol.round import Round
-from common.protocol.steps import Begin, Contribute, Enrol, Enrolled, SealBlock
-from common.table import CodedTable
-from deploy.audit.consortium import Consortium, generous_policy, make_schema
+from privity.common.crypto import masks, paillier
+from privity.common.crypto.identity import Identity
+from privity.common.protocol.plan import Enrolment, RunPlan
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Begin, Contribute, Enrol, Enrolled, SealBlock
+from privity.common.table import CodedTable
+from privity.deploy.audit.consortium import Consortium, generous_policy, make_schema
 
 BITS, RUNS = 3072, 9
 ROUNDS = 128
@@ -124,7 +124,7 @@ def begun(parties: int) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def unchecked() -> Iterator[None]:
-    with mock.patch("common.crypto.paillier.check_modulus"):
+    with mock.patch("privity.common.crypto.paillier.check_modulus"):
         yield
 
 

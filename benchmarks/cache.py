@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from common.errors import PrivityError
+from privity.common.errors import PrivityError
 
 ROOT = Path(__file__).parents[1]
 CODE = ("common/algorithms", "common/models", "common/privacy", "party/releases.py", "deploy/in_process.py")

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 from unittest.mock import patch
 
-from common.models import Model
-from common.table import CodedTable
-from party.synthesizer import SYNTHESIZERS, declare_population
+from privity.common.models import Model
+from privity.common.table import CodedTable
+from privity.party.synthesizer import SYNTHESIZERS, declare_population
 
 
 def fit_and_sample(

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from common.reading import read_table
-from common.schema import Schema, load_schema
-from common.table import CodedTable
-from deploy.splitting import split_rows
+from privity.common.reading import read_table
+from privity.common.schema import Schema, load_schema
+from privity.common.table import CodedTable
+from privity.deploy.splitting import split_rows
 
 LARGE_SHARE = "sizes:.8,.1,.1"
 

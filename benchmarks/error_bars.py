@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks import markdown
 from benchmarks.datasets import Dataset, load, split_table
-from common.algorithms import ALGORITHMS
-from common.counting import contingency_table
-from common.models.present_rows import sample_present
-from common.privacy.error_bars import half_width
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
-from party.local import complete
+from privity.common.algorithms import ALGORITHMS
+from privity.common.counting import contingency_table
+from privity.common.models.present_rows import sample_present
+from privity.common.privacy.error_bars import half_width
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
+from privity.party.local import complete
 
 EPSILONS = (Fraction(1, 10), Fraction(1))
 PARTIES = (1, 3, 10)

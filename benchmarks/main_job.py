@@ -20,11 +20,11 @@ from pathlib import Path
 
 import psutil
 
-from common.evaluation.distance import marginal_distances
-from common.reading import read_table
-from common.schema import load_schema
-from common.wire.v1.privity_pb2 import RunEvent
-from deploy.simulate import Simulation, simulate
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.reading import read_table
+from privity.common.schema import load_schema
+from privity.common.wire.v1.privity_pb2 import RunEvent
+from privity.deploy.simulate import Simulation, simulate
 
 POINTS = [(3, "0.2"), (3, "1"), (3, "5"), (2, "1"), (5, "1"), (10, "1")]
 ALGORITHMS = ("dp-subn", "one-way")

@@ -21,11 +21,18 @@ from benchmarks.budgets.session import Ground, mean_distance
 from benchmarks.markdown import table
 from benchmarks.plots import Line, Panel, draw
 from benchmarks.tries import Tried, Try, Ways, command_of, mean, options_of, ratios, session_over, tries, try_all
-from common.algorithms.mst import most_edges
-from common.algorithms.split_by_noise import one_way_part, tables_for
-from common.algorithms.worst_explained import COARSE, JOINT, OVERVIEW_FROM, PARTIES, candidate_pairs, noise_of_draws
-from common.models import Model
-from common.models.junction_tree import JunctionTreeModel
+from privity.common.algorithms.mst import most_edges
+from privity.common.algorithms.split_by_noise import one_way_part, tables_for
+from privity.common.algorithms.worst_explained import (
+    COARSE,
+    JOINT,
+    OVERVIEW_FROM,
+    PARTIES,
+    candidate_pairs,
+    noise_of_draws,
+)
+from privity.common.models import Model
+from privity.common.models.junction_tree import JunctionTreeModel
 
 PACKAGE = "many_parties"
 AIM, MST = "aim", "mst"

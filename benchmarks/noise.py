@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from common.privacy.budget import PureEpsilon, Zcdp
-from common.privacy.entropy import SystemEntropy, uniform_below
-from common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
-from common.privacy.noise import geometric
-from common.privacy.relation import Relation
-from common.privacy.scores import r_sensitivity
-from common.privacy.sensitivity import Norm, contingency_tables, scores
+from privity.common.privacy.budget import PureEpsilon, Zcdp
+from privity.common.privacy.entropy import SystemEntropy, uniform_below
+from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
+from privity.common.privacy.noise import geometric
+from privity.common.privacy.relation import Relation
+from privity.common.privacy.scores import r_sensitivity
+from privity.common.privacy.sensitivity import Norm, contingency_tables, scores
 
 try:
     import opendp.prelude as dp

@@ -28,10 +28,10 @@ from pathlib import Path
 
 import numpy as np
 
-from common.terminal import console
-from deploy.audit.auditor import Finding, audit
-from deploy.audit.report import WIDE, as_markdown, as_table
-from deploy.audit.subject import Seen, Source, Subject, generator
+from privity.common.terminal import console
+from privity.deploy.audit.auditor import Finding, audit
+from privity.deploy.audit.report import WIDE, as_markdown, as_table
+from privity.deploy.audit.subject import Seen, Source, Subject, generator
 
 CHUNK = 200_000  # runs drawn together
 

@@ -25,9 +25,9 @@ from benchmarks.cache import CODE, Cache, Values, code_digest
 from benchmarks.datasets import split_table
 from benchmarks.markdown import NONE, standard_error
 from benchmarks.sweep import say
-from common.algorithms import ALGORITHMS
-from common.models import Model
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.models import Model
+from privity.deploy.in_process import InProcessSession
 
 EPSILONS, DELTAS = ("0.1", "0.4", "1.6"), ("1e-9", "0")
 

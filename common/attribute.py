@@ -2,7 +2,7 @@
 
 Codes run ``0 .. size - 1``: the categories in the order declared, or the bins from the lowest up, then one
 category for missing values if the attribute declares any, then one for absent rows if the schema declares
-them (``common.schema.Schema.absent_rows``). Bins are ``[e_i, e_{i+1})``, the last one
+them (``privity.common.schema.Schema.absent_rows``). Bins are ``[e_i, e_{i+1})``, the last one
 closed. All arithmetic on edges and values is exact (``fractions.Fraction``), never floating point.
 """
 

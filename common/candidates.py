@@ -15,7 +15,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from common.statistics import AttributeParentPair, Marginal
+from privity.common.statistics import AttributeParentPair, Marginal
 
 
 class ParentSets:

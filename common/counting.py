@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from common.statistics import Marginal
-from common.table import CodedTable
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
 
 
 def contingency_table(table: CodedTable, attributes: Sequence[int]) -> npt.NDArray[np.int64]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from common.attribute import Attribute
+from privity.common.attribute import Attribute
 
 Codes = npt.NDArray[np.integer]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from common.attribute import Attribute, Group, Value, value_text
+from privity.common.attribute import Attribute, Group, Value, value_text
 
 
 def exact_text(value: Value) -> str:

@@ -13,9 +13,9 @@ from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
-from common.attribute import FALSE_TEXTS, TRUE_TEXTS, read_number
-from common.reading import read_rows
-from common.schema import FORMAT_VERSION
+from privity.common.attribute import FALSE_TEXTS, TRUE_TEXTS, read_number
+from privity.common.reading import read_rows
+from privity.common.schema import FORMAT_VERSION
 
 LEAK_WARNING = (
     "This draft was read from the rows, and a domain read from private rows is itself a leak: a category, "
@@ -39,7 +39,7 @@ def draft_schema(path: Path | str) -> dict[str, Any]:
     Ranges are rounded outwards to the power of ten below their width. The empty text is drafted as a missing
     value; no other text is. A text column of too many distinct values is left without a domain, with a
     description that says so, and ``parse_schema`` reports it until a person decides.
-    Raises as ``common.table.read_rows`` does.
+    Raises as ``privity.common.table.read_rows`` does.
     """
     frame = read_rows(path)
     fields = [_draft_field(str(name), sorted(set(frame[name]))) for name in frame.columns]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError
 
 
 class Exit(IntEnum):

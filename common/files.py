@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError
 
 LONGEST_PREFIX = 64
 """Characters of a file's name that its scratch folder begins with: a long name leaves room for the rest."""

@@ -24,8 +24,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from common.attribute import LONGEST_NUMBER, Attribute
-from common.formats import shorten
+from privity.common.attribute import LONGEST_NUMBER, Attribute
+from privity.common.formats import shorten
 
 READ_TYPES = "text, numbers, booleans, dates, times without a zone, or missing values"
 

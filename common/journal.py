@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError
 
 MEMORY = ":memory:"
 

@@ -2,7 +2,7 @@
 
 Small tables are counted on packed one-hot columns: 64 rows a word, AND and population count of each column with all
 others. One pass over the packed columns gives the co-occurrences of all their values; the last value of an attribute is
-what the others leave. Large tables are counted one by one, as in ``common.counting``.
+what the others leave. Large tables are counted one by one, as in ``privity.common.counting``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from common.counting import contingency_tables
-from common.statistics import Marginal
-from common.table import CodedTable
+from privity.common.counting import contingency_tables
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
 
 PACKED_CELLS = 96
 """Largest table without its last row and column that is counted on packed columns: where both ways take as long."""

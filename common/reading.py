@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from common.attribute import Attribute, value_text
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.formats import shorten
-from common.frame_values import READ_TYPES, Value, code_of, is_unread, read_column, shown
-from common.schema import Schema
-from common.table import CodedTable, Column, code_type
+from privity.common.attribute import Attribute, value_text
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.formats import shorten
+from privity.common.frame_values import READ_TYPES, Value, code_of, is_unread, read_column, shown
+from privity.common.schema import Schema
+from privity.common.table import CodedTable, Column, code_type
 
 CELLS_AT_ONCE = 1 << 15
 VALUES_NAMED = 3  # values outside a domain that a message names
@@ -65,7 +65,8 @@ def read_batches(path: Path | str) -> Iterator[pd.DataFrame]:
 def encode(frame: pd.DataFrame, schema: Schema, file: str) -> CodedTable:
     """Code a table by the schema; the order of the frame's columns does not matter.
 
-    Each value is read alone (``common.frame_values``), so the types that pandas chose for the columns decide nothing.
+    Each value is read alone (``privity.common.frame_values``), so the types that pandas chose for the columns decide
+    nothing.
 
     ``file`` is the name that messages carry. No row is dropped. Raises ``RowProblemsFound`` with all
     faults at once: no rows, columns that are missing or not declared, values of a type that cannot be read, and,

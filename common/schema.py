@@ -3,7 +3,7 @@
 A descriptor is public and is never inferred silently from rows. ``missingValues`` on a field replaces
 those at the top level, as in Frictionless v2, and ``[]`` says that the field has none; where neither is
 written there are none (Frictionless would take the empty text). ``absentRows`` at the top level, which is
-no key of Frictionless, gives every attribute one more code. See ``common.attribute`` for the codes.
+no key of Frictionless, gives every attribute one more code. See ``privity.common.attribute`` for the codes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any
 
 import rfc8785
 
-from common import formats
-from common.attribute import Attribute, Group, Value, number_text, value_text
-from common.derived import DerivedAttributes
-from common.descriptor import exact_text, field_descriptor, nested_lists
-from common.errors import Problem, ProblemsFound
-from common.formats.lines import json_lines
-from common.rules.constraints import RowConstraint, read_constraints
+from privity.common import formats
+from privity.common.attribute import Attribute, Group, Value, number_text, value_text
+from privity.common.derived import DerivedAttributes
+from privity.common.descriptor import exact_text, field_descriptor, nested_lists
+from privity.common.errors import Problem, ProblemsFound
+from privity.common.formats.lines import json_lines
+from privity.common.rules.constraints import RowConstraint, read_constraints
 
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 

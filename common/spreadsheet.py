@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from common import formats
-from common.attribute import read_number
-from common.schema import Schema
+from privity.common import formats
+from privity.common.attribute import read_number
+from privity.common.schema import Schema
 
 NAMED = 5
 """Texts that a sentence names; more are counted."""

@@ -9,7 +9,7 @@ from typing import overload
 
 import numpy as np
 
-from common.privacy.noise_law import NoiseLaw
+from privity.common.privacy.noise_law import NoiseLaw
 
 Marginal = tuple[int, ...]
 """Attribute indices of one contingency table, in the order of its axes."""

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.extensions import ExtensionArray
 
-from common.attribute import Attribute, value_text
-from common.files import appearing
-from common.schema import Schema
+from privity.common.attribute import Attribute, value_text
+from privity.common.files import appearing
+from privity.common.schema import Schema
 
 Column = npt.NDArray[np.unsignedinteger[Any]]
 

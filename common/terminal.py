@@ -1,7 +1,7 @@
 """Everything that a command says goes through here: no text of somebody else's making does anything to the terminal.
 
 A name, a refusal or a note may come from another member, by a file or over a wire. ``say`` and ``console`` make every
-text visible (``common.visible``). A line that is said is one line that is shown, whatever stands in it.
+text visible (``privity.common.visible``). A line that is said is one line that is shown, whatever stands in it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from common.visible import in_line, in_lines
+from privity.common.visible import in_line, in_lines
 
 
 def say(*lines: object, err: bool = False, end: str = "\n") -> None:

@@ -1,7 +1,7 @@
 """Tables for people in a terminal or a pipe. What stands in them came from files or over a wire: it is shown as it is.
 
-Nothing in a cell is markup, a picture's name or a control code (``common.terminal``), and nothing is cut: a terminal
-folds what is too wide, and a pipe gets lines as long as they need to be.
+Nothing in a cell is markup, a picture's name or a control code (``privity.common.terminal``), and nothing is cut: a
+terminal folds what is too wide, and a pipe gets lines as long as they need to be.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from rich.box import HEAVY_HEAD, Box
 from rich.table import Table
 from rich.text import Text
 
-from common.terminal import console
-from common.visible import in_line, in_lines
+from privity.common.terminal import console
+from privity.common.visible import in_line, in_lines
 
 WIDE = 100_000
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from common.errors import Catalogue, PrivityError
-from common.journal import Journal
-from common.protocol.attempt import Attempt
-from common.protocol.round import Round
-from common.protocol.steps import Reply, Step, step_digest
-from common.wire.codec import decode_reply, encode_reply
-from curator.meter import Meter
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.journal import Journal
+from privity.common.protocol.attempt import Attempt
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Reply, Step, step_digest
+from privity.common.wire.codec import decode_reply, encode_reply
+from privity.curator.meter import Meter
 
 Ask = Callable[[str, Step, str], Awaitable[Reply]]
 Kind = TypeVar("Kind", bound=Reply)

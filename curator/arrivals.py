@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from common.errors import Catalogue, PrivityError
-from common.node.progress import moving
-from common.wire.codec import LARGEST_REPLY
-from curator.desk import Desk
-from curator.metrics import CuratorMetrics, Unwelcome
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.progress import moving
+from privity.common.wire.codec import LARGEST_REPLY
+from privity.curator.desk import Desk
+from privity.curator.metrics import CuratorMetrics, Unwelcome
 
 
 class Arrivals:

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from common.blas import keep_one_blas_thread
-from common.membership.joining import read_invite
-from common.membership.member_folder import hand_over
-from common.node import logs
-from common.node.process import dump_no_core, stop_when_stdin_closes
-from common.terminal import say
-from curator import joining, server
+from privity.common.blas import keep_one_blas_thread
+from privity.common.membership.joining import read_invite
+from privity.common.membership.member_folder import hand_over
+from privity.common.node import logs
+from privity.common.node.process import dump_no_core, stop_when_stdin_closes
+from privity.common.terminal import say
+from privity.curator import joining, server
 
 curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from common.errors import Catalogue, PrivityError
-from common.node.metrics import known_code
-from common.protocol.steps import Pending, Refusal, Reply, Step
-from common.wire.codec import MalformedMessageError, decode_reply, encode_step, largest_reply
-from curator.metrics import CuratorMetrics, Direction
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.metrics import known_code
+from privity.common.protocol.steps import Pending, Refusal, Reply, Step
+from privity.common.wire.codec import MalformedMessageError, decode_reply, encode_step, largest_reply
+from privity.curator.metrics import CuratorMetrics, Direction
 
 CHECK_EVERY_SECONDS = 1.0
 TOLD_EVERY_SECONDS = 10

@@ -13,29 +13,29 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.algorithms import ALGORITHMS
-from common.canonical import canonical_bytes, parse
-from common.crypto import paillier
-from common.errors import Catalogue, PrivityError
-from common.evaluation.over_parties import score_over_parties, scores_of, to_score
-from common.formats import read_json
-from common.journal import Journal
-from common.privacy.statement import privacy_statement
-from common.protocol.manifest import Manifest, manifest_of_run
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.scores import scores_from
-from common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
-from common.release.content import FORMAT_VERSION, RUN, Release
-from common.release.folder import is_release, write_release
-from common.release.marginals import marginals_document
-from common.release.synthesis import check_release_size, rows_to_publish, synthesise_release
-from common.schema import Schema
-from common.table import CodedTable
-from curator.answers import Answers, Ask
-from curator.meter import Meter
-from curator.request import RunRequest
-from curator.rounds import together
-from curator.session import NetworkSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.canonical import canonical_bytes, parse
+from privity.common.crypto import paillier
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.evaluation.over_parties import score_over_parties, scores_of, to_score
+from privity.common.formats import read_json
+from privity.common.journal import Journal
+from privity.common.privacy.statement import privacy_statement
+from privity.common.protocol.manifest import Manifest, manifest_of_run
+from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.scores import scores_from
+from privity.common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
+from privity.common.release.content import FORMAT_VERSION, RUN, Release
+from privity.common.release.folder import is_release, write_release
+from privity.common.release.marginals import marginals_document
+from privity.common.release.synthesis import check_release_size, rows_to_publish, synthesise_release
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
+from privity.curator.answers import Answers, Ask
+from privity.curator.meter import Meter
+from privity.curator.request import RunRequest
+from privity.curator.rounds import together
+from privity.curator.session import NetworkSession
 
 SYNTHESIS = "synthesis"
 CLOSE_SECONDS = 10

@@ -9,7 +9,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2 as pb
 
 Admit = Callable[[grpc.aio.ServicerContext], Awaitable[None]]
 """Ends the call of whoever is no member."""

@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common.errors import Catalogue, PrivityError
-from common.files import write_private
-from common.membership import member_folder
-from common.membership.joining import Invite
-from common.membership.member_folder import make_folder, make_join
-from common.membership.renewal import Next, fitting_key
-from common.protocol.manifest import CURATOR
-from common.protocol.manifest_file import ManifestFile
-from common.schema import load_schema
-from curator.server import CuratorConfig
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.files import write_private
+from privity.common.membership import member_folder
+from privity.common.membership.joining import Invite
+from privity.common.membership.member_folder import make_folder, make_join
+from privity.common.membership.renewal import Next, fitting_key
+from privity.common.protocol.manifest import CURATOR
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.schema import load_schema
+from privity.curator.server import CuratorConfig
 
 SETTINGS = "curator.toml"
 PATIENCE = 60.0

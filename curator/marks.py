@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from common.journal import Journal
+from privity.common.journal import Journal
 
 QUEUED, RUNNING = "QUEUED", "RUNNING"
 COMPLETED, FAILED, STOPPED, EXPIRED = "COMPLETED", "FAILED", "STOPPED", "EXPIRED"

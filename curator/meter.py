@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from common.privacy.record import RunRecord
-from common.protocol.session import Progress
+from privity.common.privacy.record import RunRecord
+from privity.common.protocol.session import Progress
 
 
 class Meter:

@@ -12,9 +12,9 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from common.errors import Catalogue, PrivityError
-from common.node.progress import StalledError
-from curator.metrics import CuratorMetrics, Unwelcome
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.progress import StalledError
+from privity.curator.metrics import CuratorMetrics, Unwelcome
 
 LONGEST_DETAILS = 3_000
 """Most bytes of a message, and of a remedy, as gRPC sends them: longer metadata would take the status with it."""

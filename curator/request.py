@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms import ALGORITHMS
-from common.canonical import canonical_bytes
-from common.errors import Catalogue, PrivityError
-from common.evaluation.over_parties import check_evaluation
-from common.formats import parse_json, require
-from common.privacy.budget import parse_delta, parse_epsilon
-from common.protocol.manifest import Manifest
-from common.protocol.plan import LARGEST_SPEC, RunSpec
-from common.protocol.scores import Evaluation, evaluation_of
-from common.protocol.sum_kind import PAILLIER, USUAL_KEY_BITS, Method, SumKind, sum_kind
-from common.release.synthesis import check_release_size
-from common.schema import Schema
+from privity.common.algorithms import ALGORITHMS
+from privity.common.canonical import canonical_bytes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.evaluation.over_parties import check_evaluation
+from privity.common.formats import parse_json, require
+from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.plan import LARGEST_SPEC, RunSpec
+from privity.common.protocol.scores import Evaluation, evaluation_of
+from privity.common.protocol.sum_kind import PAILLIER, USUAL_KEY_BITS, Method, SumKind, sum_kind
+from privity.common.release.synthesis import check_release_size
+from privity.common.schema import Schema
 
 REQUEST = "run request"
 """In the place of a path in what operators are told."""

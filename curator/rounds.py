@@ -13,18 +13,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from common.canonical import canonical_bytes, parse
-from common.crypto.paillier import SecretKey
-from common.crypto.sealing import SealedBlob
-from common.errors import Catalogue, PrivityError
-from common.protocol.attempt import MOST_ATTEMPTS, Attempt
-from common.protocol.combiner_tree import CombinerTree, combiners_needed
-from common.protocol.round import Round
-from common.protocol.round_context import RoundContext
-from common.protocol.secure_sum import open_block
-from common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlock, Sealed, Sum
-from curator.answers import Answers
-from curator.meter import Meter
+from privity.common.canonical import canonical_bytes, parse
+from privity.common.crypto.paillier import SecretKey
+from privity.common.crypto.sealing import SealedBlob
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.attempt import MOST_ATTEMPTS, Attempt
+from privity.common.protocol.combiner_tree import CombinerTree, combiners_needed
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_context import RoundContext
+from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlock, Sealed, Sum
+from privity.curator.answers import Answers
+from privity.curator.meter import Meter
 
 BLOCKS_AT_ONCE = 4
 """Blocks under way at a time."""

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from fractions import Fraction
 
-from common.protocol.session import Progress
-from curator.marks import DISCARDED, QUEUED, RUNNING, STOPPED, End
-from curator.request import RunRequest
+from privity.common.protocol.session import Progress
+from privity.curator.marks import DISCARDED, QUEUED, RUNNING, STOPPED, End
+from privity.curator.request import RunRequest
 
 _START = Progress("queued", 0, 0, 0, 0, 0, Fraction(0))
 

@@ -14,13 +14,13 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from common.errors import Catalogue, PrivityError
-from common.journal import Journal
-from common.protocol.manifest_file import ManifestFile
-from common.schema import Schema
-from curator.desk import Awaited, Desk
-from curator.driver import RunDriver
-from curator.marks import (
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.journal import Journal
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.schema import Schema
+from privity.curator.desk import Awaited, Desk
+from privity.curator.driver import RunDriver
+from privity.curator.marks import (
     BY_OPERATOR,
     COMPLETED,
     DISCARDED,
@@ -33,11 +33,11 @@ from curator.marks import (
     End,
     Marks,
 )
-from curator.meter import Meter
-from curator.metrics import CuratorMetrics, reason_of
-from curator.request import canonical_request, parse_request
-from curator.run_state import Run
-from curator.submissions import Submission, check_free, check_many, check_word
+from privity.curator.meter import Meter
+from privity.curator.metrics import CuratorMetrics, reason_of
+from privity.curator.request import canonical_request, parse_request
+from privity.curator.run_state import Run
+from privity.curator.submissions import Submission, check_free, check_many, check_word
 
 _log = logging.getLogger("privity.curator")
 

@@ -14,23 +14,23 @@ import grpc
 import grpc.aio
 from prometheus_client import CollectorRegistry
 
-from common import pages
-from common.errors import Catalogue, PrivityError
-from common.formats.toml_file import read_toml
-from common.membership.renewal import Next, fitting_key
-from common.node.metrics import observed
-from common.node.process import at_interrupt, open_files, stay_alone
-from common.node.progress import SILENCE_SECONDS, serving_options
-from common.protocol.manifest import CURATOR
-from common.protocol.manifest_file import ManifestFile
-from common.schema import Schema, load_schema
-from common.wire.v1 import privity_pb2_grpc as rpc
-from curator.desk import Desk
-from curator.introspection import MemberHealth, add_health, add_reflection
-from curator.metrics import CuratorMetrics
-from curator.named_errors import NamedErrors
-from curator.runs import DAY, Runs
-from curator.servicer import OperatorServicer, PartyLinkServicer, caller
+from privity.common import pages
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats.toml_file import read_toml
+from privity.common.membership.renewal import Next, fitting_key
+from privity.common.node.metrics import observed
+from privity.common.node.process import at_interrupt, open_files, stay_alone
+from privity.common.node.progress import SILENCE_SECONDS, serving_options
+from privity.common.protocol.manifest import CURATOR
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.schema import Schema, load_schema
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.curator.desk import Desk
+from privity.curator.introspection import MemberHealth, add_health, add_reflection
+from privity.curator.metrics import CuratorMetrics
+from privity.curator.named_errors import NamedErrors
+from privity.curator.runs import DAY, Runs
+from privity.curator.servicer import OperatorServicer, PartyLinkServicer, caller
 
 LAST_SECONDS = 2.0
 LEASE_DAYS = 14.0

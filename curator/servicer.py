@@ -11,19 +11,19 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
-from common.crypto.certificates import Role, identity_from_san, same_certificate
-from common.errors import Catalogue, PrivityError
-from common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, moving
-from common.protocol.manifest import Manifest
-from common.protocol.manifest_file import ManifestFile
-from common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
-from curator.arrivals import Arrivals
-from curator.desk import Desk
-from curator.metrics import CuratorMetrics, Unwelcome
-from curator.run_state import Run
-from curator.runs import Runs
+from privity.common.crypto.certificates import Role, identity_from_san, same_certificate
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, moving
+from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.curator.arrivals import Arrivals
+from privity.curator.desk import Desk
+from privity.curator.metrics import CuratorMetrics, Unwelcome
+from privity.curator.run_state import Run
+from privity.curator.runs import Runs
 
 LONGEST_WAIT_SECONDS = 60
 EVENTS_A_SILENCE = 3

@@ -13,29 +13,29 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import account_of
-from common.crypto.paillier import SecretKey
-from common.errors import Catalogue, PrivityError
-from common.models import Model
-from common.models.load import load_model
-from common.privacy.record import OWN_MODEL, Cost, RunRecord
-from common.protocol.draws import DrawSeries
-from common.protocol.lots import public_lot
-from common.protocol.manifest import Manifest
-from common.protocol.plan import RunPlan
-from common.protocol.round import Round
-from common.protocol.round_context import RoundContext
-from common.protocol.round_session import RoundSession
-from common.protocol.session import Result
-from common.protocol.steps import Choice, Done, Draw, Learn, Learned, Opened
-from common.schema import Schema
-from curator.answers import Answers
-from curator.meter import Meter
-from curator.rounds import RoundAtWork, together
+from privity.common.algorithms import account_of
+from privity.common.crypto.paillier import SecretKey
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.models import Model
+from privity.common.models.load import load_model
+from privity.common.privacy.record import OWN_MODEL, Cost, RunRecord
+from privity.common.protocol.draws import DrawSeries
+from privity.common.protocol.lots import public_lot
+from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.plan import RunPlan
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_context import RoundContext
+from privity.common.protocol.round_session import RoundSession
+from privity.common.protocol.session import Result
+from privity.common.protocol.steps import Choice, Done, Draw, Learn, Learned, Opened
+from privity.common.schema import Schema
+from privity.curator.answers import Answers
+from privity.curator.meter import Meter
+from privity.curator.rounds import RoundAtWork, together
 
 
 class NetworkSession(RoundSession):
-    """K parties over the network; a Session of ``common.protocol.session``.
+    """K parties over the network; a Session of ``privity.common.protocol.session``.
 
     Args:
         secret: the run's Paillier secret key, which opens sums over all members only; None if nobody holds a key.

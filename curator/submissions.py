@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from common.errors import Catalogue, PrivityError
-from common.protocol.plan import check_run_name
-from curator.run_state import Run
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.plan import check_run_name
+from privity.curator.run_state import Run
 
 MOST_OPEN = 100
 """Runs of one operator that may be there at a time and have not ended for good: queued, at work or stopped."""

@@ -11,10 +11,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from common.algorithms import ALGORITHMS
-from common.planning.stand_in import Profile, shipped_profiles
-from deploy.rehearsal import Outcome, Rehearsal, Shape, rehearse_on_stand_in
-from deploy.workers import worker_processes
+from privity.common.algorithms import ALGORITHMS
+from privity.common.planning.stand_in import Profile, shipped_profiles
+from privity.deploy.rehearsal import Outcome, Rehearsal, Shape, rehearse_on_stand_in
+from privity.deploy.workers import worker_processes
 
 TYPICAL = "typical"
 REPEATS = 3

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from common import text_table
-from common.pages import render
-from common.privacy.budget import readable
-from common.terminal import say
-from deploy.accuracy import CAVEAT, MEANING, Estimate, Part
-from deploy.line_chart import Chart, Series
-from deploy.rehearsal import Shape
+from privity.common import text_table
+from privity.common.pages import render
+from privity.common.privacy.budget import readable
+from privity.common.terminal import say
+from privity.deploy.accuracy import CAVEAT, MEANING, Estimate, Part
+from privity.deploy.line_chart import Chart, Series
+from privity.deploy.rehearsal import Shape
 
 PARTS = {
     "error": "all of it",

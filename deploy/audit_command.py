@@ -9,15 +9,15 @@ from typing import Annotated
 
 import typer
 
-from common import terminal
-from common.errors import Catalogue, PrivityError
-from common.formats import require
-from common.terminal import say
-from deploy.audit.auditor import Finding, audit
-from deploy.audit.catalogue import all_subjects, mechanisms
-from deploy.audit.report import WIDE, as_document, as_markdown, as_table
-from deploy.audit.subject import Subject
-from deploy.schema_commands import write_text
+from privity.common import terminal
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import require
+from privity.common.terminal import say
+from privity.deploy.audit.auditor import Finding, audit
+from privity.deploy.audit.catalogue import all_subjects, mechanisms
+from privity.deploy.audit.report import WIDE, as_document, as_markdown, as_table
+from privity.deploy.audit.subject import Subject
+from privity.deploy.schema_commands import write_text
 
 
 def audit_command(

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from common import terminal
-from common.crypto.residues import Exponents
-from common.errors import Catalogue, PrivityError
-from common.protocol.sum_kind import Method
-from deploy.benchmark_consortium import Task
-from deploy.options import sum_options
-from deploy.schema_commands import write_text
-from deploy.secure_sum_benchmark import measure
+from privity.common import terminal
+from privity.common.crypto.residues import Exponents
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.sum_kind import Method
+from privity.deploy.benchmark_consortium import Task
+from privity.deploy.options import sum_options
+from privity.deploy.schema_commands import write_text
+from privity.deploy.secure_sum_benchmark import measure
 
 benchmark_app = typer.Typer(no_args_is_help=True, help="Measure the secure sum on this machine.")
 

@@ -22,21 +22,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.crypto import paillier
-from common.crypto.identity import Identity
-from common.crypto.masks import PairwiseMasks
-from common.crypto.packing import Layout
-from common.crypto.residues import Residues
-from common.privacy.entropy import SystemEntropy
-from common.protocol import secure_sum
-from common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
-from common.protocol.manifest import Manifest
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.round import Round
-from common.protocol.round_context import RoundContext, mask_keys
-from common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlock, Sealed, Step, Sum
-from common.protocol.sum_kind import SumKind
-from common.schema import Schema, parse_schema
+from privity.common.crypto import paillier
+from privity.common.crypto.identity import Identity
+from privity.common.crypto.masks import PairwiseMasks
+from privity.common.crypto.packing import Layout
+from privity.common.crypto.residues import Residues
+from privity.common.privacy.entropy import SystemEntropy
+from privity.common.protocol import secure_sum
+from privity.common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
+from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_context import RoundContext, mask_keys
+from privity.common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlock, Sealed, Step, Sum
+from privity.common.protocol.sum_kind import SumKind
+from privity.common.schema import Schema, parse_schema
 
 ATTRIBUTES = 15
 """All pairs of them are the 105 tables of a round."""

@@ -12,27 +12,27 @@ from types import FrameType
 
 import typer
 
-from common.errors import PrivityError
-from common.exit_codes import Exit, exit_code
-from common.terminal import say, say_json
-from curator.cli import curator_app
-from deploy.audit_command import audit_command
-from deploy.benchmark_command import benchmark_app
-from deploy.consortium_commands import consortium_app
-from deploy.doctor_command import doctor_command
-from deploy.evaluate_command import evaluate
-from deploy.operator_commands import operator_app
-from deploy.plan_command import plan_command
-from deploy.release_commands import export_command, verify_command
-from deploy.report_command import report_command
-from deploy.run_commands import run_app
-from deploy.sample_command import sample_command
-from deploy.schema_commands import schema_app
-from deploy.simulate_command import simulate_command
-from deploy.synthesize_command import synthesize_command
-from deploy.transcript_commands import transcript_app
-from party.cli import party_app
-from party.population_commands import population_app
+from privity.common.errors import PrivityError
+from privity.common.exit_codes import Exit, exit_code
+from privity.common.terminal import say, say_json
+from privity.curator.cli import curator_app
+from privity.deploy.audit_command import audit_command
+from privity.deploy.benchmark_command import benchmark_app
+from privity.deploy.consortium_commands import consortium_app
+from privity.deploy.doctor_command import doctor_command
+from privity.deploy.evaluate_command import evaluate
+from privity.deploy.operator_commands import operator_app
+from privity.deploy.plan_command import plan_command
+from privity.deploy.release_commands import export_command, verify_command
+from privity.deploy.report_command import report_command
+from privity.deploy.run_commands import run_app
+from privity.deploy.sample_command import sample_command
+from privity.deploy.schema_commands import schema_app
+from privity.deploy.simulate_command import simulate_command
+from privity.deploy.synthesize_command import synthesize_command
+from privity.deploy.transcript_commands import transcript_app
+from privity.party.cli import party_app
+from privity.party.population_commands import population_app
 
 app = typer.Typer(
     no_args_is_help=True,

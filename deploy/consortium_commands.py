@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from common import text_table
-from common.hints import option
-from common.membership.joining import fingerprint
-from common.schema import load_schema
-from common.terminal import say
-from deploy.organiser import Organiser
-from deploy.schema_commands import tell_formulas
+from privity.common import text_table
+from privity.common.hints import option
+from privity.common.membership.joining import fingerprint
+from privity.common.schema import load_schema
+from privity.common.terminal import say
+from privity.deploy.organiser import Organiser
+from privity.deploy.schema_commands import tell_formulas
 
 consortium_app = typer.Typer(no_args_is_help=True, help="The organiser: agree, invite, seal.")
 

@@ -1,8 +1,8 @@
 """The consortium of compose.yaml, started through the docker SDK (extra ``containers``); see docs/deploy.md.
 
-    python -m deploy.containers up --folder DIR
-    python -m deploy.containers operator --folder DIR run submit --epsilon 1 --out release
-    python -m deploy.containers down
+    python -m privity.deploy.containers up --folder DIR
+    python -m privity.deploy.containers operator --folder DIR run submit --epsilon 1 --out release
+    python -m privity.deploy.containers down
 
 It goes by the members' folders as they are found: a party for each ``party.toml``, a curator for ``curator.toml``.
 Parties charge the ledgers of the user account that runs it.
@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.formats.toml_file import read_toml
-from common.privacy.ledger_files import ledgers_folder
-from common.terminal import say
-from deploy.cli import run
-from party.config import load_config, read_policy
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.formats.toml_file import read_toml
+from privity.common.privacy.ledger_files import ledgers_folder
+from privity.common.terminal import say
+from privity.deploy.cli import run
+from privity.party.config import load_config, read_policy
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 DOCKERFILE = "deploy/Dockerfile"
 NODE = PurePosixPath("/node")
 STATE_HOME = PurePosixPath("/state")
@@ -127,7 +127,7 @@ def check_declared(folder: Path, members: Sequence[Member]) -> None:
     """Refuse to start parties whose population this account has not declared.
 
     Raises:
-        PrivityError, ProblemsFound: as ``party.config.read_policy``.
+        PrivityError, ProblemsFound: as ``privity.party.config.read_policy``.
     """
     for member in members:
         if member.role == "party":

@@ -20,22 +20,22 @@ from pathlib import Path
 
 from cryptography import x509
 
-from common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
-from common.crypto.identity import Identity
-from common.errors import PrivityError
-from common.membership.renewal import Next, fitting_key
-from common.node.proxy import Proxy
-from common.node.tls_check import Finding, Stage, check_connection, check_proxy
-from common.privacy.budget import readable
-from common.privacy.ledger_files import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
-from common.protocol.manifest import CURATOR, Manifest
-from common.protocol.manifest_file import ManifestFile
-from common.schema import Schema, load_schema
-from common.spreadsheet import REMEDY, WHY, in_words
-from curator import server
-from deploy.operator_commands import link_of
-from party import config as party_config
-from party.keys import KeyFiles
+from privity.common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
+from privity.common.crypto.identity import Identity
+from privity.common.errors import PrivityError
+from privity.common.membership.renewal import Next, fitting_key
+from privity.common.node.proxy import Proxy
+from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger_files import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
+from privity.common.protocol.manifest import CURATOR, Manifest
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.schema import Schema, load_schema
+from privity.common.spreadsheet import REMEDY, WHY, in_words
+from privity.curator import server
+from privity.deploy.operator_commands import link_of
+from privity.party import config as party_config
+from privity.party.keys import KeyFiles
 
 FREE_BYTES = 1 << 30
 """Disk that a node should have left: ledger and journal must be written, or nothing goes on."""

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from common import text_table
-from common.errors import Catalogue, PrivityError
-from common.terminal import say_json
-from deploy.doctor import Check, Verdict, examine_curator, examine_operator, examine_party
+from privity.common import text_table
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.terminal import say_json
+from privity.deploy.doctor import Check, Verdict, examine_curator, examine_operator, examine_party
 
 NODES: dict[str, Callable[[Path], Iterator[Check]]] = {
     "party.toml": examine_party,

@@ -12,13 +12,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from common import formats, terminal
-from common.evaluation.document import Document, Question, evaluate_tables
-from common.pages import render
-from common.terminal import say
-from deploy.evaluation_inputs import Inputs, read_inputs
-from deploy.schema_commands import write_text
-from party.sources.address import refuse_password
+from privity.common import formats, terminal
+from privity.common.evaluation.document import Document, Question, evaluate_tables
+from privity.common.pages import render
+from privity.common.terminal import say
+from privity.deploy.evaluation_inputs import Inputs, read_inputs
+from privity.deploy.schema_commands import write_text
+from privity.party.sources.address import refuse_password
 
 
 def evaluate(

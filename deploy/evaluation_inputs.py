@@ -6,17 +6,17 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.evaluation.document import Question
-from common.evaluation.utility import Task, code_of, usual_tasks
-from common.formats import shorten
-from common.reading import RowProblemsFound
-from common.release.content import SCHEMA, SYNTHETIC
-from common.release.folder import read_release
-from common.schema import Schema, load_schema
-from common.table import CodedTable
-from party.sources.address import parse_address
-from party.sources.open import load_table
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.evaluation.document import Question
+from privity.common.evaluation.utility import Task, code_of, usual_tasks
+from privity.common.formats import shorten
+from privity.common.reading import RowProblemsFound
+from privity.common.release.content import SCHEMA, SYNTHETIC
+from privity.common.release.folder import read_release
+from privity.common.schema import Schema, load_schema
+from privity.common.table import CodedTable
+from privity.party.sources.address import parse_address
+from privity.party.sources.open import load_table
 
 
 @dataclass(frozen=True)

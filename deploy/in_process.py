@@ -14,24 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import ALGORITHMS
-from common.joint_counts import Request
-from common.journal import MEMORY, Journal
-from common.models import Model
-from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import Allowance, Ledger
-from common.privacy.population import Population
-from common.privacy.record import OWN_MODEL, Cost, RunRecord
-from common.protocol.draws import DrawSeries
-from common.protocol.lots import public_lot
-from common.protocol.round import Round
-from common.protocol.round_session import RoundSession
-from common.protocol.steps import Draw
-from common.statistics import Marginal
-from common.table import CodedTable
-from party.local import LocalSession
-from party.releases import ChargedReleases
-from party.rows import Counts, InMemory
+from privity.common.algorithms import ALGORITHMS
+from privity.common.joint_counts import Request
+from privity.common.journal import MEMORY, Journal
+from privity.common.models import Model
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.population import Population
+from privity.common.privacy.record import OWN_MODEL, Cost, RunRecord
+from privity.common.protocol.draws import DrawSeries
+from privity.common.protocol.lots import public_lot
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_session import RoundSession
+from privity.common.protocol.steps import Draw
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
+from privity.party.local import LocalSession
+from privity.party.releases import ChargedReleases
+from privity.party.rows import Counts, InMemory
 
 RUN = "rehearsal"
 
@@ -52,7 +52,7 @@ class Repeated(InMemory):
 
 
 class InProcessSession(RoundSession):
-    """A Session of ``common.protocol.session`` over the tables of K parties.
+    """A Session of ``privity.common.protocol.session`` over the tables of K parties.
 
     Args:
         tolerate: t; 1 if it is left out, 0 for one party alone.

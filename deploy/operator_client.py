@@ -14,20 +14,20 @@ from typing import Any, TypeVar
 
 import grpc
 
-from common.canonical import fraction
-from common.errors import Catalogue, PrivityError, from_elsewhere
-from common.files import appearing
-from common.formats import read_json, shorten
-from common.node.progress import SILENCE_SECONDS, StalledError, dialling_options
-from common.node.proxy import Proxy, channel_options
-from common.node.tls_check import Finding, Stage, check_connection
-from common.protocol.plan import check_run_name
-from common.release.checking import check_release
-from common.release.content import LARGEST_FILES, RUN
-from common.release.folder import without_times
-from common.visible import cut
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
+from privity.common.canonical import fraction
+from privity.common.errors import Catalogue, PrivityError, from_elsewhere
+from privity.common.files import appearing
+from privity.common.formats import read_json, shorten
+from privity.common.node.progress import SILENCE_SECONDS, StalledError, dialling_options
+from privity.common.node.proxy import Proxy, channel_options
+from privity.common.node.tls_check import Finding, Stage, check_connection
+from privity.common.protocol.plan import check_run_name
+from privity.common.release.checking import check_release
+from privity.common.release.content import LARGEST_FILES, RUN
+from privity.common.release.folder import without_times
+from privity.common.visible import cut
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
 
 LARGEST_REPLY = 1 << 26
 """The list of runs, and what a run of many parties waits for."""

@@ -9,16 +9,16 @@ from typing import Annotated
 
 import typer
 
-from common.crypto.certificates import name_in
-from common.files import write_private
-from common.formats.toml_file import read_toml
-from common.membership import member_folder
-from common.membership.joining import read_invite
-from common.membership.member_folder import hand_over, make_folder, make_join
-from common.membership.renewal import Next
-from common.node.proxy import proxy_of, proxy_problems
-from common.terminal import say
-from deploy.operator_client import OperatorClient
+from privity.common.crypto.certificates import name_in
+from privity.common.files import write_private
+from privity.common.formats.toml_file import read_toml
+from privity.common.membership import member_folder
+from privity.common.membership.joining import read_invite
+from privity.common.membership.member_folder import hand_over, make_folder, make_join
+from privity.common.membership.renewal import Next
+from privity.common.node.proxy import proxy_of, proxy_problems
+from privity.common.terminal import say
+from privity.deploy.operator_client import OperatorClient
 
 operator_app = typer.Typer(no_args_is_help=True, help="The operator's own folder.")
 

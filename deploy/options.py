@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common.algorithms import ALGORITHMS
-from common.crypto.residues import Exponents
-from common.errors import Catalogue, PrivityError
-from common.inference.bounds import INFERENCES
-from common.protocol.sum_kind import USUAL_KEY_BITS, Method, SumKind, sum_kind
-from party.sources.settings import RowSettings
+from privity.common.algorithms import ALGORITHMS
+from privity.common.crypto.residues import Exponents
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.inference.bounds import INFERENCES
+from privity.common.protocol.sum_kind import USUAL_KEY_BITS, Method, SumKind, sum_kind
+from privity.party.sources.settings import RowSettings
 
 KEY_BITS = (2048, USUAL_KEY_BITS, 4096)
 

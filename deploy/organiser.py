@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.canonical import b64
-from common.crypto.certificates import Authority, Role, issue_for_request, make_authority
-from common.crypto.identity import Identity
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.files import write_private, write_whole
-from common.formats import read_json
-from common.formats.toml_file import read_toml
-from common.membership.joining import Invite, Join, read_join
-from common.membership.member_folder import ORGANISER_KEY
-from common.protocol.manifest import CURATOR, Manifest, check_members, sign_manifest
-from common.protocol.manifest_file import ManifestFile
-from common.schema import Schema, load_schema
+from privity.common.canonical import b64
+from privity.common.crypto.certificates import Authority, Role, issue_for_request, make_authority
+from privity.common.crypto.identity import Identity
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.files import write_private, write_whole
+from privity.common.formats import read_json
+from privity.common.formats.toml_file import read_toml
+from privity.common.membership.joining import Invite, Join, read_join
+from privity.common.membership.member_folder import ORGANISER_KEY
+from privity.common.protocol.manifest import CURATOR, Manifest, check_members, sign_manifest
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.schema import Schema, load_schema
 
 TEMPLATE = """\
 # What the members of this consortium agreed on. The organiser keeps this file; nothing in it is secret.

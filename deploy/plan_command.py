@@ -8,22 +8,22 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from common import terminal
-from common.algorithms import ALGORITHMS
-from common.planning.stand_in import shipped_profiles
-from common.privacy.budget import parse_delta, parse_epsilon
-from common.protocol.sum_kind import Method
-from common.schema import load_schema
-from common.terminal import say_json
-from deploy import accuracy_page, plan_options
-from deploy import run_request as options
-from deploy.accuracy import CAVEAT, MEANING, TYPICAL, Estimate, Grid, estimates
-from deploy.line_chart import one_picture
-from deploy.options import refuse_existing
-from deploy.plan_options import MOST_PARTIES, Faults
-from deploy.rehearsal import Shape
-from deploy.run_plan import Planned, about, check_tolerated, plan_document, planned, show_plan
-from deploy.schema_commands import write_text
+from privity.common import terminal
+from privity.common.algorithms import ALGORITHMS
+from privity.common.planning.stand_in import shipped_profiles
+from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.protocol.sum_kind import Method
+from privity.common.schema import load_schema
+from privity.common.terminal import say_json
+from privity.deploy import accuracy_page, plan_options
+from privity.deploy import run_request as options
+from privity.deploy.accuracy import CAVEAT, MEANING, TYPICAL, Estimate, Grid, estimates
+from privity.deploy.line_chart import one_picture
+from privity.deploy.options import refuse_existing
+from privity.deploy.plan_options import MOST_PARTIES, Faults
+from privity.deploy.rehearsal import Shape
+from privity.deploy.run_plan import Planned, about, check_tolerated, plan_document, planned, show_plan
+from privity.deploy.schema_commands import write_text
 
 EPSILONS = "0.1,0.2,0.4,0.8,1.6"
 COMPARED = "dp-subn,jtree,one-way,privbayes"

@@ -8,12 +8,12 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, TypeVar
 
-from common.algorithms import ALGORITHMS
-from common.errors import PrivityError, Problem, ProblemsFound
-from common.privacy.budget import parse_epsilon
-from common.schema import Schema
-from deploy.rehearsal import LARGEST_PAIR
-from deploy.run_plan import LIKELY_ROWS, numbered, rows_held
+from privity.common.algorithms import ALGORITHMS
+from privity.common.errors import PrivityError, Problem, ProblemsFound
+from privity.common.privacy.budget import parse_epsilon
+from privity.common.schema import Schema
+from privity.deploy.rehearsal import LARGEST_PAIR
+from privity.deploy.run_plan import LIKELY_ROWS, numbered, rows_held
 
 COMMAND_LINE = "the command line"
 MOST_PARTIES = 100

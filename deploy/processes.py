@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError
 
 STOP_SECONDS = 10
 
@@ -38,7 +38,7 @@ class ProcessGroup:
         """Start ``privity ARGUMENTS``; its output goes to a log file of its own."""
         with (self._logs / f"{name}.log").open("wb") as log:
             child = subprocess.Popen(  # noqa: S603 - our own program, no shell
-                [sys.executable, "-m", "deploy.cli", *arguments, "--stop-with-stdin"],
+                [sys.executable, "-m", "privity.deploy.cli", *arguments, "--stop-with-stdin"],
                 # Our end of this pipe closes when we die, however we die, and the child stops.
                 stdin=subprocess.PIPE,
                 stdout=log,

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from common import text_table
-from common.wire.v1.privity_pb2 import RunEvent
-from deploy.phase_times import PhaseTimes
+from privity.common import text_table
+from privity.common.wire.v1.privity_pb2 import RunEvent
+from privity.deploy.phase_times import PhaseTimes
 
 
 class ProgressView:

@@ -14,22 +14,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from common.algorithms import ALGORITHMS
-from common.canonical import b64
-from common.crypto.certificates import Authority, issue, make_authority, self_signed
-from common.crypto.identity import Identity
-from common.crypto.paillier import SMALLEST_BITS
-from common.crypto.residues import Exponents
-from common.files import write_private
-from common.privacy.ledger import Ledger
-from common.privacy.population import Population
-from common.privacy.statement import Split
-from common.protocol.manifest import CURATOR, Manifest, sign_manifest
-from common.protocol.sum_kind import SumKind
-from common.schema import Schema
-from common.table import write_csv
-from curator import joining as curator_joining
-from party import joining as party_joining
+from privity.common.algorithms import ALGORITHMS
+from privity.common.canonical import b64
+from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
+from privity.common.crypto.identity import Identity
+from privity.common.crypto.paillier import SMALLEST_BITS
+from privity.common.crypto.residues import Exponents
+from privity.common.files import write_private
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.population import Population
+from privity.common.privacy.statement import Split
+from privity.common.protocol.manifest import CURATOR, Manifest, sign_manifest
+from privity.common.protocol.sum_kind import SumKind
+from privity.common.schema import Schema
+from privity.common.table import write_csv
+from privity.curator import joining as curator_joining
+from privity.party import joining as party_joining
 
 HOST = "localhost"
 POPULATION, LEDGER = "simulation", "state/ledger.sqlite"

@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import ALGORITHMS
-from common.models import Model
-from common.planning.stand_in import Profile, invent
-from common.privacy.record import OWN_MODEL, Cost
-from common.protocol.round import Round
-from common.schema import Schema
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.models import Model
+from privity.common.planning.stand_in import Profile, invent
+from privity.common.privacy.record import OWN_MODEL, Cost
+from privity.common.protocol.round import Round
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
 
 MOST_DIFFERENT_ROWS = 50_000
 """Rows of a stand-in that are drawn; a longer one has each of them several times over, so that noise is that of the

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from common.release.checking import check_release
-from common.release.export import export_dpsynth, export_mbi
-from common.release.folder import read_release
-from common.terminal import say
-from deploy.options import refuse_existing
+from privity.common.release.checking import check_release
+from privity.common.release.export import export_dpsynth, export_mbi
+from privity.common.release.folder import read_release
+from privity.common.terminal import say
+from privity.deploy.options import refuse_existing
 
 Release = Annotated[Path, typer.Argument(help="the folder of a release")]
 

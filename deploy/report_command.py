@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from common.release.content import REPORT
-from common.release.folder import report_of
-from common.terminal import say
-from deploy.options import refuse_existing
-from deploy.schema_commands import write_text
+from privity.common.release.content import REPORT
+from privity.common.release.folder import report_of
+from privity.common.terminal import say
+from privity.deploy.options import refuse_existing
+from privity.deploy.schema_commands import write_text
 
 
 def report_command(

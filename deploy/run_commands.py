@@ -11,27 +11,27 @@ from typing import Annotated, Any
 
 import typer
 
-from common import terminal, text_table
-from common.errors import Catalogue, PrivityError
-from common.formats import read_json
-from common.hints import option
-from common.membership.member_folder import SCHEMA
-from common.privacy.budget import readable
-from common.privacy.statement import headline
-from common.protocol.sum_kind import Method
-from common.release.content import PRIVACY, RUN
-from common.release.former import current_privacy
-from common.release.notes import constraint_notes
-from common.release.synthesis import check_release_size
-from common.schema import load_schema
-from common.terminal import say, say_json
-from deploy import run_request as options
-from deploy.operator_client import OperatorClient
-from deploy.operator_commands import SETTINGS, client_of
-from deploy.options import refuse_existing
-from deploy.progress import ProgressView
-from deploy.run_plan import about, plan_command
-from deploy.run_status import RunEvent, event_document, explained, status_document
+from privity.common import terminal, text_table
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import read_json
+from privity.common.hints import option
+from privity.common.membership.member_folder import SCHEMA
+from privity.common.privacy.budget import readable
+from privity.common.privacy.statement import headline
+from privity.common.protocol.sum_kind import Method
+from privity.common.release.content import PRIVACY, RUN
+from privity.common.release.former import current_privacy
+from privity.common.release.notes import constraint_notes
+from privity.common.release.synthesis import check_release_size
+from privity.common.schema import load_schema
+from privity.common.terminal import say, say_json
+from privity.deploy import run_request as options
+from privity.deploy.operator_client import OperatorClient
+from privity.deploy.operator_commands import SETTINGS, client_of
+from privity.deploy.options import refuse_existing
+from privity.deploy.progress import ProgressView
+from privity.deploy.run_plan import about, plan_command
+from privity.deploy.run_status import RunEvent, event_document, explained, status_document
 
 run_app = typer.Typer(no_args_is_help=True, help="Runs of a consortium.")
 run_app.command("plan")(plan_command)

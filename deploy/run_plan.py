@@ -9,26 +9,26 @@ from typing import Annotated, Any
 
 import typer
 
-from common import text_table
-from common.algorithms import ALGORITHMS
-from common.errors import Catalogue, PrivityError
-from common.evaluation.over_parties import check_evaluation
-from common.formats import parse_json
-from common.inference.bounds import PGM, Inference
-from common.membership.member_folder import ORGANISER_KEY, SCHEMA
-from common.planning.kinds import LIKELY_DELTA, BothKinds, both_kinds
-from common.planning.plan import PhasePlan, Planner
-from common.planning.session import PlannedSession, rehearse
-from common.privacy.budget import parse_delta, parse_epsilon, readable
-from common.privacy.concentrated import RhoAccount
-from common.protocol.manifest import open_manifest, read_organiser_key
-from common.protocol.scores import evaluation_of
-from common.protocol.sum_kind import Method, sum_kind
-from common.release.synthesis import check_release_size
-from common.schema import Schema, load_schema
-from common.terminal import say, say_json
-from deploy import run_request as options
-from deploy.operator_commands import SETTINGS, client_of
+from privity.common import text_table
+from privity.common.algorithms import ALGORITHMS
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.evaluation.over_parties import check_evaluation
+from privity.common.formats import parse_json
+from privity.common.inference.bounds import PGM, Inference
+from privity.common.membership.member_folder import ORGANISER_KEY, SCHEMA
+from privity.common.planning.kinds import LIKELY_DELTA, BothKinds, both_kinds
+from privity.common.planning.plan import PhasePlan, Planner
+from privity.common.planning.session import PlannedSession, rehearse
+from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.protocol.manifest import open_manifest, read_organiser_key
+from privity.common.protocol.scores import evaluation_of
+from privity.common.protocol.sum_kind import Method, sum_kind
+from privity.common.release.synthesis import check_release_size
+from privity.common.schema import Schema, load_schema
+from privity.common.terminal import say, say_json
+from privity.deploy import run_request as options
+from privity.deploy.operator_commands import SETTINGS, client_of
 
 LIKELY_ROWS = 10_000
 SUMMED = ("cells", "ciphertexts", "bytes", "relayed")

@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from common.algorithms import ALGORITHMS
-from common.crypto.residues import Exponents
-from common.errors import Catalogue, PrivityError, Problem
-from common.formats.toml_file import read_toml
-from common.inference.bounds import INFERENCES
-from common.privacy.budget import amount_problems, parse_delta, parse_epsilon
-from common.protocol.scores import Evaluation
-from common.protocol.sum_kind import USUAL_KEY_BITS, Method
-from deploy.options import learning_settings, sum_options
+from privity.common.algorithms import ALGORITHMS
+from privity.common.crypto.residues import Exponents
+from privity.common.errors import Catalogue, PrivityError, Problem
+from privity.common.formats.toml_file import read_toml
+from privity.common.inference.bounds import INFERENCES
+from privity.common.privacy.budget import amount_problems, parse_delta, parse_epsilon
+from privity.common.protocol.scores import Evaluation
+from privity.common.protocol.sum_kind import USUAL_KEY_BITS, Method
+from privity.deploy.options import learning_settings, sum_options
 
 FORMAT_VERSION = 1
 

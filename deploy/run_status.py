@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from common.wire.v1.privity_pb2 import Awaited, RunEvent, RunStatus
+from privity.common.wire.v1.privity_pb2 import Awaited, RunEvent, RunStatus
 
 SILENT_SECONDS = 10
 """A node that has a step to answer, or waits for its owner, is heard of more often than this."""

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from common import terminal
-from common.errors import Catalogue, PrivityError
-from common.release.conditions import codes_where, read_condition
-from common.release.opening import open_model
-from common.release.rows_file import check_rows_file, write_rows
-from common.release.synthesis import synthesise
-from common.terminal import say
-from deploy.options import refuse_existing
+from privity.common import terminal
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.release.conditions import codes_where, read_condition
+from privity.common.release.opening import open_model
+from privity.common.release.rows_file import check_rows_file, write_rows
+from privity.common.release.synthesis import synthesise
+from privity.common.terminal import say
+from privity.deploy.options import refuse_existing
 
 SEED_BITS = 32
 

@@ -8,19 +8,19 @@ from typing import Annotated
 
 import typer
 
-from common.drafting import LEAK_WARNING, draft_schema
-from common.errors import ProblemsFound
-from common.exit_codes import Exit
-from common.files import appearing, write_private
-from common.reading import RowProblemsFound
-from common.schema import Schema, load_schema
-from common.spreadsheet import warning
-from common.terminal import say
-from deploy.options import refuse_existing
-from party.sources.address import Address, parse_address, refuse_password
-from party.sources.broken_rules import broken_rows
-from party.sources.holding import Access, default_memory
-from party.sources.inspection import inspect
+from privity.common.drafting import LEAK_WARNING, draft_schema
+from privity.common.errors import ProblemsFound
+from privity.common.exit_codes import Exit
+from privity.common.files import appearing, write_private
+from privity.common.reading import RowProblemsFound
+from privity.common.schema import Schema, load_schema
+from privity.common.spreadsheet import warning
+from privity.common.terminal import say
+from privity.deploy.options import refuse_existing
+from privity.party.sources.address import Address, parse_address, refuse_password
+from privity.party.sources.broken_rules import broken_rows
+from privity.party.sources.holding import Access, default_memory
+from privity.party.sources.inspection import inspect
 
 schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)
 

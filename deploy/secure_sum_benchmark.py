@@ -1,7 +1,7 @@
 """One round of the secure sum, all parties on this machine, stage by stage, beside plain Paillier in the same run.
 
-The curator's part is that of production (`curator.rounds`), and so are the parts of each party: noise shares, packing,
-masks, Paillier, sealing, the tree of combiners. Parties are processes, all at once.
+The curator's part is that of production (`privity.curator.rounds`), and so are the parts of each party: noise shares,
+packing, masks, Paillier, sealing, the tree of combiners. Parties are processes, all at once.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import gmpy2
 import numpy as np
 from phe import paillier as phe_paillier
 
-from common.crypto import paillier
-from common.journal import Journal
-from common.protocol.steps import Reply, Step
-from common.wire.codec import encode_reply, encode_step
-from curator.answers import Answers
-from curator.meter import Meter
-from curator.rounds import RoundAtWork
-from deploy.benchmark_consortium import Consortium, PartyProcesses, Task
-from deploy.workers import worker_processes
+from privity.common.crypto import paillier
+from privity.common.journal import Journal
+from privity.common.protocol.steps import Reply, Step
+from privity.common.wire.codec import encode_reply, encode_step
+from privity.curator.answers import Answers
+from privity.curator.meter import Meter
+from privity.curator.rounds import RoundAtWork
+from privity.deploy.benchmark_consortium import Consortium, PartyProcesses, Task
+from privity.deploy.workers import worker_processes
 
 FLOOR_PRODUCTS, FLOOR_POWERS = 20_000, 50
 SAMPLE_SECONDS = 4.0

@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from common.algorithms import ALGORITHMS
-from common.errors import Catalogue, PrivityError
-from common.evaluation.over_parties import check_evaluation
-from common.protocol.scores import Evaluation
-from common.protocol.sum_kind import PAILLIER, SumKind
-from common.reading import encode, read_rows
-from common.release.synthesis import check_release_size
-from common.schema import Schema, load_schema
-from common.table import decode
-from common.wire.v1.privity_pb2 import RunEvent
-from deploy.operator_client import OperatorClient
-from deploy.options import refuse_existing
-from deploy.processes import ProcessGroup
-from deploy.provisioning import HOST, Limits, point_to, provision
-from deploy.simulated_evaluation import evaluate_simulation
-from deploy.splitting import kind_of_split, split_rows
-from party.sources.address import Address, Form, parse_address
-from party.sources.open import load_table
+from privity.common.algorithms import ALGORITHMS
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.evaluation.over_parties import check_evaluation
+from privity.common.protocol.scores import Evaluation
+from privity.common.protocol.sum_kind import PAILLIER, SumKind
+from privity.common.reading import encode, read_rows
+from privity.common.release.synthesis import check_release_size
+from privity.common.schema import Schema, load_schema
+from privity.common.table import decode
+from privity.common.wire.v1.privity_pb2 import RunEvent
+from privity.deploy.operator_client import OperatorClient
+from privity.deploy.options import refuse_existing
+from privity.deploy.processes import ProcessGroup
+from privity.deploy.provisioning import HOST, Limits, point_to, provision
+from privity.deploy.simulated_evaluation import evaluate_simulation
+from privity.deploy.splitting import kind_of_split, split_rows
+from privity.party.sources.address import Address, Form, parse_address
+from privity.party.sources.open import load_table
 
 START_SECONDS = 60
 POLL_SECONDS = 0.05

@@ -7,24 +7,24 @@ from typing import Annotated
 
 import typer
 
-from common import terminal
-from common.algorithms import ALGORITHMS
-from common.crypto.residues import Exponents
-from common.formats import read_json
-from common.models.load import load_model
-from common.node.process import dump_no_core
-from common.privacy.budget import parse_delta, parse_epsilon
-from common.privacy.statement import SIMULATION, headline
-from common.protocol.sum_kind import Method
-from common.release.content import PRIVACY
-from common.release.notes import constraint_notes, fallback, notes
-from common.schema import load_schema
-from common.terminal import say
-from deploy.options import learning_settings, sum_options
-from deploy.progress import ProgressView
-from deploy.run_request import EvaluationEpsilon, EvaluationTargets, Inference, evaluation_option
-from deploy.simulate import Simulation, simulate
-from party.sources.address import refuse_password
+from privity.common import terminal
+from privity.common.algorithms import ALGORITHMS
+from privity.common.crypto.residues import Exponents
+from privity.common.formats import read_json
+from privity.common.models.load import load_model
+from privity.common.node.process import dump_no_core
+from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.privacy.statement import SIMULATION, headline
+from privity.common.protocol.sum_kind import Method
+from privity.common.release.content import PRIVACY
+from privity.common.release.notes import constraint_notes, fallback, notes
+from privity.common.schema import load_schema
+from privity.common.terminal import say
+from privity.deploy.options import learning_settings, sum_options
+from privity.deploy.progress import ProgressView
+from privity.deploy.run_request import EvaluationEpsilon, EvaluationTargets, Inference, evaluation_option
+from privity.deploy.simulate import Simulation, simulate
+from privity.party.sources.address import refuse_password
 
 
 def simulate_command(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from common.evaluation.document import Question
-from common.evaluation.utility import usual_tasks
-from common.reading import encode
-from common.release.content import SYNTHETIC
-from common.release.folder import read_release
-from deploy.evaluate_command import judged, write_evaluation
-from party.sources.address import parse_address
-from party.sources.open import load_table
+from privity.common.evaluation.document import Question
+from privity.common.evaluation.utility import usual_tasks
+from privity.common.reading import encode
+from privity.common.release.content import SYNTHETIC
+from privity.common.release.folder import read_release
+from privity.deploy.evaluate_command import judged, write_evaluation
+from privity.party.sources.address import parse_address
+from privity.party.sources.open import load_table
 
 ATTACKS = 500
 

@@ -10,25 +10,25 @@ from typing import Annotated
 
 import typer
 
-from common import terminal
-from common.algorithms import ALGORITHMS
-from common.errors import Catalogue, PrivityError
-from common.node.process import dump_no_core
-from common.privacy.budget import readable
-from common.privacy.ledger_files import open_ledger
-from common.privacy.statement import headline, privacy_statement
-from common.release.content import FORMAT_VERSION, Release
-from common.release.folder import write_release
-from common.release.marginals import marginals_document
-from common.release.notes import constraint_notes, fallback, notes
-from common.release.synthesis import check_release_size, rows_to_publish, synthesise_release
-from common.schema import load_schema
-from common.terminal import say
-from deploy.options import learning_settings, refuse_existing, row_options
-from deploy.run_request import Inference
-from party.local import LocalSession
-from party.sources.address import refuse_password
-from party.synthesizer import OWNER, SYNTHESIZERS
+from privity.common import terminal
+from privity.common.algorithms import ALGORITHMS
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.process import dump_no_core
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger_files import open_ledger
+from privity.common.privacy.statement import headline, privacy_statement
+from privity.common.release.content import FORMAT_VERSION, Release
+from privity.common.release.folder import write_release
+from privity.common.release.marginals import marginals_document
+from privity.common.release.notes import constraint_notes, fallback, notes
+from privity.common.release.synthesis import check_release_size, rows_to_publish, synthesise_release
+from privity.common.schema import load_schema
+from privity.common.terminal import say
+from privity.deploy.options import learning_settings, refuse_existing, row_options
+from privity.deploy.run_request import Inference
+from privity.party.local import LocalSession
+from privity.party.sources.address import refuse_password
+from privity.party.synthesizer import OWNER, SYNTHESIZERS
 
 
 def synthesize_command(

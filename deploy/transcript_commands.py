@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from common import text_table
-from common.errors import Catalogue, PrivityError
-from common.membership.member_folder import ORGANISER_KEY
-from common.protocol.manifest import Manifest, read_manifest
-from common.protocol.transcript import Transcript, read_transcript
-from common.terminal import say
-from deploy.transcript_comparison import compare
+from privity.common import text_table
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.membership.member_folder import ORGANISER_KEY
+from privity.common.protocol.manifest import Manifest, read_manifest
+from privity.common.protocol.transcript import Transcript, read_transcript
+from privity.common.terminal import say
+from privity.deploy.transcript_comparison import compare
 
 transcript_app = typer.Typer(no_args_is_help=True, help="What the parties of a run received and sent.")
 

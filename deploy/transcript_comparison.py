@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from common.protocol.steps import Close, step_digest
-from common.protocol.transcript import Entry, Transcript
+from privity.common.protocol.steps import Close, step_digest
+from privity.common.protocol.transcript import Entry, Transcript
 
 COMPLETED = "COMPLETED"
 CLOSE = "close"

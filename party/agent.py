@@ -16,19 +16,19 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-from common.errors import Catalogue, PrivityError, from_elsewhere
-from common.node.metrics import observed
-from common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, StalledError, dialling_options, moving
-from common.node.proxy import channel_options
-from common.node.tls_check import Finding, check_connection
-from common.protocol.steps import Close, Enrol
-from common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decode_step
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
-from party.config import Node
-from party.engine import PartyEngine
-from party.idle import IdleTime
-from party.last_heard import let_go_every
+from privity.common.errors import Catalogue, PrivityError, from_elsewhere
+from privity.common.node.metrics import observed
+from privity.common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, StalledError, dialling_options, moving
+from privity.common.node.proxy import channel_options
+from privity.common.node.tls_check import Finding, check_connection
+from privity.common.protocol.steps import Close, Enrol
+from privity.common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decode_step
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.party.config import Node
+from privity.party.engine import PartyEngine
+from privity.party.idle import IdleTime
+from privity.party.last_heard import let_go_every
 
 WAIT_SECONDS = 20
 ALIVE_SECONDS = 5.0

@@ -9,17 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from common import text_table
-from common.errors import Catalogue, PrivityError
-from common.hints import option
-from common.journal import Journal
-from common.privacy.budget import readable
-from common.protocol.manifest_file import ManifestFile
-from common.schema import load_schema
-from common.terminal import say, say_json
-from party import asking
-from party.approvals import Approvals, Filed
-from party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
+from privity.common import text_table
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.hints import option
+from privity.common.journal import Journal
+from privity.common.privacy.budget import readable
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.schema import load_schema
+from privity.common.terminal import say, say_json
+from privity.party import asking
+from privity.party.approvals import Approvals, Filed
+from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
 
 Config = Annotated[Path, typer.Option(help="party.toml")]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON document")]

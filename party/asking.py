@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from common.algorithms import ALGORITHMS, account_of
-from common.errors import PrivityError
-from common.planning.session import PlannedSession, rehearse
-from common.privacy.budget import readable
-from common.privacy.ledger import Ledger
-from common.privacy.record import OWN_MODEL, Cost, noise_on_scores
-from common.protocol.plan import RunSpec
-from common.schema import Schema
-from party.policy import Policy
+from privity.common.algorithms import ALGORITHMS, account_of
+from privity.common.errors import PrivityError
+from privity.common.planning.session import PlannedSession, rehearse
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.record import OWN_MODEL, Cost, noise_on_scores
+from privity.common.protocol.plan import RunSpec
+from privity.common.schema import Schema
+from privity.party.policy import Policy
 
 LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
 """Rows that each party may hold: how many they do shows only when all have enrolled, and phases may depend on it."""

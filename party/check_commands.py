@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from common import terminal, text_table
-from common.exit_codes import Exit
-from common.schema import Schema, load_schema
-from common.terminal import say
-from party.config import load_config, read_policy
-from party.sources.holding import Access, coded_bytes
-from party.sources.inspection import Inspection, inspect, time_to_count
-from party.sources.open import Opened, open_rows
-from party.sources.settings import RowSettings
+from privity.common import terminal, text_table
+from privity.common.exit_codes import Exit
+from privity.common.schema import Schema, load_schema
+from privity.common.terminal import say
+from privity.party.config import load_config, read_policy
+from privity.party.sources.holding import Access, coded_bytes
+from privity.party.sources.inspection import Inspection, inspect, time_to_count
+from privity.party.sources.open import Opened, open_rows
+from privity.party.sources.settings import RowSettings
 
 PRIVATE = "These figures depend on the rows: they are for their owner, and are not sent anywhere."
 

@@ -11,22 +11,22 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from common import text_table
-from common.errors import Catalogue, PrivityError
-from common.membership.joining import read_invite
-from common.membership.member_folder import hand_over
-from common.node import logs
-from common.node.process import at_interrupt, dump_no_core, open_files, stay_alone, stop_when_stdin_closes
-from common.privacy.budget import readable
-from common.privacy.ledger import Entry, Kind, Ledger
-from common.privacy.ledger_files import declare, declared, open_ledger
-from common.privacy.population import Population, parse_population
-from common.terminal import say
-from party import approval_commands, check_commands, joining, transcript_commands
-from party.agent import Agent
-from party.config import Node, load_config, read_policy
-from party.policy import Approval
-from party.sources.address import is_there, refuse_password
+from privity.common import text_table
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.membership.joining import read_invite
+from privity.common.membership.member_folder import hand_over
+from privity.common.node import logs
+from privity.common.node.process import at_interrupt, dump_no_core, open_files, stay_alone, stop_when_stdin_closes
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger import Entry, Kind, Ledger
+from privity.common.privacy.ledger_files import declare, declared, open_ledger
+from privity.common.privacy.population import Population, parse_population
+from privity.common.terminal import say
+from privity.party import approval_commands, check_commands, joining, transcript_commands
+from privity.party.agent import Agent
+from privity.party.config import Node, load_config, read_policy
+from privity.party.policy import Approval
+from privity.party.sources.address import is_there, refuse_password
 
 party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's node.")
 party_app.command()(approval_commands.show)

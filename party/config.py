@@ -12,24 +12,24 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from common.errors import Catalogue, PrivityError
-from common.files import write_private
-from common.formats.toml_file import read_toml
-from common.journal import Journal
-from common.node.proxy import Proxy, proxy_of, proxy_problems
-from common.privacy.ledger import Ledger
-from common.privacy.ledger_files import default_ledger, open_ledger, whose
-from common.privacy.population import Population
-from common.protocol.manifest import CURATOR, Manifest
-from common.protocol.manifest_file import ManifestFile
-from common.schema import load_schema
-from party.engine import PartyEngine, check_schema
-from party.keys import KeyFiles
-from party.metrics import PartyMetrics
-from party.policy import Policy, load_policy
-from party.releases import ChargedReleases
-from party.sources.settings import RowSettings, row_settings
-from party.transcript import TRANSCRIPTS
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.files import write_private
+from privity.common.formats.toml_file import read_toml
+from privity.common.journal import Journal
+from privity.common.node.proxy import Proxy, proxy_of, proxy_problems
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.ledger_files import default_ledger, open_ledger, whose
+from privity.common.privacy.population import Population
+from privity.common.protocol.manifest import CURATOR, Manifest
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.schema import load_schema
+from privity.party.engine import PartyEngine, check_schema
+from privity.party.keys import KeyFiles
+from privity.party.metrics import PartyMetrics
+from privity.party.policy import Policy, load_policy
+from privity.party.releases import ChargedReleases
+from privity.party.sources.settings import RowSettings, row_settings
+from privity.party.transcript import TRANSCRIPTS
 
 CODED = "coded"
 """Folder of coded rows in that of the state."""

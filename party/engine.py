@@ -16,15 +16,15 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from common.algorithms import ALGORITHMS, Algorithm
-from common.canonical import canonical_bytes, parse
-from common.crypto import paillier
-from common.crypto.identity import PublicIdentity
-from common.errors import Catalogue, PrivityError
-from common.evaluation.over_parties import check_evaluation
-from common.protocol.manifest import Manifest, manifest_from, manifest_of_run
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.steps import (
+from privity.common.algorithms import ALGORITHMS, Algorithm
+from privity.common.canonical import canonical_bytes, parse
+from privity.common.crypto import paillier
+from privity.common.crypto.identity import PublicIdentity
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.evaluation.over_parties import check_evaluation
+from privity.common.protocol.manifest import Manifest, manifest_from, manifest_of_run
+from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.steps import (
     Begin,
     Choice,
     Close,
@@ -46,17 +46,17 @@ from common.protocol.steps import (
     Step,
     step_digest,
 )
-from common.wire.codec import encode_reply
-from party.approvals import Approvals, AwaitingApproval, closed_key
-from party.keys import Keys
-from party.known_ledger import KnownLedger
-from party.last_heard import MOST_RUNS, LastHeard
-from party.local import LocalSession, complete
-from party.policy import Approval, Policy
-from party.prices import price_fault, scores_fault
-from party.releases import ChargedReleases
-from party.rounds import Begun, Rounds
-from party.transcript import TOO_MANY, Transcripts
+from privity.common.wire.codec import encode_reply
+from privity.party.approvals import Approvals, AwaitingApproval, closed_key
+from privity.party.keys import Keys
+from privity.party.known_ledger import KnownLedger
+from privity.party.last_heard import MOST_RUNS, LastHeard
+from privity.party.local import LocalSession, complete
+from privity.party.policy import Approval, Policy
+from privity.party.prices import price_fault, scores_fault
+from privity.party.releases import ChargedReleases
+from privity.party.rounds import Begun, Rounds
+from privity.party.transcript import TOO_MANY, Transcripts
 
 PURE = Fraction(0)
 CHANGED = "the rows of this party have changed since the run began"

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common.candidates import CandidateGroup, Candidates
-from common.joint_counts import Request
-from common.privacy.scores import SCORES, VECTOR_ROWS
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.limits import cells_of, count_cells
-from common.protocol.scores import Score
-from common.statistics import AttributeParentPair, Marginal
-from party.rows import Rows
+from privity.common.candidates import CandidateGroup, Candidates
+from privity.common.joint_counts import Request
+from privity.common.privacy.scores import SCORES, VECTOR_ROWS
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.limits import cells_of, count_cells
+from privity.common.protocol.scores import Score
+from privity.common.statistics import AttributeParentPair, Marginal
+from privity.party.rows import Rows
 
 Choosing = Callable[[Sequence[int] | npt.NDArray[np.int64]], int]
 

@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common.crypto.identity import Identity
-from common.files import write_private
-from common.membership import member_folder
-from common.membership.joining import Invite
-from common.membership.member_folder import make_folder, make_join
-from common.membership.renewal import Next
-from party.config import PartyConfig
-from party.policy import Approval
-from party.sources.address import moved
+from privity.common.crypto.identity import Identity
+from privity.common.files import write_private
+from privity.common.membership import member_folder
+from privity.common.membership.joining import Invite
+from privity.common.membership.member_folder import make_folder, make_join
+from privity.common.membership.renewal import Next
+from privity.party.config import PartyConfig
+from privity.party.policy import Approval
+from privity.party.sources.address import moved
 
 SETTINGS = "party.toml"
 

@@ -10,12 +10,12 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from common.canonical import digest
-from common.crypto.certificates import same_certificate
-from common.crypto.identity import Identity, PublicIdentity
-from common.errors import Catalogue, PrivityError
-from common.membership.renewal import Next
-from common.protocol.manifest import Manifest
+from privity.common.canonical import digest
+from privity.common.crypto.certificates import same_certificate
+from privity.common.crypto.identity import Identity, PublicIdentity
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.membership.renewal import Next
+from privity.common.protocol.manifest import Manifest
 
 FORMER, GONE = "former", ".gone-"
 

@@ -6,8 +6,8 @@ renewed in the same transaction as the next reply, so whatever has left this par
 
 from __future__ import annotations
 
-from common.journal import Journal
-from common.privacy.ledger import Ledger
+from privity.common.journal import Journal
+from privity.common.privacy.ledger import Ledger
 
 MARKS = "#ledger/"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from common.journal import Journal
+from privity.common.journal import Journal
 
 LET_GO_EVERY_SECONDS = 3600.0
 HEARD_SECONDS = 3600.0

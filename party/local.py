@@ -12,17 +12,17 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from common.algorithms import ALGORITHMS
-from common.models import Model
-from common.privacy.ledger import Allowance
-from common.privacy.record import RunRecord
-from common.protocol.draws import DrawSeries
-from common.protocol.lots import public_lot
-from common.protocol.round import Round
-from common.protocol.round_session import RoundSession
-from common.protocol.steps import Draw
-from common.schema import Schema
-from party.releases import ChargedReleases
+from privity.common.algorithms import ALGORITHMS
+from privity.common.models import Model
+from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.record import RunRecord
+from privity.common.protocol.draws import DrawSeries
+from privity.common.protocol.lots import public_lot
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_session import RoundSession
+from privity.common.protocol.steps import Draw
+from privity.common.schema import Schema
+from privity.party.releases import ChargedReleases
 
 ALONE = 1
 Learnt = TypeVar("Learnt")
@@ -39,7 +39,7 @@ def complete(coroutine: Coroutine[Any, Any, Learnt]) -> Learnt:
 
 
 class LocalSession(RoundSession):
-    """One party, in process; a Session of ``common.protocol.session``.
+    """One party, in process; a Session of ``privity.common.protocol.session``.
 
     Args:
         run: name of the run in ledger and journal; a new name is a new release.

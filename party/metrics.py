@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from common.errors import PrivityError
-from common.node.metrics import known_code
-from common.node.tls_check import Stage
-from common.privacy.ledger import Ledger
-from common.protocol.steps import Step
+from privity.common.errors import PrivityError
+from privity.common.node.metrics import known_code
+from privity.common.node.tls_check import Stage
+from privity.common.privacy.ledger import Ledger
+from privity.common.protocol.steps import Step
 
 
 class PartyMetrics:

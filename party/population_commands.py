@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from common import text_table
-from common.errors import Catalogue, PrivityError
-from common.privacy.budget import parse_delta, parse_epsilon, readable
-from common.privacy.ledger_files import declare as declare_ledger
-from common.privacy.ledger_files import declared, open_ledger
-from common.privacy.population import Population, parse_population
-from common.terminal import say
-from party.config import JOURNAL_FILE, node_id
+from privity.common import text_table
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.ledger_files import declare as declare_ledger
+from privity.common.privacy.ledger_files import declared, open_ledger
+from privity.common.privacy.population import Population, parse_population
+from privity.common.terminal import say
+from privity.party.config import JOURNAL_FILE, node_id
 
 population_app = typer.Typer(no_args_is_help=True, help="The people whose rows are used, and their budget.")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from common.algorithms import account_of
-from common.protocol.plan import RunSpec
-from common.protocol.round import Round
-from common.protocol.scores import TreeScore
-from common.protocol.steps import Draw
-from common.schema import Schema
+from privity.common.algorithms import account_of
+from privity.common.protocol.plan import RunSpec
+from privity.common.protocol.round import Round
+from privity.common.protocol.scores import TreeScore
+from privity.common.protocol.steps import Draw
+from privity.common.schema import Schema
 
 
 def price_fault(asked: Round | Draw, spec: RunSpec) -> str | None:

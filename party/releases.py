@@ -15,22 +15,22 @@ from functools import partial
 
 import numpy as np
 
-from common.candidates import Candidates
-from common.canonical import digest
-from common.errors import Catalogue, PrivityError
-from common.journal import Journal
-from common.privacy.cost import selection_scale
-from common.privacy.entropy import Entropy, SystemEntropy
-from common.privacy.exponential import draw_trials, exponential_choice
-from common.privacy.ledger import Allowance, Charge, Ledger
-from common.privacy.noise_law import check_scale
-from common.privacy.selection import draw_selection_noise, noisy_max
-from common.protocol.expected_tables import SENSITIVITY, check_expected
-from common.protocol.limits import cells_of, check_candidates
-from common.protocol.round import Round
-from common.protocol.steps import Draw, Select, SelectTable, step_digest
-from party import handlers
-from party.rows import Rows
+from privity.common.candidates import Candidates
+from privity.common.canonical import digest
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.journal import Journal
+from privity.common.privacy.cost import selection_scale
+from privity.common.privacy.entropy import Entropy, SystemEntropy
+from privity.common.privacy.exponential import draw_trials, exponential_choice
+from privity.common.privacy.ledger import Allowance, Charge, Ledger
+from privity.common.privacy.noise_law import check_scale
+from privity.common.privacy.selection import draw_selection_noise, noisy_max
+from privity.common.protocol.expected_tables import SENSITIVITY, check_expected
+from privity.common.protocol.limits import cells_of, check_candidates
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Draw, Select, SelectTable, step_digest
+from privity.party import handlers
+from privity.party.rows import Rows
 
 NO_CONTRIBUTION = "this party did not contribute to the round"
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.crypto.residues import Residues, drop_tables
-from common.errors import Catalogue, PrivityError
-from common.privacy.ledger import Allowance
-from common.protocol import secure_sum
-from common.protocol.manifest import Manifest
-from common.protocol.plan import RunPlan
-from common.protocol.round import Round
-from common.protocol.round_context import RoundContext, mask_keys
-from common.protocol.steps import CombineBlock, Contribute, Done, Opened, SealBlock, Sealed, Sum
-from common.wire.codec import decode_step, encode_step
-from party.keys import Keys
-from party.releases import NO_CONTRIBUTION, ChargedReleases, vector_label
+from privity.common.crypto.residues import Residues, drop_tables
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.ledger import Allowance
+from privity.common.protocol import secure_sum
+from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.plan import RunPlan
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_context import RoundContext, mask_keys
+from privity.common.protocol.steps import CombineBlock, Contribute, Done, Opened, SealBlock, Sealed, Sum
+from privity.common.wire.codec import decode_step, encode_step
+from privity.party.keys import Keys
+from privity.party.releases import NO_CONTRIBUTION, ChargedReleases, vector_label
 
 AHEAD = 256
 """Residues that idle time makes ahead: one block's, 0.2 MB at 3072 bits."""

@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from common.joint_counts import JointCounter, Request
-from common.pair_counts import count_all
-from common.schema import Schema
-from common.statistics import Marginal
-from common.table import CodedTable
-from party.sources.fingerprint import digest, fingerprint
+from privity.common.joint_counts import JointCounter, Request
+from privity.common.pair_counts import count_all
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
+from privity.party.sources.fingerprint import digest, fingerprint
 
 Counts = npt.NDArray[np.int64]
 

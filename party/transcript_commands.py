@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from common import text_table
-from common.errors import Catalogue, PrivityError
-from common.files import write_whole
-from common.journal import Journal
-from common.terminal import say
-from party.approvals import Approvals
-from party.config import JOURNAL_FILE, load_config
-from party.keys import KeyFiles
-from party.transcript import TRANSCRIPTS, Transcripts
+from privity.common import text_table
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.files import write_whole
+from privity.common.journal import Journal
+from privity.common.terminal import say
+from privity.party.approvals import Approvals
+from privity.party.config import JOURNAL_FILE, load_config
+from privity.party.keys import KeyFiles
+from privity.party.transcript import TRANSCRIPTS, Transcripts
 
 HINT = "`privity party transcript` without a name lists the runs that there are transcripts of."
 

@@ -1,5 +1,7 @@
 """For all tests."""
 
+import importlib.util
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,9 +9,21 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# pytest keeps the repository's root off its path. There our packages would have a second name; these tests are of the
+# benchmarks too.
+_benchmarks = importlib.util.spec_from_file_location("benchmarks", Path(__file__).parents[1] / "benchmarks/__init__.py")
+assert _benchmarks is not None
+sys.modules["benchmarks"] = importlib.util.module_from_spec(_benchmarks)
+
 # How long an example takes is a matter of the machine and of what else it does.
 settings.register_profile("privity", deadline=None)
 settings.load_profile("privity")
+
+
+@pytest.fixture
+def importable_by_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spawned processes find functions of tests and benchmarks."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(Path(__file__).parents[1])])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -21,9 +21,9 @@ from benchmarks.cache import CODE, ROOT, Cache, Results, Values, attempt, code_d
 from benchmarks.datasets import Dataset, load, split_table
 from benchmarks.sweep import Work, collect
 from benchmarks.utility import TASKS
-from common.algorithms import ALGORITHMS
-from common.evaluation.utility import hold_out, majority_error, misclassification
-from common.table import CodedTable
+from privity.common.algorithms import ALGORITHMS
+from privity.common.evaluation.utility import hold_out, majority_error, misclassification
+from privity.common.table import CodedTable
 
 PLACES = (
     *CODE, "common/inference", "common/evaluation/utility.py", "benchmarks/utility.py", "benchmarks/accuracy/wire.py",

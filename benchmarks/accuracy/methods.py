@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.algorithms import ALGORITHMS
-from common.errors import PrivityError
-from common.inference.bounds import INFERENCES
-from common.schema import Schema
+from privity.common.algorithms import ALGORITHMS
+from privity.common.errors import PrivityError
+from privity.common.inference.bounds import INFERENCES
+from privity.common.schema import Schema
 
 
 @dataclass(frozen=True)

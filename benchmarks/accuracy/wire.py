@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from common.planning.plan import Arithmetic, Planner
-from common.protocol.draws import DrawSeries
-from common.protocol.round import Round
-from common.protocol.sum_kind import MASKS, PAILLIER, USUAL_KEY_BITS
-from deploy.in_process import InProcessSession
+from privity.common.planning.plan import Arithmetic, Planner
+from privity.common.protocol.draws import DrawSeries
+from privity.common.protocol.round import Round
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, USUAL_KEY_BITS
+from privity.deploy.in_process import InProcessSession
 
 NO_ARITHMETIC = Arithmetic(0.0, 0.0)
 

@@ -21,9 +21,9 @@ from benchmarks.accuracy_plan.library import library_tables
 from benchmarks.accuracy_plan.trial import EPSILONS, PARTIES, report, try_table
 from benchmarks.datasets import Dataset, load
 from benchmarks.sweep import say
-from common.planning.stand_in import profiles_text
-from common.table import CodedTable
-from deploy.workers import worker_processes
+from privity.common.planning.stand_in import profiles_text
+from privity.common.table import CodedTable
+from privity.deploy.workers import worker_processes
 
 LONG = 10_000
 """Rows from which on a table of the library is tried: in shorter ones noise is nearly all there is."""

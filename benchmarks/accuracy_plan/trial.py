@@ -18,11 +18,11 @@ from benchmarks.datasets import Dataset, split_table
 from benchmarks.markdown import table as markdown_table
 from benchmarks.plots import Line, Panel, draw
 from benchmarks.sweep import say
-from common.algorithms import ALGORITHMS
-from common.table import CodedTable
-from deploy.accuracy import Estimate, Grid, estimates
-from deploy.in_process import InProcessSession
-from deploy.rehearsal import Shape, compared_pairs, pair_distances
+from privity.common.algorithms import ALGORITHMS
+from privity.common.table import CodedTable
+from privity.deploy.accuracy import Estimate, Grid, estimates
+from privity.deploy.in_process import InProcessSession
+from privity.deploy.rehearsal import Shape, compared_pairs, pair_distances
 
 EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1.6")
 PARTIES = (1, 3)

@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from common.algorithms import split_by_noise, worst_explained
-from common.algorithms.aim import Settings
-from common.algorithms.split_by_noise import Power, Split
-from common.inference import maximum_likelihood
+from privity.common.algorithms import split_by_noise, worst_explained
+from privity.common.algorithms.aim import Settings
+from privity.common.algorithms.split_by_noise import Power, Split
+from privity.common.inference import maximum_likelihood
 
 AIM, MST = "aim", "mst"
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.accuracy_plan.library import library_tables
 from benchmarks.budgets.session import Ground
-from common.planning.stand_in import invent, shipped_profiles
-from common.reading import read_table
-from common.schema import load_schema, parse_schema
-from common.table import CodedTable
+from privity.common.planning.stand_in import invent, shipped_profiles
+from privity.common.reading import read_table
+from privity.common.schema import load_schema, parse_schema
+from privity.common.table import CodedTable
 
 LEAST_ROWS = 8000
 """In shorter tables of the library noise is nearly all there is."""

@@ -18,22 +18,22 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from common.counting import contingency_table
-from common.inference.graphical_model import GraphicalModel, Propagation
-from common.inference.junction_tree import JunctionTree
-from common.journal import MEMORY, Journal
-from common.models.junction_tree import JunctionTreeModel
-from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import Allowance, Ledger
-from common.privacy.noise_law import GAUSSIAN
-from common.privacy.population import Population
-from common.protocol.round import Round
-from common.protocol.steps import Draw, SelectTable
-from common.statistics import Marginal
-from common.table import CodedTable
-from party.local import LocalSession
-from party.releases import ChargedReleases
-from party.rows import InMemory
+from privity.common.counting import contingency_table
+from privity.common.inference.graphical_model import GraphicalModel, Propagation
+from privity.common.inference.junction_tree import JunctionTree
+from privity.common.journal import MEMORY, Journal
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.noise_law import GAUSSIAN
+from privity.common.privacy.population import Population
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Draw, SelectTable
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
+from privity.party.local import LocalSession
+from privity.party.releases import ChargedReleases
+from privity.party.rows import InMemory
 
 RUN = "budgets"
 Floats = npt.NDArray[np.float64]

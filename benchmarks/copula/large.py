@@ -19,12 +19,12 @@ from itertools import combinations
 
 import numpy as np
 
-from common.algorithms import copula
-from common.models.copula import columns_of
-from common.pair_counts import count_all
-from common.schema import parse_schema
-from common.table import CodedTable, code_type
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import copula
+from privity.common.models.copula import columns_of
+from privity.common.pair_counts import count_all
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable, code_type
+from privity.deploy.in_process import InProcessSession
 
 ROWS_AT_ONCE = 1 << 19
 FOLLOWS = 85

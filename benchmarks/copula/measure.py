@@ -18,11 +18,11 @@ from benchmarks.copula.points import COST, DISTANCE, ERRORS, Plan, Point
 from benchmarks.cost import in_own_process
 from benchmarks.datasets import Dataset, load
 from benchmarks.sweep import Work, collect
-from common.algorithms import ALGORITHMS
-from common.evaluation.distance import marginal_distances
-from common.schema import parse_schema
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
 
 OWN = ("large", "outputs", "queries")
 PLACES = (*CODE, "common/pair_counts.py", "common/blas.py", *(f"benchmarks/copula/{name}.py" for name in OWN))

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from common.schema import parse_schema
-from common.table import CodedTable
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable
 
 NAME = "baskets"
 ROWS = 88_162

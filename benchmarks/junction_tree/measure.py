@@ -34,12 +34,12 @@ from benchmarks.junction_tree.points import (
 from benchmarks.junction_tree.priview import PriView
 from benchmarks.sweep import Work, collect, in_processes
 from benchmarks.utility import TASKS
-from common.algorithms import ALGORITHMS
-from common.evaluation.distance import marginal_distances
-from common.evaluation.utility import hold_out, misclassification
-from common.statistics import Marginal
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.evaluation.utility import hold_out, misclassification
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
 
 PLACES = (
     *CODE,

@@ -8,10 +8,10 @@ from typing import Any
 
 from benchmarks.datasets import Dataset
 from benchmarks.utility import DEGREES
-from common.algorithms import ALGORITHMS
-from common.errors import PrivityError
-from common.evaluation.utility import Task
-from common.schema import Schema
+from privity.common.algorithms import ALGORITHMS
+from privity.common.errors import PrivityError
+from privity.common.evaluation.utility import Task
+from privity.common.schema import Schema
 
 COMPARED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-subn": ("dp-subn", {}),

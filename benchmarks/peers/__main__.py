@@ -22,10 +22,10 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.peers.environments import ENVIRONMENTS, Installed, environment_of_project, install, last_line
-from common.evaluation.distance import marginal_distances
-from common.reading import read_table
-from common.schema import Schema, load_schema
-from common.table import CodedTable
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.reading import read_table
+from privity.common.schema import Schema, load_schema
+from privity.common.table import CodedTable
 
 OURS = "privity"
 EPSILONS = ("0.4", "1", "1.6")

@@ -34,10 +34,10 @@ def timed(fit: Callable[[], Any], sample: Callable[[Any], Any]) -> tuple[dict[st
 
 def privity(job: dict[str, Any]) -> dict[str, float]:
     """This project's PrivBayes with its defaults; sampled rows are decoded to real values."""
-    from common.reading import read_table
-    from common.schema import load_schema
-    from common.table import write_csv
-    from party.synthesizer import PrivBayes, declare_population
+    from privity.common.reading import read_table
+    from privity.common.schema import load_schema
+    from privity.common.table import write_csv
+    from privity.party.synthesizer import PrivBayes, declare_population
 
     schema = load_schema(job["schema"])
     table = read_table(job["data"], schema)

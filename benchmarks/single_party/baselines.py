@@ -1,7 +1,8 @@
 """Rivals of PrivBayes for the task of releasing all marginals of some number of attributes.
 
 Neighbours differ by one replaced row, as everywhere in this project; papers that add or remove a row need half of
-a scale or less. Counts carry the exact discrete Laplace noise of ``common.privacy``; the number of rows is public.
+a scale or less. Counts carry the exact discrete Laplace noise of ``privity.common.privacy``; the number of rows is
+public.
 
 - ``laplace``: noise on every cell of every table. Dwork, McSherry, Nissim, Smith 2006. A replaced row moves two
   cells of each table by one: L1 sensitivity 2 times the number of tables.
@@ -26,15 +27,15 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from common.counting import contingency_tables
-from common.privacy.budget import PureEpsilon
-from common.privacy.entropy import SystemEntropy
-from common.privacy.mechanisms import DiscreteLaplace, NoisyMax
-from common.privacy.relation import Relation
-from common.privacy.sensitivity import Sensitivity, scores
-from common.privacy.sensitivity import contingency_tables as tables_sensitivity
-from common.statistics import Marginal
-from common.table import CodedTable
+from privity.common.counting import contingency_tables
+from privity.common.privacy.budget import PureEpsilon
+from privity.common.privacy.entropy import SystemEntropy
+from privity.common.privacy.mechanisms import DiscreteLaplace, NoisyMax
+from privity.common.privacy.relation import Relation
+from privity.common.privacy.sensitivity import Sensitivity, scores
+from privity.common.privacy.sensitivity import contingency_tables as tables_sensitivity
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
 
 Counts = npt.NDArray[np.float64]
 Tables = dict[Marginal, Counts]

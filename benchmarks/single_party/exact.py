@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.counting import contingency_tables
-from common.protocol.round import Round
-from common.protocol.steps import Draw, SelectTable
-from common.statistics import NoisyTables
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
-from party.handlers import PairScores, TableCounts, distances
-from party.rows import InMemory
+from privity.common.counting import contingency_tables
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Draw, SelectTable
+from privity.common.statistics import NoisyTables
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
+from privity.party.handlers import PairScores, TableCounts, distances
+from privity.party.rows import InMemory
 
 NO_NOISE = 1e-6
 """Variance that exact counts are given: above 0, as estimates weigh by its inverse, and below all that matters."""

@@ -28,13 +28,13 @@ from benchmarks.single_party.points import (
 )
 from benchmarks.sweep import collect
 from benchmarks.utility import TASKS
-from common.algorithms import ALGORITHMS
-from common.counting import contingency_tables
-from common.evaluation.distance import marginal_distances
-from common.evaluation.utility import hold_out, misclassification
-from common.models.bayesian_network import BayesianNetwork
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.counting import contingency_tables
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.evaluation.utility import hold_out, misclassification
+from privity.common.models.bayesian_network import BayesianNetwork
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
 
 UTILITY_CODE = ("common/evaluation/utility.py", "benchmarks/utility.py")
 BASELINE_CODE = ("common/privacy", *UTILITY_CODE, "benchmarks/classifiers.py", "benchmarks/single_party/baselines.py")

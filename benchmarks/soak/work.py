@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.soak.nodes import Sampler, entries, kept_files
-from common.protocol.sum_kind import Method, sum_kind
-from common.schema import load_schema
-from deploy.operator_client import OperatorClient
-from deploy.processes import ProcessGroup
-from deploy.provisioning import HOST, Consortium, Limits, point_to, provision
+from privity.common.protocol.sum_kind import Method, sum_kind
+from privity.common.schema import load_schema
+from privity.deploy.operator_client import OperatorClient
+from privity.deploy.processes import ProcessGroup
+from privity.deploy.provisioning import HOST, Consortium, Limits, point_to, provision
 
 ATTRIBUTES = {"colour": ("red", "green", "blue"), "size": ("s", "m", "l", "xl"), "heavy": ("yes", "no")}
 ROWS = 30

@@ -16,22 +16,22 @@ from unittest.mock import patch
 
 from benchmarks.datasets import load
 from benchmarks.sources.rows import all_pairs, made_schema
-from common.algorithms import ALGORITHMS
-from common.journal import MEMORY, Journal
-from common.privacy.ledger import Allowance, Ledger
-from common.privacy.population import Population
-from common.schema import load_schema
-from common.table import CodedTable
-from party.local import LocalSession, complete
-from party.releases import ChargedReleases
-from party.rows import InMemory
-from party.sources import counted
-from party.sources.address import parse_address
-from party.sources.batches import StoreBatches
-from party.sources.holding import Access, Hold
-from party.sources.open import Opened, open_rows
-from party.sources.store import Codes
-from party.sources.supersets import WIDEST_CELLS, supersets
+from privity.common.algorithms import ALGORITHMS
+from privity.common.journal import MEMORY, Journal
+from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.population import Population
+from privity.common.schema import load_schema
+from privity.common.table import CodedTable
+from privity.party.local import LocalSession, complete
+from privity.party.releases import ChargedReleases
+from privity.party.rows import InMemory
+from privity.party.sources import counted
+from privity.party.sources.address import parse_address
+from privity.party.sources.batches import StoreBatches
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import Opened, open_rows
+from privity.party.sources.store import Codes
+from privity.party.sources.supersets import WIDEST_CELLS, supersets
 
 EPSILON = Fraction(1)
 SPARK = (

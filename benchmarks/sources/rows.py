@@ -8,8 +8,8 @@ from typing import Any
 
 import duckdb
 
-from common.schema import Schema, parse_schema
-from common.statistics import Marginal
+from privity.common.schema import Schema, parse_schema
+from privity.common.statistics import Marginal
 
 SIZES = (4, 6, 8, 10, 12)
 """Categories of the five columns of integers, and of the five of texts."""

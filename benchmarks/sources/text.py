@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.markdown import table
 from benchmarks.plots import Curves, draw
-from party.sources.supersets import WIDEST_CELLS
+from privity.party.sources.supersets import WIDEST_CELLS
 
 Values = Mapping[str, Any]
 Found = Mapping[str, Sequence[Values]]

@@ -8,15 +8,15 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from common.algorithms import aim, copula, dp_ccbn, dp_subn, independent, jtree, mst, one_way, privbayes, privhd
-from common.algorithms.worst_explained import SELECTIONS, may_draw
-from common.errors import Catalogue, PrivityError
-from common.models import Model
-from common.privacy.composition import COMPOSITIONS
-from common.privacy.concentrated import RhoAccount
-from common.protocol.plan import RunSpec
-from common.protocol.session import Session
-from common.schema import Schema
+from privity.common.algorithms import aim, copula, dp_ccbn, dp_subn, independent, jtree, mst, one_way, privbayes, privhd
+from privity.common.algorithms.worst_explained import SELECTIONS, may_draw
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.models import Model
+from privity.common.privacy.composition import COMPOSITIONS
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.protocol.plan import RunSpec
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Algorithm:
         apart: whether the parties learn models of their own, one by one; they are pure.
         check_delta: reads the settings with a run's delta, and refuses what does not go together.
         composition: reads the settings with a run's delta: whether it is spent under one of
-            ``common.privacy.composition.COMPOSITIONS``, in a round of its own; otherwise a run with a delta has an
-            account in rho.
+            ``privity.common.privacy.composition.COMPOSITIONS``, in a round of its own; otherwise a run with a delta has
+            an account in rho.
         memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
         draws: whether it draws candidates on the rows of one party at a time.
         drawn: whether with these settings it does; it may, if this is left out.
         parts: whether with these settings it opens sums over some of the parties, too.
         infers: whether a setting ``inference`` says how tables are fitted: a name in
-            ``common.inference.bounds.INFERENCES``.
+            ``privity.common.inference.bounds.INFERENCES``.
         by_rows: settings that follow from the parties' numbers of rows if they are left out, with what they may be.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
     """

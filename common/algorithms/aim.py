@@ -8,7 +8,8 @@ Synthetic Data" (VLDB 2022). Deviations:
 - Candidates are the pairs of attributes. The score is the distance that a replaced row moves by one.
 - Over K parties each draw is at one party, on its own rows, or from noisy tables of all pairs (``selection``); what is
   measured is summed over all parties.
-- The fit is by penalised maximum likelihood (``common.inference.maximum_likelihood``), and starts from the last one.
+- The fit is by penalised maximum likelihood (``privity.common.inference.maximum_likelihood``), and starts from the last
+  one.
 
 Privacy: tables and draws compose; epsilon in all, or the run's rho. The model is made of what was opened.
 """
@@ -23,19 +24,19 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms.dependency_graph import check_all_pairs
-from common.algorithms.settings import SettingsReader
-from common.algorithms.single_tables import measure_single
-from common.algorithms.split_by_noise import one_way_part, tables_for
-from common.algorithms.worst_explained import SELECTIONS, Chooser, Pair
-from common.inference.bounds import PGM, Inference, size_of_fit
-from common.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
-from common.inference.junction_tree import JunctionTree
-from common.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
-from common.models.junction_tree import JunctionTreeModel
-from common.protocol.session import Session
-from common.schema import Schema
-from common.statistics import NoisyTable
+from privity.common.algorithms.dependency_graph import check_all_pairs
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.algorithms.single_tables import measure_single
+from privity.common.algorithms.split_by_noise import one_way_part, tables_for
+from privity.common.algorithms.worst_explained import SELECTIONS, Chooser, Pair
+from privity.common.inference.bounds import PGM, Inference, size_of_fit
+from privity.common.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
+from privity.common.inference.junction_tree import JunctionTree
+from privity.common.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
+from privity.common.statistics import NoisyTable
 
 ONE_WAY, DRAWS, ROUNDS = "one-way tables", "choice of tables", "chosen tables"
 

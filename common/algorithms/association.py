@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from common.statistics import NoisyTable
+from privity.common.statistics import NoisyTable
 
 
 def noisy_association(table: NoisyTable) -> float:

@@ -23,8 +23,8 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from common.algorithms.clusters import Clusters, attributes_of, descend, fits, ordered, total_variance
-from common.statistics import Marginal
+from privity.common.algorithms.clusters import Clusters, attributes_of, descend, fits, ordered, total_variance
+from privity.common.statistics import Marginal
 
 SEPARATION = 1.0
 """Lambda: weight of the least distance between two clusters' columns against the logarithm of the variance. With .1

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from common.errors import Catalogue, PrivityError
-from common.inference.junction_tree import table_cells
-from common.protocol.limits import ROUND_CELLS, TABLE_CELLS
-from common.schema import Schema
-from common.statistics import Marginal
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.inference.junction_tree import table_cells
+from privity.common.protocol.limits import ROUND_CELLS, TABLE_CELLS
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
 
 Cluster = tuple[Marginal, ...]
 Clusters = tuple[Cluster, ...]

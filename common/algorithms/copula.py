@@ -7,7 +7,7 @@ the Gaussian Copula" (2019). Deviations:
   pair of categories as if the other cells did not move, and falls short of its epsilon by 2 (|A| + |B| - 2).
 - The 1-way tables have a part of the budget of their own, and all tables are made consistent first.
 - Besides pure epsilon there are (epsilon, delta) with discrete Gaussian noise under the run's account in rho, and with
-  Laplace noise under two compositions, of which the paper has one (``common.privacy.composition``).
+  Laplace noise under two compositions, of which the paper has one (``privity.common.privacy.composition``).
 - A pair of categories that the noise cannot tell from an independent one counts as independent (``certainty``).
   Without that the matrix of correlations is mostly noise, and what is nearest to it among correlation matrices is
   far away.
@@ -34,20 +34,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from common.algorithms.bivariate_normal import correlation_for, orthant
-from common.algorithms.dependency_graph import check_all_pairs
-from common.algorithms.settings import SettingsReader
-from common.blas import one_blas_thread
-from common.errors import Catalogue, PrivityError
-from common.inference.estimation import nearest_counts
-from common.inference.pair_consistency import ConsistentPairs, PairStack
-from common.models.copula import CopulaModel, blocks_of, columns_of, rates_for
-from common.pair_counts import counting_bytes
-from common.privacy.composition import COMPOSITIONS, calibrate
-from common.protocol.limits import count_cells
-from common.protocol.session import Session
-from common.schema import Schema
-from common.statistics import Marginal
+from privity.common.algorithms.bivariate_normal import correlation_for, orthant
+from privity.common.algorithms.dependency_graph import check_all_pairs
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.blas import one_blas_thread
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.inference.estimation import nearest_counts
+from privity.common.inference.pair_consistency import ConsistentPairs, PairStack
+from privity.common.models.copula import CopulaModel, blocks_of, columns_of, rates_for
+from privity.common.pair_counts import counting_bytes
+from privity.common.privacy.composition import COMPOSITIONS, calibrate
+from privity.common.protocol.limits import count_cells
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
 
 TABLES = "one-way and pair tables"
 BASIC, CONCENTRATED = "basic", "zcdp"

@@ -38,10 +38,10 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 
-from common.algorithms.finite_field import finite_field, prime_power
-from common.errors import Catalogue, PrivityError
-from common.protocol.limits import TABLE_CELLS
-from common.statistics import Marginal
+from privity.common.algorithms.finite_field import finite_field, prime_power
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.limits import TABLE_CELLS
+from privity.common.statistics import Marginal
 
 ROUNDS = 4
 """Most passes over all pairs of attributes in which two of them may change places."""

@@ -15,14 +15,14 @@ from itertools import combinations
 
 import networkx as nx
 
-from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE
-from common.algorithms.structure import LEAST_BETA, part_for_draws
-from common.algorithms.usefulness import TableNoise, holds_typical_table, useful_cells
-from common.candidates import CandidateGroup, Candidates, ParentSets
-from common.inference.junction_tree import is_useful, keeps_apart
-from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, check_tables
-from common.protocol.session import Session
-from common.schema import Schema
+from privity.common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE
+from privity.common.algorithms.structure import LEAST_BETA, part_for_draws
+from privity.common.algorithms.usefulness import TableNoise, holds_typical_table, useful_cells
+from privity.common.candidates import CandidateGroup, Candidates, ParentSets
+from privity.common.inference.junction_tree import is_useful, keeps_apart
+from privity.common.protocol.limits import ROUND_CELLS, TABLE_CELLS, check_tables
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
 
 Pair = tuple[int, int]
 

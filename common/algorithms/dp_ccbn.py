@@ -15,16 +15,16 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from common.algorithms.association import noisy_association
-from common.algorithms.parameters import PAIR_SHARE, learn_parameters
-from common.algorithms.search_frontier import Parents
-from common.algorithms.settings import SettingsReader
-from common.inference.bounds import INFERENCES, TABLES
-from common.models import Model
-from common.privacy.budget import split_epsilon
-from common.protocol.limits import check_tables
-from common.protocol.session import Session
-from common.schema import Schema
+from privity.common.algorithms.association import noisy_association
+from privity.common.algorithms.parameters import PAIR_SHARE, learn_parameters
+from privity.common.algorithms.search_frontier import Parents
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.inference.bounds import INFERENCES, TABLES
+from privity.common.models import Model
+from privity.common.privacy.budget import split_epsilon
+from privity.common.protocol.limits import check_tables
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
 
 STRUCTURE = "structure learning"
 HALVES = (Fraction(1), Fraction(1))

@@ -26,24 +26,24 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from common.algorithms.association import noisy_association
-from common.algorithms.covering_design import optimal_design
-from common.algorithms.encoding import check_pairs, levels_of, node_of, nodes_of
-from common.algorithms.maximal_parents import maximal_parent_sets
-from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
-from common.algorithms.search_frontier import Parents, build_frontier
-from common.algorithms.settings import SettingsReader
-from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
-from common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells, useful_degree
-from common.errors import Catalogue, PrivityError
-from common.inference.bounds import INFERENCES, PGM, TABLES
-from common.models import Model
-from common.privacy.budget import split_epsilon
-from common.protocol.limits import TABLE_CELLS, count_cells
-from common.protocol.openings import parse_schedule, schedule_weights
-from common.protocol.session import Session
-from common.schema import Schema
-from common.statistics import Marginal, NoisyTable
+from privity.common.algorithms.association import noisy_association
+from privity.common.algorithms.covering_design import optimal_design
+from privity.common.algorithms.encoding import check_pairs, levels_of, node_of, nodes_of
+from privity.common.algorithms.maximal_parents import maximal_parent_sets
+from privity.common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
+from privity.common.algorithms.search_frontier import Parents, build_frontier
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
+from privity.common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells, useful_degree
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.inference.bounds import INFERENCES, PGM, TABLES
+from privity.common.models import Model
+from privity.common.privacy.budget import split_epsilon
+from privity.common.protocol.limits import TABLE_CELLS, count_cells
+from privity.common.protocol.openings import parse_schedule, schedule_weights
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal, NoisyTable
 
 CORRELATIONS = "correlation quantification"
 INITIALISATION = "structure initialisation"

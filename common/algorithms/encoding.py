@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from common.protocol.limits import check_tables
-from common.schema import Schema
+from privity.common.protocol.limits import check_tables
+from privity.common.schema import Schema
 
 BITS = ("binary", "gray")
 ENCODINGS = ("hierarchical", "vanilla", *BITS)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms import privbayes
-from common.algorithms.settings import SettingsReader
-from common.models.mixture import Mixture, Part
-from common.protocol.session import Session
-from common.schema import Schema
+from privity.common.algorithms import privbayes
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.models.mixture import Mixture, Part
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
 
 LEARNING = "learning at each party"
 LEARNER = "privbayes"

@@ -26,8 +26,8 @@ from typing import Any
 
 import networkx as nx
 
-from common.algorithms.clusters import attributes_of, check_cliques
-from common.algorithms.dependency_graph import (
+from privity.common.algorithms.clusters import attributes_of, check_cliques
+from privity.common.algorithms.dependency_graph import (
     LARGEST_CLIQUE,
     check_all_pairs,
     decomposable_edges,
@@ -35,16 +35,16 @@ from common.algorithms.dependency_graph import (
     part_for_edges,
     plan_edges,
 )
-from common.algorithms.optimal_merging import optimal_clusters
-from common.algorithms.parameters import PAIR_SHARE, learn_cliques
-from common.algorithms.settings import SettingsReader
-from common.algorithms.usefulness import noise_of
-from common.inference.bounds import INFERENCES, PGM
-from common.inference.junction_tree import junction_tree, maximal_cliques, triangulate
-from common.models.junction_tree import JunctionTreeModel
-from common.privacy.budget import split_epsilon
-from common.protocol.session import Session
-from common.schema import Schema
+from privity.common.algorithms.optimal_merging import optimal_clusters
+from privity.common.algorithms.parameters import PAIR_SHARE, learn_cliques
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.algorithms.usefulness import noise_of
+from privity.common.inference.bounds import INFERENCES, PGM
+from privity.common.inference.junction_tree import junction_tree, maximal_cliques, triangulate
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.privacy.budget import split_epsilon
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
 
 STRUCTURE = "dependency graph"
 CLUSTERS = ("optimal", "apart")

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import combinations, product
 from math import prod
 
-from common.statistics import Marginal
+from privity.common.statistics import Marginal
 
 
 def maximal_parent_sets(

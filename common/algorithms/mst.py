@@ -23,18 +23,18 @@ from typing import Any
 
 import networkx as nx
 
-from common.algorithms.dependency_graph import check_all_pairs
-from common.algorithms.parameters import fit_cliques
-from common.algorithms.settings import SettingsReader
-from common.algorithms.single_tables import measure_single
-from common.algorithms.split_by_noise import one_way_part, tables_for
-from common.algorithms.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs
-from common.inference.bounds import INFERENCES, TABLES
-from common.inference.graphical_model import tree_over
-from common.inference.maximum_likelihood import fit_model
-from common.models.junction_tree import JunctionTreeModel
-from common.protocol.session import Session
-from common.schema import Schema
+from privity.common.algorithms.dependency_graph import check_all_pairs
+from privity.common.algorithms.parameters import fit_cliques
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.algorithms.single_tables import measure_single
+from privity.common.algorithms.split_by_noise import one_way_part, tables_for
+from privity.common.algorithms.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs
+from privity.common.inference.bounds import INFERENCES, TABLES
+from privity.common.inference.graphical_model import tree_over
+from privity.common.inference.maximum_likelihood import fit_model
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
 
 ONE_WAY, DRAWS, EDGES = "one-way tables", "spanning tree", "pair tables"
 

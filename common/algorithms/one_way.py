@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms.settings import SettingsReader
-from common.inference.estimation import collect, one_way_marginals
-from common.models.bayesian_network import BayesianNetwork, Node
-from common.protocol.session import Session
-from common.schema import Schema
-from common.statistics import AttributeParentPair
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.inference.estimation import collect, one_way_marginals
+from privity.common.models.bayesian_network import BayesianNetwork, Node
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
+from privity.common.statistics import AttributeParentPair
 
 MARGINALS = "one-way marginals"
 

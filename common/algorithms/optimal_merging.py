@@ -2,7 +2,7 @@
 
 Source: JTree (Chen, Xiao, Zhang, Xu, KDD 2015), section 4.2, algorithm 2. Deviation: for every number of clusters the
 paper solves a relaxed programme; here exact enumeration serves few cliques, and beyond them the programme
-(``common.algorithms.cccp``) starts from a greedy merge, where cvxpy is installed.
+(``privity.common.algorithms.cccp``) starts from a greedy merge, where cvxpy is installed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from common.algorithms.clusters import Clusters, merge_exactly, merge_greedily
-from common.statistics import Marginal
+from privity.common.algorithms.clusters import Clusters, merge_exactly, merge_greedily
+from privity.common.statistics import Marginal
 
 _log = logging.getLogger("privity.algorithms")
 
@@ -34,7 +34,7 @@ def optimal_clusters(cliques: Sequence[Marginal], domain: Sequence[int]) -> Clus
     if len(cliques) > CCCP_CLIQUES:
         return greedy
     try:
-        from common.algorithms.cccp import merge_by_cccp
+        from privity.common.algorithms.cccp import merge_by_cccp
     except ImportError:
         _log.warning(
             "cvxpy cannot be imported (it comes with privity[jtree]): cliques are joined greedily, and tables may "

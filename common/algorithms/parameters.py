@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.algorithms.search_frontier import Parents
-from common.algorithms.single_tables import measure_single
-from common.algorithms.usefulness import TableNoise, typical_usefulness
-from common.inference.bounds import TABLES, choose_inference
-from common.inference.consistency import make_consistent
-from common.inference.estimation import (
+from privity.common.algorithms.search_frontier import Parents
+from privity.common.algorithms.single_tables import measure_single
+from privity.common.algorithms.usefulness import TableNoise, typical_usefulness
+from privity.common.inference.bounds import TABLES, choose_inference
+from privity.common.inference.consistency import make_consistent
+from privity.common.inference.estimation import (
     Estimate,
     average,
     collect,
@@ -21,14 +21,14 @@ from common.inference.estimation import (
     one_way_marginals,
     shrink_pair,
 )
-from common.inference.junction_tree import JunctionTree
-from common.inference.maximum_likelihood import STEPS, fit_model
-from common.models import Model
-from common.models.bayesian_network import BayesianNetwork, Node
-from common.models.junction_tree import Clique, JunctionTreeModel
-from common.protocol.session import Session
-from common.schema import Schema
-from common.statistics import AttributeParentPair, Marginal, NoisyTable
+from privity.common.inference.junction_tree import JunctionTree
+from privity.common.inference.maximum_likelihood import STEPS, fit_model
+from privity.common.models import Model
+from privity.common.models.bayesian_network import BayesianNetwork, Node
+from privity.common.models.junction_tree import Clique, JunctionTreeModel
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
+from privity.common.statistics import AttributeParentPair, Marginal, NoisyTable
 
 PARAMETERS = "parameter learning"
 
@@ -70,7 +70,7 @@ async def learn_parameters(
 
     Args:
         share: part of epsilon for the network's tables; without any, all of it is for the 1-way tables.
-        inference: a name in ``common.inference.bounds.INFERENCES``; a graphical model is a junction tree.
+        inference: a name in ``privity.common.inference.bounds.INFERENCES``; a graphical model is a junction tree.
     """
     marginals = _uncontained([(x, *parents) for x, parents in sorted(network.items()) if parents])
     tables = [*await _measure(session, marginals, network, epsilon, share), *opened]

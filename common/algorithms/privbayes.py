@@ -25,17 +25,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.algorithms.encoding import BITS, ENCODINGS, check_pairs, levels_of, node_of, nodes_of
-from common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
-from common.algorithms.settings import SettingsReader
-from common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw, part_for_draws
-from common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
-from common.inference.bounds import INFERENCES, PGM, TABLES
-from common.models import Model
-from common.privacy.budget import split_epsilon
-from common.protocol.limits import TABLE_CELLS
-from common.protocol.session import Session
-from common.schema import Schema
+from privity.common.algorithms.encoding import BITS, ENCODINGS, check_pairs, levels_of, node_of, nodes_of
+from privity.common.algorithms.parameters import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.algorithms.structure import Limits, draw_forest, draw_network, pairs_fit_one_draw, part_for_draws
+from privity.common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
+from privity.common.inference.bounds import INFERENCES, PGM, TABLES
+from privity.common.models import Model
+from privity.common.privacy.budget import split_epsilon
+from privity.common.protocol.limits import TABLE_CELLS
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
 
 STRUCTURE = "network learning"
 SCORE_NAMES = ("I", "F", "R")

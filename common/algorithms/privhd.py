@@ -30,9 +30,9 @@ from typing import Any
 
 import networkx as nx
 
-from common.algorithms.association import noisy_association
-from common.algorithms.clusters import check_cliques
-from common.algorithms.dependency_graph import (
+from privity.common.algorithms.association import noisy_association
+from privity.common.algorithms.clusters import check_cliques
+from privity.common.algorithms.dependency_graph import (
     LARGEST_CLIQUE,
     Pair,
     check_all_pairs,
@@ -40,11 +40,11 @@ from common.algorithms.dependency_graph import (
     part_for_edges,
     plan_edges,
 )
-from common.algorithms.parameters import PAIR_SHARE, learn_cliques
-from common.algorithms.settings import SettingsReader
-from common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
-from common.inference.bounds import INFERENCES, TABLES
-from common.inference.junction_tree import (
+from privity.common.algorithms.parameters import PAIR_SHARE, learn_cliques
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.algorithms.usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
+from privity.common.inference.bounds import INFERENCES, TABLES
+from privity.common.inference.junction_tree import (
     eliminate,
     is_useful,
     junction_tree,
@@ -52,11 +52,11 @@ from common.inference.junction_tree import (
     maximal_cliques,
     table_cells,
 )
-from common.models.junction_tree import JunctionTreeModel
-from common.privacy.budget import split_epsilon
-from common.protocol.session import Session
-from common.schema import Schema
-from common.statistics import Marginal, NoisyTable
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.privacy.budget import split_epsilon
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal, NoisyTable
 
 FILTER = "high-pass filter"
 NETWORK = "markov network"

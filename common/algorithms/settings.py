@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from common.errors import Problem, ProblemsFound
-from common.privacy.budget import exact_number
+from privity.common.errors import Problem, ProblemsFound
+from privity.common.privacy.budget import exact_number
 
 
 class SettingsReader:

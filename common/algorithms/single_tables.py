@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.protocol.session import Session
-from common.statistics import NoisyTable
+from privity.common.protocol.session import Session
+from privity.common.statistics import NoisyTable
 
 WEIGHTS = (4, 6, 8, 11, 16, 23, 32, 45)
 """Of 1-way tables by their size: as many different ones as a round may have."""

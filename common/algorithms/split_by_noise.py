@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from common.protocol.session import Session
+from privity.common.protocol.session import Session
 
 MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a normal variable, in standard deviations."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
-from common.algorithms.maximal_parents import maximal_parent_sets
-from common.algorithms.search_frontier import Parents
-from common.candidates import CandidateGroup, Candidates, ParentSets
-from common.protocol.limits import DRAW_CANDIDATES, ROUND_CELLS
-from common.protocol.session import Session
+from privity.common.algorithms.maximal_parents import maximal_parent_sets
+from privity.common.algorithms.search_frontier import Parents
+from privity.common.candidates import CandidateGroup, Candidates, ParentSets
+from privity.common.protocol.limits import DRAW_CANDIDATES, ROUND_CELLS
+from privity.common.protocol.session import Session
 
 MOST_CANDIDATES = 200_000
 """Of one draw of ``draw_network``. 52 bits of adult, eps 1, mean 2-way distance with 50,000 and this: .157, .148."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from common.privacy.cost import noise_scale
-from common.protocol.session import Session
+from privity.common.privacy.cost import noise_scale
+from privity.common.protocol.session import Session
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common.algorithms.split_by_noise import MEAN_OF_NORMAL
-from common.inference.estimation import collect
-from common.inference.groups import condense, groups_of
-from common.privacy.scores import DISTANCE
-from common.protocol.expected_tables import LARGEST_HANDICAP, ExpectedTables
-from common.protocol.limits import DRAW_CELLS, TABLE_CELLS
-from common.protocol.session import Selection, Session
-from common.statistics import Marginal, NoisyTable
+from privity.common.algorithms.split_by_noise import MEAN_OF_NORMAL
+from privity.common.inference.estimation import collect
+from privity.common.inference.groups import condense, groups_of
+from privity.common.privacy.scores import DISTANCE
+from privity.common.protocol.expected_tables import LARGEST_HANDICAP, ExpectedTables
+from privity.common.protocol.limits import DRAW_CELLS, TABLE_CELLS
+from privity.common.protocol.session import Selection, Session
+from privity.common.statistics import Marginal, NoisyTable
 
 Numbers = npt.NDArray[np.float64]
 Pair = tuple[int, int]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import gmpy2
 
-from common.crypto.powers import spread
+from privity.common.crypto.powers import spread
 
 NARROW, WIDE = 4, 8
 """Bits of a window. Of 1536-bit exponents modulo 6144 bits a narrow table has 5,800 numbers (5 MB), a wide one 49,000

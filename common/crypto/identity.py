@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from common.crypto.possession import check_usable
-from common.errors import Catalogue, PrivityError
+from privity.common.crypto.possession import check_usable
+from privity.common.errors import Catalogue, PrivityError
 
 _KEY_BYTES = 32
 _FIELD = 2**255 - 19  # of the curve of Ed25519, -x^2 + y^2 = 1 + d x^2 y^2

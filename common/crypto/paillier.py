@@ -25,8 +25,8 @@ from functools import cache
 
 import gmpy2
 
-from common.crypto.powers import raise_all
-from common.crypto.residues import Residues, residue_base
+from privity.common.crypto.powers import raise_all
+from privity.common.crypto.residues import Residues, residue_base
 
 SMALLEST_BITS, LARGEST_BITS = 2048, 8192
 """Of a modulus: tests alone use smaller ones, and with larger ones a curator could keep a party busy for hours."""

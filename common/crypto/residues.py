@@ -30,8 +30,8 @@ from functools import lru_cache
 
 import gmpy2
 
-from common.crypto.fixed_base import FixedBase
-from common.crypto.powers import raise_all
+from privity.common.crypto.fixed_base import FixedBase
+from privity.common.crypto.powers import raise_all
 
 SHORT_BITS = 256
 """Of short exponents: twice 128-bit security."""

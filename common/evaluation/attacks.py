@@ -3,7 +3,7 @@
 Giomi, Boenisch, Wehmeyer, Tasnadi, "A unified framework for quantifying privacy risk in synthetic data" (PoPETs
 2023). Each attack is made on rows that the synthetic table was made from and on control rows that had no
 part in it: what succeeds on both is knowledge about the population, and only what succeeds more often on
-the first is a leak. Values are those of ``common.evaluation.shapes``: bins, not the numbers in them.
+the first is a leak. Values are those of ``privity.common.evaluation.shapes``: bins, not the numbers in them.
 
 The library draws from the global generators of numpy and polars; they are seeded here, and numpy's is put back.
 """
@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from common.evaluation.shapes import values_of
-from common.table import CodedTable
+from privity.common.evaluation.shapes import values_of
+from privity.common.table import CodedTable
 
 CONFIDENCE = 0.95
 SINGLED_BY = 4  # attributes of a predicate, as in the paper's multivariate attack

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from common.table import CodedTable
+from privity.common.table import CodedTable
 
 SPARSE_FACTOR = 4  # a table of more cells than this many times the rows is counted by occupied cells
 WAYS = (1, 2, 3)

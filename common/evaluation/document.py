@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from common.evaluation.attacks import CONFIDENCE, Attack, run_attacks
-from common.evaluation.distance import WAYS, Distances, distances_of_sets, marginal_distances
-from common.evaluation.k_marginal import k_marginal_score
-from common.evaluation.propensity import FOLDS, propensity
-from common.evaluation.references import independent_columns, resampled
-from common.evaluation.shapes import Score, column_shapes, pair_trends
-from common.evaluation.utility import METHODS, Task, hold_out, majority_error, misclassification
-from common.table import CodedTable
+from privity.common.evaluation.attacks import CONFIDENCE, Attack, run_attacks
+from privity.common.evaluation.distance import WAYS, Distances, distances_of_sets, marginal_distances
+from privity.common.evaluation.k_marginal import k_marginal_score
+from privity.common.evaluation.propensity import FOLDS, propensity
+from privity.common.evaluation.references import independent_columns, resampled
+from privity.common.evaluation.shapes import Score, column_shapes, pair_trends
+from privity.common.evaluation.utility import METHODS, Task, hold_out, majority_error, misclassification
+from privity.common.table import CodedTable
 
 FORMAT_VERSION = 2
 SEED = 0  # of every draw: the same tables give the same document

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from common.table import CodedTable
+from privity.common.table import CodedTable
 
 
 def one_hot(table: CodedTable, places: Sequence[int]) -> Any:

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import ALGORITHMS
-from common.canonical import digest
-from common.counting import contingency_tables
-from common.errors import Catalogue, PrivityError
-from common.privacy.budget import LARGEST_DENOMINATOR, SMALLEST_EPSILON, readable
-from common.privacy.error_bars import LEVEL, half_width
-from common.protocol.limits import ROUND_CELLS, TABLE_CELLS, count_cells
-from common.protocol.scores import Evaluation, MarginalScore, Score, Split, Tree, TreeScore
-from common.protocol.session import Session
-from common.schema import Schema
-from common.statistics import Marginal
-from common.table import CodedTable
+from privity.common.algorithms import ALGORITHMS
+from privity.common.canonical import digest
+from privity.common.counting import contingency_tables
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import LARGEST_DENOMINATOR, SMALLEST_EPSILON, readable
+from privity.common.privacy.error_bars import LEVEL, half_width
+from privity.common.protocol.limits import ROUND_CELLS, TABLE_CELLS, count_cells
+from privity.common.protocol.scores import Evaluation, MarginalScore, Score, Split, Tree, TreeScore
+from privity.common.protocol.session import Session
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
 
 PHASE = "evaluation"
 FORMAT_VERSION = 1

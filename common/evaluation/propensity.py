@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common.evaluation.features import code_matrix, one_hot, one_thread
-from common.evaluation.utility import tree_ensemble
-from common.table import CodedTable, joined
+from privity.common.evaluation.features import code_matrix, one_hot, one_thread
+from privity.common.evaluation.utility import tree_ensemble
+from privity.common.table import CodedTable, joined
 
 FOLDS = 5
 NEARLY_NO_PENALTY = 1e4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.table import CodedTable
+from privity.common.table import CodedTable
 
 
 def independent_columns(real: CodedTable, generator: np.random.Generator) -> CodedTable:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from common.attribute import Attribute
-from common.table import CodedTable, Column
+from privity.common.attribute import Attribute
+from privity.common.table import CodedTable, Column
 
 
 @dataclass(frozen=True)

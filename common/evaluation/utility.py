@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common.attribute import Attribute
-from common.evaluation.features import code_matrix, one_hot, one_thread
-from common.schema import Schema
-from common.table import CodedTable
+from privity.common.attribute import Attribute
+from privity.common.evaluation.features import code_matrix, one_hot, one_thread
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
 
 TRAINING = 0.8  # part of the real rows from which is learned; the others are for the test
 MOST_ANSWERS = 10  # an attribute of more values is no target unless it is asked for

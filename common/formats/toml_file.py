@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.formats import check, located, path_text
-from common.formats.lines import toml_lines
-from common.secret_texts import holds_secret
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.formats import check, located, path_text
+from privity.common.formats.lines import toml_lines
+from privity.common.secret_texts import holds_secret
 
 WRITTEN_BY = {
     "consortium": "privity consortium init",

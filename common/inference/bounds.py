@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common.inference.graphical_model import cells_of_tree, tree_over
-from common.schema import Schema
-from common.statistics import Marginal
+from privity.common.inference.graphical_model import cells_of_tree, tree_over
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
 
 TABLES, PGM = "tables", "pgm"
 INFERENCES = (TABLES, PGM)

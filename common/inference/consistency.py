@@ -21,8 +21,8 @@ from itertools import chain, combinations, pairwise
 
 import numpy as np
 
-from common.inference.estimation import Estimate
-from common.statistics import Marginal
+from privity.common.inference.estimation import Estimate
+from privity.common.statistics import Marginal
 
 
 def make_consistent(estimates: Mapping[Marginal, Estimate], rows: int) -> dict[Marginal, Estimate]:

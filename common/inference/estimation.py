@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.statistics import Marginal, NoisyTable
+from privity.common.statistics import Marginal, NoisyTable
 
 FITTING_ROUNDS = 50
 """Most rounds of alternating projections, and rounds of iterative proportional fitting after them."""

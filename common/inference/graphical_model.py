@@ -17,10 +17,10 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from common.inference.junction_tree import JunctionTree, eliminate, junction_tree, maximal_cliques
-from common.models.junction_tree import Clique, JunctionTreeModel
-from common.schema import Schema
-from common.statistics import Marginal
+from privity.common.inference.junction_tree import JunctionTree, eliminate, junction_tree, maximal_cliques
+from privity.common.models.junction_tree import Clique, JunctionTreeModel
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
 
 Numbers = npt.NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from common.derived import DerivedAttributes
+from privity.common.derived import DerivedAttributes
 
 Numbers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer]

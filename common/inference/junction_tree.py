@@ -13,7 +13,7 @@ from itertools import combinations
 
 import networkx as nx
 
-from common.statistics import Marginal
+from privity.common.statistics import Marginal
 
 
 @dataclass(frozen=True)

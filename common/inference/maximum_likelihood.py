@@ -28,13 +28,13 @@ from itertools import combinations, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from common.blas import one_blas_thread
-from common.inference.consistency import make_consistent
-from common.inference.estimation import Estimate, average, collect, marginalise, one_way_marginals
-from common.inference.graphical_model import GraphicalModel, Propagation, tree_over
-from common.inference.groups import Codes, condense, expand, groups_of
-from common.schema import Schema
-from common.statistics import Marginal, NoisyTable
+from privity.common.blas import one_blas_thread
+from privity.common.inference.consistency import make_consistent
+from privity.common.inference.estimation import Estimate, average, collect, marginalise, one_way_marginals
+from privity.common.inference.graphical_model import GraphicalModel, Propagation, tree_over
+from privity.common.inference.groups import Codes, condense, expand, groups_of
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal, NoisyTable
 
 Numbers = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from common.statistics import NoisyTables
+from privity.common.statistics import NoisyTables
 
 CELLS_AT_ONCE = 1 << 20
 """Of tables that are held together as floats."""

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from cryptography import x509
 
-from common.crypto.certificates import RENEW_DAYS, days_left
-from common.errors import PrivityError
+from privity.common.crypto.certificates import RENEW_DAYS, days_left
+from privity.common.errors import PrivityError
 
 THRESHOLDS = (RENEW_DAYS, 7, 1)
 """Days that a certificate has left when it is warned of; once more when it has none."""

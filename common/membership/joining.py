@@ -14,13 +14,13 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
-from common.canonical import b64, canonical_bytes, digest, unb64
-from common.crypto import possession
-from common.crypto.certificates import Role, check_request, check_self_signed
-from common.crypto.identity import Identity, PublicIdentity, sign, verify
-from common.errors import Catalogue, PrivityError
-from common.formats import read_json, require, require_version
-from common.schema import parse_schema
+from privity.common.canonical import b64, canonical_bytes, digest, unb64
+from privity.common.crypto import possession
+from privity.common.crypto.certificates import Role, check_request, check_self_signed
+from privity.common.crypto.identity import Identity, PublicIdentity, sign, verify
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import read_json, require, require_version
+from privity.common.schema import parse_schema
 
 FORMAT_VERSION = 2
 RENEW = "Get a new invite from the organiser, and with it make a new answer: privity ROLE renew --invite FILE."

@@ -8,14 +8,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from common.crypto.certificates import Role, certificate_request, self_signed
-from common.crypto.identity import Identity, PublicIdentity
-from common.errors import Catalogue, PrivityError
-from common.files import write_private, write_whole
-from common.membership.joining import Invite, Join, fingerprint, read_invite, read_join
-from common.membership.renewal import CERTIFICATE, KEY, KEYS, REQUEST, Next
-from common.schema import parse_schema
-from common.spreadsheet import warning
+from privity.common.crypto.certificates import Role, certificate_request, self_signed
+from privity.common.crypto.identity import Identity, PublicIdentity
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.files import write_private, write_whole
+from privity.common.membership.joining import Invite, Join, fingerprint, read_invite, read_join
+from privity.common.membership.renewal import CERTIFICATE, KEY, KEYS, REQUEST, Next
+from privity.common.schema import parse_schema
+from privity.common.spreadsheet import warning
 
 SCHEMA, ORGANISER_KEY, AUTHORITY = "schema.json", "organiser.pub", "authority.pem"
 

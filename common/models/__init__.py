@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from common.schema import Schema
-from common.table import CodedTable
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
 
 
 class Model(Protocol):
@@ -25,5 +25,5 @@ class Model(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of ``model.json``; ``common.models.load.load_model`` reads it."""
+        """The content of ``model.json``; ``privity.common.models.load.load_model`` reads it."""
         ...

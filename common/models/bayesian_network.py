@@ -13,14 +13,14 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from common.derived import DerivedAttributes
-from common.errors import Catalogue, PrivityError
-from common.formats import require
-from common.models.conditionals import draw
-from common.models.weights import check_weights, read_weights
-from common.schema import Schema
-from common.statistics import AttributeParentPair
-from common.table import CodedTable, code_type
+from privity.common.derived import DerivedAttributes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import require
+from privity.common.models.conditionals import draw
+from privity.common.models.weights import check_weights, read_weights
+from privity.common.schema import Schema
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import CodedTable, code_type
 
 FORMAT_VERSION = 1
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from common.models import Model
-from common.models.bayesian_network import BayesianNetwork
-from common.models.conditionals import conditional
-from common.models.junction_tree import JunctionTreeModel
+from privity.common.models import Model
+from privity.common.models.bayesian_network import BayesianNetwork
+from privity.common.models.conditionals import conditional
+from privity.common.models.junction_tree import JunctionTreeModel
 
 Table = npt.NDArray[np.float64]
 

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtri
 
-from common.blas import one_blas_thread
-from common.errors import Catalogue, PrivityError
-from common.formats import require
-from common.models.weights import check_weights, read_weights
-from common.schema import Schema
-from common.table import CodedTable, code_type
+from privity.common.blas import one_blas_thread
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import require
+from privity.common.models.weights import check_weights, read_weights
+from privity.common.schema import Schema
+from privity.common.table import CodedTable, code_type
 
 FORMAT_VERSION = 1
 CELLS_AT_ONCE = 1 << 23

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import Catalogue, PrivityError
-from common.formats import require
-from common.models.conditionals import draw
-from common.models.weights import check_weights, read_weights
-from common.schema import Schema
-from common.statistics import Marginal
-from common.table import CodedTable, code_type
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import require
+from privity.common.models.conditionals import draw
+from privity.common.models.weights import check_weights, read_weights
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable, code_type
 
 FORMAT_VERSION = 1
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.errors import Catalogue, PrivityError
-from common.formats import require
-from common.models import Model
-from common.models.bayesian_network import BayesianNetwork
-from common.models.copula import CopulaModel
-from common.models.junction_tree import JunctionTreeModel
-from common.models.mixture import Mixture, Part
-from common.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import require
+from privity.common.models import Model
+from privity.common.models.bayesian_network import BayesianNetwork
+from privity.common.models.copula import CopulaModel
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.models.mixture import Mixture, Part
+from privity.common.schema import Schema
 
 
 def load_model(document: dict[str, Any], schema: Schema, file: str) -> Model:

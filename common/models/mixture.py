@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from common.models import Model
-from common.privacy.cost import quotas
-from common.schema import Schema
-from common.table import CodedTable
+from privity.common.models import Model
+from privity.common.privacy.cost import quotas
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
 
 FORMAT_VERSION = 1
 

@@ -1,7 +1,7 @@
 """Rows of a model that are there: its distribution given that no attribute is absent.
 
-What was learnt from a table with absent rows (``common.schema.Schema.absent_rows``) gives them their share of the
-joint distribution. A synthetic table holds none. All this is post-processing of a released model, and free.
+What was learnt from a table with absent rows (``privity.common.schema.Schema.absent_rows``) gives them their share of
+the joint distribution. A synthetic table holds none. All this is post-processing of a released model, and free.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from common.models import Model
-from common.models.mixture import Mixture
-from common.privacy.cost import quotas
-from common.table import CodedTable, joined
+from privity.common.models import Model
+from privity.common.models.mixture import Mixture
+from privity.common.privacy.cost import quotas
+from privity.common.table import CodedTable, joined
 
 LEAST_PART = 16
 """Of the rows that could be accepted if attributes were absent together only, the part (one in so many) that a model

@@ -21,9 +21,9 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from common.crypto.certificates import days_left
-from common.errors import Catalogue, PrivityError
-from common.membership.expiry import Certificates, warn_of_expiry
+from privity.common.crypto.certificates import days_left
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.membership.expiry import Certificates, warn_of_expiry
 
 LOOK_SECONDS = 10.0
 """Who asks again sooner is shown the same figures: no step of a party can be timed by asking often."""

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from common.errors import Catalogue, PrivityError
-from common.exit_codes import Exit
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.exit_codes import Exit
 
 OPEN_FILES = 1 << 16
 """Most files and connections that a node asks the operating system for: half of them connections."""

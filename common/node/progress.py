@@ -11,8 +11,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 SILENCE_SECONDS = 30.0
-"""The time without progress after which a node hangs up and dials again. A chunk (``common.wire.codec``) that is under
-way counts when it has arrived: a link that brings less than one in this time is too slow."""
+"""The time without progress after which a node hangs up and dials again. A chunk (``privity.common.wire.codec``) that
+is under way counts when it has arrived: a link that brings less than one in this time is too slow."""
 
 PING_SILENCES = 10
 """How many times as long a ping may take: its answer is queued behind whatever is under way, which may move slowly."""

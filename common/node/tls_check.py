@@ -15,7 +15,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from common.node.proxy import Proxy, ProxyRefusedError, dial
+from privity.common.node.proxy import Proxy, ProxyRefusedError, dial
 
 SECONDS = 5.0
 CREDENTIALS_NEEDED = 407

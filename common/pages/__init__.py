@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from common.visible import in_lines
+from privity.common.visible import in_lines
 
 
 def _visible(value: object) -> object:
@@ -31,7 +31,7 @@ def read_all() -> None:
 
 
 def render(template: str, **context: Any) -> str:
-    """The page that a template of this package gives; every value is escaped, and visible (``common.visible``).
+    """The page that a template of this package gives; every value is escaped, and visible (``privity.common.visible``).
 
     Raises:
         jinja2.UndefinedError: a value that the template needs is not given.

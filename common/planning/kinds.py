@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.privacy.concentrated import RhoAccount
-from common.privacy.cost import noise_scale
-from common.privacy.noise_law import LAPLACE, NoiseLaw
-from common.protocol.round import Round
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.cost import noise_scale
+from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
+from privity.common.protocol.round import Round
 
 LIKELY_DELTA = Fraction(1, 10**9)
 """With which a pure run is compared."""

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 import gmpy2
 
-from common.crypto.fixed_base import WIDE
-from common.crypto.packing import Layout, slot_width
-from common.crypto.residues import SHORT_BITS, Exponents
-from common.privacy.record import RunRecord
-from common.protocol.combiner_tree import combiners_needed
-from common.protocol.round import Round
-from common.protocol.sum_kind import SumKind
-from common.statistics import NoisyTable
+from privity.common.crypto.fixed_base import WIDE
+from privity.common.crypto.packing import Layout, slot_width
+from privity.common.crypto.residues import SHORT_BITS, Exponents
+from privity.common.privacy.record import RunRecord
+from privity.common.protocol.combiner_tree import combiners_needed
+from privity.common.protocol.round import Round
+from privity.common.protocol.sum_kind import SumKind
+from privity.common.statistics import NoisyTable
 
 CORES = 2
 """Of each machine that the seconds are for."""
@@ -121,7 +121,7 @@ class Planner:
     """What the rounds of a run take. One party alone sends nothing and encrypts nothing.
 
     Args:
-        session: that an algorithm has been through, most often a rehearsal (``common.planning.session``).
+        session: that an algorithm has been through, most often a rehearsal (``privity.common.planning.session``).
         kind, key_bits: how sums are taken; no bits with masks.
         arithmetic: this machine's, measured if it is left out.
     """

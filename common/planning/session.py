@@ -13,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import ALGORITHMS
-from common.evaluation.over_parties import PHASE, scores_of
-from common.models import Model
-from common.privacy.concentrated import RhoAccount
-from common.privacy.record import OWN_MODEL, Cost, RunRecord
-from common.protocol.draws import DrawSeries
-from common.protocol.expected_tables import check_expected
-from common.protocol.limits import cells_of
-from common.protocol.lots import public_lot
-from common.protocol.round import Round
-from common.protocol.round_session import RoundSession
-from common.protocol.scores import Evaluation
-from common.protocol.steps import Draw, SelectTable
-from common.schema import Schema
-from common.table import CodedTable
+from privity.common.algorithms import ALGORITHMS
+from privity.common.evaluation.over_parties import PHASE, scores_of
+from privity.common.models import Model
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.record import OWN_MODEL, Cost, RunRecord
+from privity.common.protocol.draws import DrawSeries
+from privity.common.protocol.expected_tables import check_expected
+from privity.common.protocol.limits import cells_of
+from privity.common.protocol.lots import public_lot
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_session import RoundSession
+from privity.common.protocol.scores import Evaluation
+from privity.common.protocol.steps import Draw, SelectTable
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
 
 PLANNED = "plan"
 INVENTED_ROWS = 100
@@ -35,7 +35,7 @@ INVENTED_ROWS = 100
 
 
 class PlannedSession(RoundSession):
-    """K parties that do not exist; a Session of ``common.protocol.session``.
+    """K parties that do not exist; a Session of ``privity.common.protocol.session``.
 
     Args:
         parties: row counts that the parties are taken to hold, by name.

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
-from common.attribute import Attribute
-from common.schema import Schema
-from common.table import CodedTable, code_type
+from privity.common.attribute import Attribute
+from privity.common.schema import Schema
+from privity.common.table import CodedTable, code_type
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class Profile:
 
 def shipped_profiles() -> dict[str, Profile]:
     """The profiles that come with the software, by how strongly attributes depend on each other, the weakest first."""
-    return read_profiles((files("common.planning") / "profiles.json").read_text(encoding="utf-8"))
+    return read_profiles((files("privity.common.planning") / "profiles.json").read_text(encoding="utf-8"))
 
 
 def read_profiles(text: str) -> dict[str, Profile]:

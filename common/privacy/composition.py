@@ -11,7 +11,7 @@ composition     law of the noise   theorem
 ==============  =================  ========================================================================
 
 Basic composition, in which pure epsilons add up, needs no delta: it is a round without ``Accounting``. With discrete
-Gaussian noise a run has one account in rho for all of its rounds (``common.privacy.concentrated``).
+Gaussian noise a run has one account in rho for all of its rounds (``privity.common.privacy.concentrated``).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import Catalogue, PrivityError
-from common.formats import shorten
-from common.privacy.budget import SMALLEST_EPSILON, exp_above
-from common.privacy.concentrated import CELLS
-from common.privacy.conversion import log_above, sqrt_above
-from common.privacy.noise import LARGEST_SCALE
-from common.privacy.noise_law import LAPLACE, NoiseLaw
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import shorten
+from privity.common.privacy.budget import SMALLEST_EPSILON, exp_above
+from privity.common.privacy.concentrated import CELLS
+from privity.common.privacy.conversion import log_above, sqrt_above
+from privity.common.privacy.noise import LARGEST_SCALE
+from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
 
 LEAST_DELTA = Fraction(1, 10**30)
 """Of ``pld``, whose binomial tails are floats."""

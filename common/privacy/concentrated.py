@@ -2,7 +2,8 @@
 
 A run with a delta spends rho. Rhos of all its releases add up, however the later ones were chosen from the outcomes of
 the earlier ones (Bun and Steinke 2016, Lemma 1.7), and all of it costs (epsilon, delta): what a part has cost is
-``common.privacy.privacy_filter``'s. Converted release by release, k of them would cost about sqrt(k) times as much.
+``privity.common.privacy.privacy_filter``'s. Converted release by release, k of them would cost about sqrt(k) times as
+much.
 
 Algorithms keep on splitting epsilon: an amount stands for the same part of the account's rho as of its epsilon.
 """
@@ -15,13 +16,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from common.errors import Catalogue, PrivityError
-from common.privacy.budget import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON, Zcdp
-from common.privacy.conversion import likely_rho, power_grid, short_below, zcdp_to_approximate
-from common.privacy.noise_law import GAUSSIAN, LEAST_SHARE, NoiseLaw
-from common.privacy.privacy_filter import SHARED_SLACK, PrivacyFilter
-from common.privacy.relation import Relation
-from common.privacy.sensitivity import CELLS_MOVED
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON, Zcdp
+from privity.common.privacy.conversion import likely_rho, power_grid, short_below, zcdp_to_approximate
+from privity.common.privacy.noise_law import GAUSSIAN, LEAST_SHARE, NoiseLaw
+from privity.common.privacy.privacy_filter import SHARED_SLACK, PrivacyFilter
+from privity.common.privacy.relation import Relation
+from privity.common.privacy.sensitivity import CELLS_MOVED
 
 RELATION = Relation.REPLACE_ONE
 CELLS = CELLS_MOVED[RELATION]

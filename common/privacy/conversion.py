@@ -14,8 +14,8 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
-from common.privacy.budget import AnyBudget, ApproxDP, PureEpsilon, Zcdp, as_fraction
-from common.privacy.relation import PrivacyMismatchError, Relation
+from privity.common.privacy.budget import AnyBudget, ApproxDP, PureEpsilon, Zcdp, as_fraction
+from privity.common.privacy.relation import PrivacyMismatchError, Relation
 
 PURE_TO_ZCDP = "Bun and Steinke 2016, Proposition 1.4"
 PURE_TO_APPROXIMATE = "by definition, with delta = 0"

@@ -3,7 +3,7 @@
 Neighbouring tables differ in one replaced row, the row counts are public, and one person has one row.
 A replaced row moves two cells of every contingency table by one each, so m tables have the L1
 sensitivity 2m (`contingency_tables`); independent discrete Laplace noise of scale b on every cell is
-(2m/b)-differentially private (`common.privacy.mechanisms.DiscreteLaplace`).
+(2m/b)-differentially private (`privity.common.privacy.mechanisms.DiscreteLaplace`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from common.privacy.relation import Relation
-from common.privacy.selection import noisy_max_scale
-from common.privacy.sensitivity import contingency_tables, scores
+from privity.common.privacy.relation import Relation
+from privity.common.privacy.selection import noisy_max_scale
+from privity.common.privacy.sensitivity import contingency_tables, scores
 
 RELATION = Relation.REPLACE_ONE
 """The neighbouring relation of every step."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri
 
-from common.privacy.noise_law import GAUSSIAN, NoiseLaw
+from privity.common.privacy.noise_law import GAUSSIAN, NoiseLaw
 
 LEVEL = Fraction(19, 20)
 """Of the intervals that are published."""
@@ -69,7 +69,7 @@ def _laplace(scale: Fraction, variables: float, level: float) -> int:
 
 
 def _gaussian(scale: Fraction, variables: float, level: float) -> int:
-    """Shares of Gaussian noise add up to a discrete Gaussian variable (``common.privacy.noise_law.LEAST_SHARE``)."""
+    """Shares of Gaussian noise add up to a discrete Gaussian variable (``noise_law.LEAST_SHARE``)."""
     variance = float(scale) * variables
     sigma = math.sqrt(variance)
     if sigma > LARGEST_LATTICE / TAIL:

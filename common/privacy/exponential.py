@@ -5,7 +5,7 @@ direction. P(i) proportional to exp(epsilon s_i/(2D)) (McSherry and Talwar 2007)
 of length epsilon, whatever the neighbours: it is epsilon (s_i - s'_i)/(2D), which lies within epsilon/2 of 0, and a
 number that is the same for all i. So it is epsilon^2/8-zCDP (Cesar and Rogers 2021, Lemma 3.2; the range: Durfee and
 Rogers 2019), a quarter of what epsilon-differential privacy alone gives. Report noisy max with one-sided geometric
-noise (``common.privacy.selection``) has a larger range, and is not for an account in rho.
+noise (``privity.common.privacy.selection``) has a larger range, and is not for an account in rho.
 
 Sampler. Draw pairs of a candidate i, uniform among all, and G with P(G >= g) = exp(-g epsilon/(2D)); the first pair
 with s_i + G >= max s is the choice. As P(G >= max s - s_i) = exp(epsilon (s_i - max s)/(2D)), this is rejection
@@ -23,9 +23,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from common.privacy.entropy import Entropy, IntArray, uniform_below
-from common.privacy.noise import geometric
-from common.privacy.selection import noisy_max_scale
+from privity.common.privacy.entropy import Entropy, IntArray, uniform_below
+from privity.common.privacy.noise import geometric
+from privity.common.privacy.selection import noisy_max_scale
 
 TRIALS_A_CANDIDATE = 64
 MOST_TRIALS = 1 << 16
@@ -56,7 +56,7 @@ def draw_trials(candidates: int, sensitivity: int, epsilon: Fraction, entropy: E
 
     Raises:
         ValueError: no candidate, a negative sensitivity, an epsilon not above 0, or a scale beyond the limits of
-            `common.privacy.noise`.
+            `privity.common.privacy.noise`.
     """
     if candidates < 1 or sensitivity < 0 or epsilon <= 0:
         raise ValueError("a choice needs a candidate, a sensitivity of at least 0 and an epsilon above 0")

@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from common.privacy.entropy import Entropy, IntArray
-from common.privacy.noise import bernoulli_exp, bernoulli_exp_product, discrete_laplace, in_blocks
+from privity.common.privacy.entropy import Entropy, IntArray
+from privity.common.privacy.noise import bernoulli_exp, bernoulli_exp_product, discrete_laplace, in_blocks
 
 LARGEST_GRID = 2**52
 SMALLEST_SIGMA_SQUARED = Fraction(1, 2**40)

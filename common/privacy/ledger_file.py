@@ -20,9 +20,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from common.errors import Catalogue, PrivityError
-from common.journal import MEMORY, connect, room_wanted
-from common.privacy.ledger_lines import (
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.journal import MEMORY, connect, room_wanted
+from privity.common.privacy.ledger_lines import (
     COLUMNS,
     OWN_BOOK,
     ZERO,

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from common.errors import Catalogue, PrivityError
-from common.files import private_folder, write_private
-from common.journal import MEMORY
-from common.privacy.ledger import Ledger
-from common.privacy.ledger_file import MERGED
-from common.privacy.population import Population
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.files import private_folder, write_private
+from privity.common.journal import MEMORY
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.ledger_file import MERGED
+from privity.common.privacy.population import Population
 
 SUFFIX = ".sqlite"
 WITHIN = Path("privity", "ledgers")

@@ -12,12 +12,12 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from common.canonical import canonical_bytes
-from common.errors import PrivityError
-from common.privacy.concentrated import RhoAccount
-from common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
-from common.privacy.population import Population
-from common.privacy.privacy_filter import spent_under_unknown_cap
+from privity.common.canonical import canonical_bytes
+from privity.common.errors import PrivityError
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
+from privity.common.privacy.population import Population
+from privity.common.privacy.privacy_filter import spent_under_unknown_cap
 
 OWN_BOOK = 0
 COLUMNS = "book, position, kind, node, run, step, epsilon, delta, rho, terms, at, chain, answer"

@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from common.errors import Catalogue, PrivityError
-from common.privacy.entropy import Entropy, IntArray
-from common.privacy.gaussian import check_sigma_squared, discrete_gaussian
-from common.privacy.noise import LARGEST_SCALE, LARGEST_TERM, noise_share, share_variance
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.entropy import Entropy, IntArray
+from privity.common.privacy.gaussian import check_sigma_squared, discrete_gaussian
+from privity.common.privacy.noise import LARGEST_SCALE, LARGEST_TERM, noise_share, share_variance
 
 LAPLACE = "discrete Laplace"
 GAUSSIAN = "discrete Gaussian"
 
 LEAST_SHARE = 16
 """Least sigma squared of a share of Gaussian noise. Shares of so much add up to a discrete Gaussian variable but
-for a factor of 1 + 1e-67 (``common.privacy.mechanisms.SharedDiscreteGaussian``)."""
+for a factor of 1 + 1e-67 (``privity.common.privacy.mechanisms.SharedDiscreteGaussian``)."""
 
 
 def check_scale(scale: Fraction) -> None:
@@ -87,7 +87,7 @@ class NoiseLaw:
 
     @property
     def reach(self) -> Fraction:
-        """b of the discrete Laplace noise for which slots are made wide enough (``common.crypto.packing``).
+        """b of the discrete Laplace noise for which slots are made wide enough (``privity.common.crypto.packing``).
 
         The proof there is by E exp(l X) <= (1 - theta^2)^(-r), theta = l b. r Gaussian variables with
         sigma <= b have E exp(l X) <= exp(r theta^2/2), which is less.

@@ -5,13 +5,13 @@ A step states its cost for one replaced row. With m rows a person it costs
 ==============================  =============================  ==================================================
 pure epsilon                    (m epsilon, 0)                 ``PureEpsilon.scaled``; exact
 rho, of a run in rho            m^2 rho, along the order of    ``Zcdp.scaled``,
-                                the cap m^2 R                  ``common.privacy.privacy_filter``; rounded up
+                                the cap m^2 R                  ``privity.common.privacy.privacy_filter``; rounded up
 (epsilon, delta) of any other   (m epsilon,                    ``ApproxDP.scaled``; rounded up
 mechanism                       m e^((m-1) epsilon) delta)
 ==============================  =============================  ==================================================
 
 Gaussian shares miss the discrete Gaussian law by a factor that does not depend on the rows, so their slack is that of
-one row (``common.privacy.privacy_filter.SHARED_SLACK``).
+one row (``privity.common.privacy.privacy_filter.SHARED_SLACK``).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from common.privacy.budget import ApproxDP, Zcdp
-from common.privacy.concentrated import RELATION, RhoAccount
+from privity.common.privacy.budget import ApproxDP, Zcdp
+from privity.common.privacy.concentrated import RELATION, RhoAccount
 
 DELTA_DIGITS = 6
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.errors import Catalogue, PrivityError
-from common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import parse_delta, parse_epsilon
 
 LONGEST_NAME = 200
 MOST_ROWS_PER_PERSON = 1000

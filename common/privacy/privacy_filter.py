@@ -51,14 +51,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from common.privacy.conversion import best_order, conversion_constant
+from privity.common.privacy.conversion import best_order, conversion_constant
 
 GRID = 10**12
 """What a run has cost before its end is rounded up to a multiple of 1/GRID, so that people can read it."""
 
 SHARED_SLACK = Fraction(1, 10**40)
 """Of epsilon and of delta in proportion, once for a run: more than what shares of Gaussian noise miss by, added up over
-all cells of all its tables (``common.privacy.mechanisms.SharedDiscreteGaussian``: below 1e-66 a cell)."""
+all cells of all its tables (``privity.common.privacy.mechanisms.SharedDiscreteGaussian``: below 1e-66 a cell)."""
 
 UNKNOWN_CAP_ORDERS = tuple(
     1 + Fraction(factor * 2**power) for power in range(11) for factor in (Fraction(1), Fraction(3, 2))

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from common.inference.bounds import Inference
-from common.privacy.composition import Accounting
-from common.privacy.concentrated import GaussianTerms, RhoAccount
-from common.privacy.noise_law import GAUSSIAN, LAPLACE
-from common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
-from common.privacy.scores import DISTANCE
-from common.statistics import NoisyTable
+from privity.common.inference.bounds import Inference
+from privity.common.privacy.composition import Accounting
+from privity.common.privacy.concentrated import GaussianTerms, RhoAccount
+from privity.common.privacy.noise_law import GAUSSIAN, LAPLACE
+from privity.common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
+from privity.common.privacy.scores import DISTANCE
+from privity.common.statistics import NoisyTable
 
 OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.privacy.score_f import f_scores, f_sensitivity
-from common.privacy.score_i import LARGEST_ROWS, i_scores, i_sensitivity
+from privity.common.privacy.score_f import f_scores, f_sensitivity
+from privity.common.privacy.score_i import LARGEST_ROWS, i_scores, i_sensitivity
 
 VECTOR_ROWS = 2**31
 """Below this many rows 2 n^2, the largest possible score, fits into int64."""
@@ -107,7 +107,7 @@ class Score:
 
 DISTANCE = "distance"
 """The name of what is no score of a pair: how far a table is from what a model expects of it
-(``common.protocol.expected_tables``)."""
+(``privity.common.protocol.expected_tables``)."""
 
 SCORES: dict[str, Score] = {
     "F": Score(f_scores, f_sensitivity, binary=True),

@@ -29,8 +29,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.privacy.entropy import Entropy, IntArray, uniform_below
-from common.privacy.noise import geometric
+from privity.common.privacy.entropy import Entropy, IntArray, uniform_below
+from privity.common.privacy.noise import geometric
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +63,7 @@ def draw_selection_noise(candidates: int, sensitivity: int, epsilon: Fraction, e
 
     Raises:
         ValueError: no candidate, a negative sensitivity, an epsilon not above 0, or a scale beyond
-            the limits of `common.privacy.noise`.
+            the limits of `privity.common.privacy.noise`.
     """
     if candidates < 1:
         raise ValueError("a choice needs at least one candidate")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from common.privacy.budget import as_fraction
-from common.privacy.relation import PrivacyMismatchError, Relation, check_same_relation
+from privity.common.privacy.budget import as_fraction
+from privity.common.privacy.relation import PrivacyMismatchError, Relation, check_same_relation
 
 
 class Norm(Enum):

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.crypto import paillier
-from common.crypto.masks import PairwiseMasks
-from common.crypto.packing import Layout, pack, unpack
-from common.crypto.residues import Residues
+from privity.common.crypto import paillier
+from privity.common.crypto.masks import PairwiseMasks
+from privity.common.crypto.packing import Layout, pack, unpack
+from privity.common.crypto.residues import Residues
 
 BLOCK_WORDS = 1 << 16
 """Integers of a block under masks alone: 512 KiB."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from fractions import Fraction
 
-from common.privacy.concentrated import RhoAccount, draw_rho
-from common.privacy.cost import draw_epsilon, quotas
-from common.privacy.record import Cost, exponential_on, noisy_max_on
-from common.privacy.scores import DISTANCE
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.steps import FREE, Draw, Select, SelectTable
-from common.statistics import AttributeParentPair
+from privity.common.privacy.concentrated import RhoAccount, draw_rho
+from privity.common.privacy.cost import draw_epsilon, quotas
+from privity.common.privacy.record import Cost, exponential_on, noisy_max_on
+from privity.common.privacy.scores import DISTANCE
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.steps import FREE, Draw, Select, SelectTable
+from privity.common.statistics import AttributeParentPair
 
 
 class DrawSeries:
@@ -20,7 +20,7 @@ class DrawSeries:
     Args:
         epsilon: what the series costs every party that makes some of its draws, or the amount if there is an account.
         ask: sends a step to the party of this index and gives back the index of the choice.
-        score: kind of score, a name in ``common.privacy.scores``: of pairs, or ``DISTANCE`` of tables.
+        score: kind of score, a name in ``privity.common.privacy.scores``: of pairs, or ``DISTANCE`` of tables.
         name: prefix of the draws' keys, unique within the run.
         account: in rho, if the run has one.
     """

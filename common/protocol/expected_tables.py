@@ -29,11 +29,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from common.derived import DerivedAttributes
-from common.errors import Catalogue, PrivityError
-from common.protocol.limits import DRAW_CELLS, check_tables, count_cells
-from common.protocol.scores import LARGEST_SYNTHETIC
-from common.statistics import Marginal
+from privity.common.derived import DerivedAttributes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.limits import DRAW_CELLS, check_tables, count_cells
+from privity.common.protocol.scores import LARGEST_SYNTHETIC
+from privity.common.statistics import Marginal
 
 SENSITIVITY = 1
 """The most by which one replaced row moves any score of a draw among tables."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from common.candidates import Candidates
-from common.derived import DerivedAttributes
-from common.errors import Catalogue, PrivityError
-from common.statistics import AttributeParentPair, Marginal
+from privity.common.candidates import Candidates
+from privity.common.derived import DerivedAttributes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.statistics import AttributeParentPair, Marginal
 
 TABLE_CELLS = 1 << 20
 """Largest contingency table that is counted or released."""

@@ -12,12 +12,12 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from common.canonical import b64, canonical_bytes, digest, parse, unb64
-from common.crypto.certificates import key_of_member
-from common.crypto.identity import USES, Identity, PublicIdentity, sign, verify
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.formats import read_json, require, require_version
-from common.privacy.statement import Split
+from privity.common.canonical import b64, canonical_bytes, digest, parse, unb64
+from privity.common.crypto.certificates import key_of_member
+from privity.common.crypto.identity import USES, Identity, PublicIdentity, sign, verify
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.formats import read_json, require, require_version
+from privity.common.privacy.statement import Split
 
 FORMAT_VERSION = 2
 """The organiser was shown for every key that its member holds it. In version 1 nothing showed it."""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from common.errors import Catalogue, PrivityError
-from common.files import write_whole
-from common.formats import is_earlier, parse_json, read_json
-from common.protocol.manifest import FORMAT_VERSION, Manifest, open_manifest, read_organiser_key
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.files import write_whole
+from privity.common.formats import is_earlier, parse_json, read_json
+from privity.common.protocol.manifest import FORMAT_VERSION, Manifest, open_manifest, read_organiser_key
 
 _log = logging.getLogger("privity.manifest")
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from fractions import Fraction
 
-from common.privacy.budget import exact_number, split_epsilon
-from common.privacy.concentrated import GaussianTerms, RhoAccount
-from common.protocol.round import Replacement, Round
-from common.statistics import Marginal, NoisyTables
+from privity.common.privacy.budget import exact_number, split_epsilon
+from privity.common.privacy.concentrated import GaussianTerms, RhoAccount
+from privity.common.protocol.round import Replacement, Round
+from privity.common.statistics import Marginal, NoisyTables
 
 SCHEDULES = ("final", "uniform", "back-loaded")
 

@@ -13,12 +13,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from common.canonical import b64, canonical_bytes, digest, fraction, positive_fraction, unb64
-from common.crypto.identity import Identity, sign, verify
-from common.errors import Catalogue, PrivityError
-from common.protocol.manifest import Manifest
-from common.protocol.scores import Evaluation
-from common.protocol.sum_kind import PAILLIER, Method, SumKind
+from privity.common.canonical import b64, canonical_bytes, digest, fraction, positive_fraction, unb64
+from privity.common.crypto.identity import Identity, sign, verify
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.scores import Evaluation
+from privity.common.protocol.sum_kind import PAILLIER, Method, SumKind
 
 FORMAT_VERSION = 1
 MOST_MEMBERS, LARGEST_SPEC = 1_000, 1 << 17
@@ -43,7 +43,7 @@ class RunSpec:
 
     Attributes:
         run: name of the run, unique at the curator.
-        algorithm: name in the registry of ``common.algorithms``.
+        algorithm: name in the registry of ``privity.common.algorithms``.
         settings: plain document of the algorithm's own settings, fractions as text.
         epsilon, delta: what the run costs each party at most, exact; a delta of 0 is pure differential privacy.
         tolerate: t, how many parties may pool what they know.

@@ -11,16 +11,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from common.canonical import digest
-from common.derived import DerivedAttributes
-from common.errors import Catalogue, PrivityError
-from common.privacy.composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
-from common.privacy.concentrated import GaussianTerms
-from common.privacy.cost import noise_scale, score_scale
-from common.privacy.noise_law import GAUSSIAN, LAPLACE, NoiseLaw
-from common.protocol.limits import check_tables, count_cells
-from common.protocol.scores import Score, check_scores
-from common.statistics import Marginal
+from privity.common.canonical import digest
+from privity.common.derived import DerivedAttributes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
+from privity.common.privacy.concentrated import GaussianTerms
+from privity.common.privacy.cost import noise_scale, score_scale
+from privity.common.privacy.noise_law import GAUSSIAN, LAPLACE, NoiseLaw
+from privity.common.protocol.limits import check_tables, count_cells
+from privity.common.protocol.scores import Score, check_scores
+from privity.common.statistics import Marginal
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,24 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.privacy.composition import Accounting
-from common.privacy.concentrated import RhoAccount
-from common.privacy.cost import draw_epsilon, noise_scale, quotas
-from common.privacy.noise_law import LAPLACE, NoiseLaw
-from common.privacy.record import Cost, RunRecord, noise_on_scores, noise_on_tables
-from common.protocol.draws import DrawSeries
-from common.protocol.openings import OpeningSeries
-from common.protocol.round import Round
-from common.protocol.scores import Score
-from common.protocol.secure_sum import noisy_tables
-from common.protocol.session import Result
-from common.protocol.steps import Draw
-from common.schema import Schema
-from common.statistics import Marginal, NoisyScores, NoisyTables
+from privity.common.privacy.composition import Accounting
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.cost import draw_epsilon, noise_scale, quotas
+from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
+from privity.common.privacy.record import Cost, RunRecord, noise_on_scores, noise_on_tables
+from privity.common.protocol.draws import DrawSeries
+from privity.common.protocol.openings import OpeningSeries
+from privity.common.protocol.round import Round
+from privity.common.protocol.scores import Score
+from privity.common.protocol.secure_sum import noisy_tables
+from privity.common.protocol.session import Result
+from privity.common.protocol.steps import Draw
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal, NoisyScores, NoisyTables
 
 
 class RoundSession(ABC):
-    """The part of ``common.protocol.session.Session`` that is the same wherever rounds are opened.
+    """The part of ``privity.common.protocol.session.Session`` that is the same wherever rounds are opened.
 
     Args:
         run: name of the run.

@@ -1,8 +1,8 @@
 """Scores of a synthetic table on a party's own rows: whole numbers of which none changes by more than one with a row.
 
-A party makes them of counts of its rows, so that they can be asked wherever rows are (``party.rows``), and their sums
-over the parties are opened like tables: under noise that all parties share. Whatever a curator asks, the bound holds:
-it follows from how a score is made, not from what was put in.
+A party makes them of counts of its rows, so that they can be asked wherever rows are (``privity.party.rows``), and
+their sums over the parties are opened like tables: under noise that all parties share. Whatever a curator asks, the
+bound holds: it follows from how a score is made, not from what was put in.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common.canonical import positive_fraction, whole
-from common.derived import DerivedAttributes
-from common.errors import Catalogue, PrivityError
-from common.privacy.budget import parse_epsilon
-from common.protocol.limits import check_tables
-from common.statistics import Marginal
+from privity.common.canonical import positive_fraction, whole
+from privity.common.derived import DerivedAttributes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import parse_epsilon
+from privity.common.protocol.limits import check_tables
+from privity.common.statistics import Marginal
 
 Counts = Mapping[Marginal, npt.NDArray[np.int64]]
 """Contingency tables by their attributes, each in the shape of its attributes' domains."""

@@ -17,14 +17,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from common.crypto import paillier, sealing
-from common.crypto.identity import Identity
-from common.errors import Catalogue, PrivityError
-from common.protocol.attempt import Attempt
-from common.protocol.round import Round
-from common.protocol.round_context import RoundContext
-from common.schema import Schema
-from common.statistics import NoisyTables
+from privity.common.crypto import paillier, sealing
+from privity.common.crypto.identity import Identity
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.attempt import Attempt
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_context import RoundContext
+from privity.common.schema import Schema
+from privity.common.statistics import NoisyTables
 
 Blobs = Sequence[tuple[str, sealing.SealedBlob]]
 """What a combiner is given: (sender, blob)."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from common.models import Model
-from common.privacy.composition import Accounting
-from common.privacy.record import RunRecord
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.openings import OpeningSeries
-from common.protocol.scores import Score
-from common.schema import Schema
-from common.statistics import AttributeParentPair, Marginal, NoisyScores, NoisyTables
+from privity.common.models import Model
+from privity.common.privacy.composition import Accounting
+from privity.common.privacy.record import RunRecord
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.openings import OpeningSeries
+from privity.common.protocol.scores import Score
+from privity.common.schema import Schema
+from privity.common.statistics import AttributeParentPair, Marginal, NoisyScores, NoisyTables
 
 Result = TypeVar("Result")
 
@@ -99,7 +99,7 @@ class Session(Protocol):
     def delta(self) -> Fraction:
         """What the run may cost besides epsilon; 0 is pure differential privacy.
 
-        A run with a delta has an account in rho (``common.privacy.concentrated``), unless its algorithm names a
+        A run with a delta has an account in rho (``privity.common.privacy.concentrated``), unless its algorithm names a
         composition of a round of its own. An ``epsilon`` that is asked for below is then an amount of it: the same part
         of the run's rho as of its epsilon.
         """
@@ -116,7 +116,8 @@ class Session(Protocol):
         """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all.
 
         ``weights`` are one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
-        With ``accounting`` (``common.privacy.composition``) it costs its delta too; there is no account in rho then.
+        With ``accounting`` (``privity.common.privacy.composition``) it costs its delta too; there is no account in rho
+        then.
         """
         ...
 
@@ -140,7 +141,7 @@ class Session(Protocol):
         """Declare ``draws`` draws once; they cost every party that makes some ``epsilon`` in all.
 
         Each draw happens at one party: quotas in proportion to the public row counts, or balanced.
-        ``score`` is a name in ``common.privacy.scores``: of attribute-parent pairs, or ``DISTANCE``, of tables.
+        ``score`` is a name in ``privity.common.privacy.scores``: of attribute-parent pairs, or ``DISTANCE``, of tables.
         """
         ...
 

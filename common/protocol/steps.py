@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.candidates import Candidates
-from common.canonical import digest
-from common.crypto.sealing import SealedBlob
-from common.privacy.concentrated import draw_rho
-from common.protocol.attempt import Attempt
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.plan import RunPlan, RunSpec
-from common.protocol.round import Round
-from common.statistics import AttributeParentPair
+from privity.common.candidates import Candidates
+from privity.common.canonical import digest
+from privity.common.crypto.sealing import SealedBlob
+from privity.common.privacy.concentrated import draw_rho
+from privity.common.protocol.attempt import Attempt
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.plan import RunPlan, RunSpec
+from privity.common.protocol.round import Round
+from privity.common.statistics import AttributeParentPair
 
 FREE = Fraction(0)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from common.crypto.residues import SHORT_BITS, Exponents
-from common.errors import Catalogue, PrivityError
+from privity.common.crypto.residues import SHORT_BITS, Exponents
+from privity.common.errors import Catalogue, PrivityError
 
 USUAL_KEY_BITS = 3072
 """Of a run's Paillier modulus unless it is asked otherwise."""

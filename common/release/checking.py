@@ -7,19 +7,29 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from common.errors import PrivityError, Problem, ProblemsFound
-from common.formats import check, read_json
-from common.models.load import load_model
-from common.privacy.statement import in_words, largest, rounded_up
-from common.reading import read_batches, read_table
-from common.release.content import MARGINALS, MODEL, PRIVACY, RELEASE_FILES, REPORT, RUN, SCHEMA, SCORES, SYNTHETIC
-from common.release.figures_check import misfits
-from common.release.folder import file_problems, page_of, read_release
-from common.release.former import current_privacy
-from common.release.marginals import read_tables
-from common.rules.text_rows import of_texts
-from common.schema import Schema, load_schema
-from common.table import CodedTable
+from privity.common.errors import PrivityError, Problem, ProblemsFound
+from privity.common.formats import check, read_json
+from privity.common.models.load import load_model
+from privity.common.privacy.statement import in_words, largest, rounded_up
+from privity.common.reading import read_batches, read_table
+from privity.common.release.content import (
+    MARGINALS,
+    MODEL,
+    PRIVACY,
+    RELEASE_FILES,
+    REPORT,
+    RUN,
+    SCHEMA,
+    SCORES,
+    SYNTHETIC,
+)
+from privity.common.release.figures_check import misfits
+from privity.common.release.folder import file_problems, page_of, read_release
+from privity.common.release.former import current_privacy
+from privity.common.release.marginals import read_tables
+from privity.common.rules.text_rows import of_texts
+from privity.common.schema import Schema, load_schema
+from privity.common.table import CodedTable
 
 Taken = TypeVar("Taken")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from common.errors import Problem, ProblemsFound
-from common.formats import shorten
-from common.schema import Schema
+from privity.common.errors import Problem, ProblemsFound
+from privity.common.formats import shorten
+from privity.common.schema import Schema
 
 OPTION = "where"
 

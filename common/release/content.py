@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from common.models import Model
-from common.release.marginals import read_tables
-from common.schema import Schema
-from common.statistics import NoisyTable
+from privity.common.models import Model
+from privity.common.release.marginals import read_tables
+from privity.common.schema import Schema
+from privity.common.statistics import NoisyTable
 
 FORMAT_VERSION = 2
 """Of run.json."""

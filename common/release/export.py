@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from common.files import appearing
-from common.release.content import Release
-from common.schema import Schema
-from common.statistics import NoisyTable
+from privity.common.files import appearing
+from privity.common.release.content import Release
+from privity.common.schema import Schema
+from privity.common.statistics import NoisyTable
 
 FORMAT_VERSION = 1
 

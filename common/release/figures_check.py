@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from common.privacy.statement import largest, of_a_person
+from privity.common.privacy.statement import largest, of_a_person
 
 
 def misfits(privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -10,13 +10,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from common.files import sync
-from common.formats import read_json, require
-from common.models.load import load_model
-from common.pages import render
-from common.reading import read_table
-from common.release.content import (
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.files import sync
+from privity.common.formats import read_json, require
+from privity.common.models.load import load_model
+from privity.common.pages import render
+from privity.common.reading import read_table
+from privity.common.release.content import (
     LARGEST_FILES,
     MARGINALS,
     MODEL,
@@ -29,11 +29,11 @@ from common.release.content import (
     SYNTHETIC,
     Release,
 )
-from common.release.former import current_privacy, current_run
-from common.release.synthesis import Synthesis
-from common.report.page import report_page
-from common.schema import load_schema
-from common.table import CodedTable, write_csv
+from privity.common.release.former import current_privacy, current_run
+from privity.common.release.synthesis import Synthesis
+from privity.common.report.page import report_page
+from privity.common.schema import load_schema
+from privity.common.table import CodedTable, write_csv
 
 WRITTEN_AT = 315_576_000
 """1 January 1980, 12:00 UTC: a time that ZIP archives can hold in every time zone."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.privacy.statement import FORMAT_VERSION as PRIVACY_VERSION
-from common.privacy.statement import Split, largest, rounded_up
-from common.release.content import FORMAT_VERSION as RUN_VERSION
+from privity.common.privacy.statement import FORMAT_VERSION as PRIVACY_VERSION
+from privity.common.privacy.statement import Split, largest, rounded_up
+from privity.common.release.content import FORMAT_VERSION as RUN_VERSION
 
 FORMER_SENTENCE = (
     "An earlier version of Privity wrote this statement. For all rows of a person the figures are epsilon = {epsilon}"

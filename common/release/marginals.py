@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import Catalogue, PrivityError
-from common.privacy.error_bars import LEVEL, half_width
-from common.privacy.noise_law import NoiseLaw
-from common.privacy.record import RunRecord
-from common.schema import Schema
-from common.statistics import NoisyTable
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.error_bars import LEVEL, half_width
+from privity.common.privacy.noise_law import NoiseLaw
+from privity.common.privacy.record import RunRecord
+from privity.common.schema import Schema
+from privity.common.statistics import NoisyTable
 
 FORMAT_VERSION = 1
 

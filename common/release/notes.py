@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.inference.bounds import PGM, TABLES
-from common.models import Model
-from common.models.copula import CopulaModel
-from common.spreadsheet import warning
+from privity.common.inference.bounds import PGM, TABLES
+from privity.common.models import Model
+from privity.common.models.copula import CopulaModel
+from privity.common.spreadsheet import warning
 
 FITS = {
     PGM: "All noisy tables were fitted at once by one graphical model (pgm)",
@@ -20,7 +20,7 @@ WHY_WEAKENED = "A copula cannot show all of the dependence that was measured"
 
 
 def notes(model: Model, *, joins: bool) -> list[str]:
-    """One sentence a shortcoming; ``joins`` as in ``common.algorithms.Algorithm``."""
+    """One sentence a shortcoming; ``joins`` as in ``privity.common.algorithms.Algorithm``."""
     found = (modelled_alone(model) if joins else "", weakened(model), warning(model.schema))
     return [note for note in found if note]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from common.formats import read_json
-from common.models import Model
-from common.models.load import load_model
-from common.release.content import MODEL, RUN, SCHEMA
-from common.release.folder import verify_release
-from common.schema import load_schema
+from privity.common.formats import read_json
+from privity.common.models import Model
+from privity.common.models.load import load_model
+from privity.common.release.content import MODEL, RUN, SCHEMA
+from privity.common.release.folder import verify_release
+from privity.common.schema import load_schema
 
 
 def open_model(path: Path, schema: Path | None = None) -> Model:

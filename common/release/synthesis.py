@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from common.errors import Catalogue, PrivityError
-from common.models import Model
-from common.models.conditioning import conditioned
-from common.models.present_rows import present_count, sample_present
-from common.release.content import MOST_RELEASE_CELLS
-from common.rules.constraints import RowConstraint, decoded
-from common.schema import Schema
-from common.table import CodedTable, decode, joined
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.models import Model
+from privity.common.models.conditioning import conditioned
+from privity.common.models.present_rows import present_count, sample_present
+from privity.common.release.content import MOST_RELEASE_CELLS
+from privity.common.rules.constraints import RowConstraint, decoded
+from privity.common.schema import Schema
+from privity.common.table import CodedTable, decode, joined
 
 LEAST_DRAW = 1 << 14
 """Rows of a draw: also where few are wanted, the parts of a mixture must have their shares."""

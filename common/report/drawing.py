@@ -1,4 +1,4 @@
-"""Where bars and squares are drawn; the templates of ``common.pages`` put them on the page."""
+"""Where bars and squares are drawn; the templates of ``privity.common.pages`` put them on the page."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.privacy.error_bars import half_width
-from common.report.figures import count, percent, strength
-from common.report.layout import Label, shortened
-from common.report.pairs import Pair
-from common.report.shares import Measured, Share
+from privity.common.privacy.error_bars import half_width
+from privity.common.report.figures import count, percent, strength
+from privity.common.report.layout import Label, shortened
+from privity.common.report.pairs import Pair
+from privity.common.report.shares import Measured, Share
 
 BAR_WIDTH, MIDDLE, CAP = 240.0, 6, 4
 """Pixels of a bar's picture: its width, the height of its middle, half the height of a whisker's cap."""

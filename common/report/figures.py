@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from common.privacy.budget import readable
+from privity.common.privacy.budget import readable
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from common.report.structure import NETWORK, Structure
+from privity.common.report.structure import NETWORK, Structure
 
 WIDTH, LETTER, LINE = 146, 7.0, 17
 """Of a box, a letter and a line of text, in pixels."""

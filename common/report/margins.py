@@ -11,9 +11,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from common.derived import DerivedAttributes
-from common.privacy.error_bars import half_width
-from common.statistics import Marginal, NoisyTable
+from privity.common.derived import DerivedAttributes
+from privity.common.privacy.error_bars import half_width
+from privity.common.statistics import Marginal, NoisyTable
 
 Counts = npt.NDArray[np.int64]
 

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from common.pages import render
-from common.privacy.error_bars import half_width
-from common.privacy.statement import largest, rounded_up
-from common.release.content import Release
-from common.release.notes import how_fitted
-from common.report import figures
-from common.report.drawing import Bars, bars, heat_map
-from common.report.layout import Drawing, draw
-from common.report.margins import BestMargins, Margin
-from common.report.pairs import Pair, pairs
-from common.report.repeat import command, run_request
-from common.report.shares import Distribution, Measured, distributions
-from common.report.structure import Structure, structures
-from common.report.words import NOT_PROTECTED, warnings
-from common.table import CodedTable
+from privity.common.pages import render
+from privity.common.privacy.error_bars import half_width
+from privity.common.privacy.statement import largest, rounded_up
+from privity.common.release.content import Release
+from privity.common.release.notes import how_fitted
+from privity.common.report import figures
+from privity.common.report.drawing import Bars, bars, heat_map
+from privity.common.report.layout import Drawing, draw
+from privity.common.report.margins import BestMargins, Margin
+from privity.common.report.pairs import Pair, pairs
+from privity.common.report.repeat import command, run_request
+from privity.common.report.shares import Distribution, Measured, distributions
+from privity.common.report.structure import Structure, structures
+from privity.common.report.words import NOT_PROTECTED, warnings
+from privity.common.table import CodedTable
 
 LARGEST_TOLD = 12
 """Epsilon up to which it is told what it does to odds: beyond that the factor tells nobody anything."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from common.pair_counts import count_all
-from common.report.association import Strength, strength
-from common.report.margins import BestMargins, Margin
-from common.table import CodedTable
+from privity.common.pair_counts import count_all
+from privity.common.report.association import Strength, strength
+from privity.common.report.margins import BestMargins, Margin
+from privity.common.table import CodedTable
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import Any
 
-from common.release.content import Release
+from privity.common.release.content import Release
 
 
 def run_request(release: Release) -> dict[str, Any] | None:

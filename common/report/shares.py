@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from common.attribute import Attribute
-from common.report.margins import BestMargins, Margin
-from common.schema import Schema
-from common.table import CodedTable
+from privity.common.attribute import Attribute
+from privity.common.report.margins import BestMargins, Margin
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
 
 DEVIATIONS = 1.96
 

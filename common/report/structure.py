@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from common.models import Model
-from common.models.bayesian_network import BayesianNetwork
-from common.models.copula import CopulaModel, blocks_of
-from common.models.junction_tree import JunctionTreeModel
-from common.models.mixture import Mixture
+from privity.common.models import Model
+from privity.common.models.bayesian_network import BayesianNetwork
+from privity.common.models.copula import CopulaModel, blocks_of
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.models.mixture import Mixture
 
 NETWORK, TREE, COPULA = "network", "tree", "copula"
 

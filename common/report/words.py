@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from common.algorithms import ALGORITHMS
-from common.privacy.statement import Split
-from common.release.content import Release
-from common.release.notes import WHY_ALONE, WHY_WEAKENED, weakened_pairs
-from common.report.figures import count, counted, percent
-from common.report.pairs import Pair
-from common.report.shares import Distribution
-from common.spreadsheet import REMEDY, WHY, formulas
-from common.statistics import NoisyTable
+from privity.common.algorithms import ALGORITHMS
+from privity.common.privacy.statement import Split
+from privity.common.release.content import Release
+from privity.common.release.notes import WHY_ALONE, WHY_WEAKENED, weakened_pairs
+from privity.common.report.figures import count, counted, percent
+from privity.common.report.pairs import Pair
+from privity.common.report.shares import Distribution
+from privity.common.spreadsheet import REMEDY, WHY, formulas
+from privity.common.statistics import NoisyTable
 
 NAMED = 40
 """Tables that a warning lists; more are counted."""

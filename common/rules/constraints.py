@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from common.attribute import Attribute
-from common.errors import Problem
-from common.rules.expression import (
+from privity.common.attribute import Attribute
+from privity.common.errors import Problem
+from privity.common.rules.expression import (
     AllOf,
     Condition,
     Mask,
@@ -25,7 +25,7 @@ from common.rules.expression import (
     attributes_of,
     parts_of,
 )
-from common.rules.parsing import RuleError, parse_rule
+from privity.common.rules.parsing import RuleError, parse_rule
 
 MOST_DECIDED = 1 << 16
 """Combinations of values that are gone through to see whether a rule can be met or broken at all."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from common.attribute import Attribute, number_text, read_number, value_text
-from common.formats import LONGEST_ECHO, shorten
-from common.rules.expression import AllOf, AnyOf, Codes, Condition, Missing, Not, Numbers
+from privity.common.attribute import Attribute, number_text, read_number, value_text
+from privity.common.formats import LONGEST_ECHO, shorten
+from privity.common.rules.expression import AllOf, AnyOf, Codes, Condition, Missing, Not, Numbers
 
 SYMBOLS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from common.attribute import Attribute, read_number
-from common.rules.constraints import RowConstraint
-from common.rules.expression import Rows, Values
+from privity.common.attribute import Attribute, read_number
+from privity.common.rules.constraints import RowConstraint
+from privity.common.rules.expression import Rows, Values
 
 
 def of_texts(constraints: Iterable[RowConstraint], attributes: Mapping[str, Attribute], frame: pd.DataFrame) -> Rows:

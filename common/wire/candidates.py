@@ -10,10 +10,10 @@ from itertools import combinations
 from math import comb
 from operator import eq
 
-from common.candidates import CandidateGroup, Candidates, ParentSets
-from common.protocol.limits import DRAW_CANDIDATES
-from common.statistics import AttributeParentPair, Marginal
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.candidates import CandidateGroup, Candidates, ParentSets
+from privity.common.protocol.limits import DRAW_CANDIDATES
+from privity.common.statistics import AttributeParentPair, Marginal
+from privity.common.wire.v1 import privity_pb2 as pb
 
 LARGEST_SIZE = 20
 """A table of more binary attributes has more cells than any table may have."""

@@ -7,24 +7,24 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from common.canonical import canonical_bytes, parse, positive_fraction
-from common.crypto.sealing import SealedBlob
-from common.errors import Catalogue, PrivityError
-from common.privacy.composition import Accounting
-from common.privacy.concentrated import GaussianTerms
-from common.protocol import round as rounds
-from common.protocol import steps
-from common.protocol.attempt import Attempt
-from common.protocol.plan import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
-from common.protocol.scores import scores_from
-from common.statistics import Marginal
-from common.visible import cut
-from common.wire.candidates import decode_candidates, encode_candidates
-from common.wire.expected_tables import decode_expected, encode_expected
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.canonical import canonical_bytes, parse, positive_fraction
+from privity.common.crypto.sealing import SealedBlob
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.composition import Accounting
+from privity.common.privacy.concentrated import GaussianTerms
+from privity.common.protocol import round as rounds
+from privity.common.protocol import steps
+from privity.common.protocol.attempt import Attempt
+from privity.common.protocol.plan import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
+from privity.common.protocol.scores import scores_from
+from privity.common.statistics import Marginal
+from privity.common.visible import cut
+from privity.common.wire.candidates import decode_candidates, encode_candidates
+from privity.common.wire.expected_tables import decode_expected, encode_expected
+from privity.common.wire.v1 import privity_pb2 as pb
 
 CHUNK_BYTES = 1 << 16
-"""Small enough that a slow link brings one within ``common.node.progress.SILENCE_SECONDS``."""
+"""Small enough that a slow link brings one within ``privity.common.node.progress.SILENCE_SECONDS``."""
 
 LARGEST_STEP = 1 << 24
 """Most bytes of a step: a draw of the most candidates, or the blobs of a node of the tree."""

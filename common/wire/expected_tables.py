@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.limits import DRAW_CANDIDATES, DRAW_CELLS
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.limits import DRAW_CANDIDATES, DRAW_CELLS
+from privity.common.wire.v1 import privity_pb2 as pb
 
 MOST_ATTRIBUTES = 1 << 20
 """Of all tables of a draw together."""

@@ -11,6 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 
 PROTO = "common/wire/v1/privity.proto"
+PACKAGE = "common.wire.v1"
+"""The package on the wire. Its Python modules stand below ``privity``."""
 
 
 def generate(out: Path) -> None:
@@ -22,6 +24,11 @@ def generate(out: Path) -> None:
     arguments += [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
     if protoc.main([*arguments, PROTO]) != 0:
         raise SystemExit("protoc failed")
+    for file in (out / PROTO).parent.glob("privity_pb2*.py"):
+        code = file.read_text(encoding="utf-8")
+        for name in (f"from {PACKAGE} import", f"'{PACKAGE}.privity_pb2'"):
+            code = code.replace(name, name.replace(PACKAGE, f"privity.{PACKAGE}"))
+        file.write_text(code, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from deploy.audit.estimate import Bound, lower_bound
-from deploy.audit.subject import Seen, Source, Subject, system_source
+from privity.deploy.audit.estimate import Bound, lower_bound
+from privity.deploy.audit.subject import Seen, Source, Subject, system_source
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from deploy.audit.concentrated import concentrated_subjects
-from deploy.audit.inputs import input_subjects
-from deploy.audit.mechanisms import mechanism_subjects
-from deploy.audit.protocols import protocol_subjects
-from deploy.audit.runs import run_subjects
-from deploy.audit.subject import Subject
+from privity.deploy.audit.concentrated import concentrated_subjects
+from privity.deploy.audit.inputs import input_subjects
+from privity.deploy.audit.mechanisms import mechanism_subjects
+from privity.deploy.audit.protocols import protocol_subjects
+from privity.deploy.audit.runs import run_subjects
+from privity.deploy.audit.subject import Subject
 
 
 def all_subjects() -> list[Subject]:

@@ -12,16 +12,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.privacy.concentrated import RhoAccount, converted, draw_range, draw_rho
-from common.privacy.cost import RELATION
-from common.privacy.ledger import Allowance, Ledger
-from common.privacy.mechanisms import ExponentialMechanism
-from common.privacy.scores import DISTANCE
-from common.privacy.sensitivity import scores as scores_move
-from common.protocol.round import Round
-from deploy.audit.laws import table_evidence
-from deploy.audit.mechanisms import PATTERNS, owner
-from deploy.audit.protocols import (
+from privity.common.privacy.concentrated import RhoAccount, converted, draw_range, draw_rho
+from privity.common.privacy.cost import RELATION
+from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.mechanisms import ExponentialMechanism
+from privity.common.privacy.scores import DISTANCE
+from privity.common.privacy.sensitivity import scores as scores_move
+from privity.common.protocol.round import Round
+from privity.deploy.audit.laws import table_evidence
+from privity.deploy.audit.mechanisms import PATTERNS, owner
+from privity.deploy.audit.protocols import (
     ATTRIBUTES,
     Setting,
     consortium_of,
@@ -30,9 +30,9 @@ from deploy.audit.protocols import (
     rows_unknown,
     shape_of,
 )
-from deploy.audit.subject import Seen, Source, Subject
-from deploy.audit.worlds import counts_of_zeros, expecting_zeros, flipped_row, one_farther
-from party.local import LocalSession
+from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.deploy.audit.worlds import counts_of_zeros, expecting_zeros, flipped_row, one_farther
+from privity.party.local import LocalSession
 
 EPSILON, DELTA = Fraction(100), Fraction(1, 1000)
 """Of the run of all tables: each table is an outcome of its own, and costs a part of the rho."""

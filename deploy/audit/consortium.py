@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import ALGORITHMS
-from common.crypto import paillier
-from common.crypto.identity import Identity
-from common.crypto.residues import Exponents
-from common.crypto.sealing import SealedBlob
-from common.journal import Journal
-from common.privacy.ledger import MEMORY, Allowance, Ledger
-from common.privacy.population import Population
-from common.protocol.attempt import Attempt
-from common.protocol.combiner_tree import combiners_needed
-from common.protocol.manifest import Manifest
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.round import Round
-from common.protocol.round_context import RoundContext
-from common.protocol.secure_sum import Blobs, open_block
-from common.protocol.steps import (
+from privity.common.algorithms import ALGORITHMS
+from privity.common.crypto import paillier
+from privity.common.crypto.identity import Identity
+from privity.common.crypto.residues import Exponents
+from privity.common.crypto.sealing import SealedBlob
+from privity.common.journal import Journal
+from privity.common.privacy.ledger import MEMORY, Allowance, Ledger
+from privity.common.privacy.population import Population
+from privity.common.protocol.attempt import Attempt
+from privity.common.protocol.combiner_tree import combiners_needed
+from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_context import RoundContext
+from privity.common.protocol.secure_sum import Blobs, open_block
+from privity.common.protocol.steps import (
     Begin,
     CombineBlock,
     Contribute,
@@ -44,19 +44,19 @@ from common.protocol.steps import (
     Step,
     Sum,
 )
-from common.protocol.sum_kind import Method
-from common.schema import Schema, parse_schema
-from common.table import CodedTable
-from common.wire.codec import decode_reply, decode_step, encode_step
-from curator.answers import Answers
-from curator.desk import PartyRefusedError
-from curator.meter import Meter
-from curator.session import NetworkSession
-from party.engine import PartyEngine
-from party.keys import Keys
-from party.policy import Approval, Policy
-from party.releases import ChargedReleases, EntropySource, system_entropy
-from party.rows import InMemory
+from privity.common.protocol.sum_kind import Method
+from privity.common.schema import Schema, parse_schema
+from privity.common.table import CodedTable
+from privity.common.wire.codec import decode_reply, decode_step, encode_step
+from privity.curator.answers import Answers
+from privity.curator.desk import PartyRefusedError
+from privity.curator.meter import Meter
+from privity.curator.session import NetworkSession
+from privity.party.engine import PartyEngine
+from privity.party.keys import Keys
+from privity.party.policy import Approval, Policy
+from privity.party.releases import ChargedReleases, EntropySource, system_entropy
+from privity.party.rows import InMemory
 
 POPULATION = "test people"
 PLENTY = Fraction(10**9)

@@ -19,19 +19,19 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from common.privacy.cost import noise_scale
-from common.privacy.ledger import Ledger
-from common.privacy.population import Population
-from common.schema import Schema, parse_schema
-from deploy.audit.consortium import PLENTY, POPULATION
-from deploy.audit.laws import statistics
-from deploy.audit.subject import Seen, Source, Subject
-from party.rows import Rows
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold, default_memory
-from party.sources.open import open_rows
-from party.sources.query import Slots
-from party.synthesizer import OneWay
+from privity.common.privacy.cost import noise_scale
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.population import Population
+from privity.common.schema import Schema, parse_schema
+from privity.deploy.audit.consortium import PLENTY, POPULATION
+from privity.deploy.audit.laws import statistics
+from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.party.rows import Rows
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold, default_memory
+from privity.party.sources.open import open_rows
+from privity.party.sources.query import Slots
+from privity.party.synthesizer import OneWay
 
 ATTRIBUTES = 50
 """Alike, each with a table of its own: a release has so many outcomes."""

@@ -1,6 +1,6 @@
 """The evidence that a noisy count gives for one of two worlds, under the law that is claimed for the noise.
 
-Only the power of the audit rests on it: the bound of `deploy.audit.estimate` holds for any statistic.
+Only the power of the audit rests on it: the bound of `privity.deploy.audit.estimate` holds for any statistic.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from common.privacy.noise_law import GAUSSIAN, NoiseLaw
+from privity.common.privacy.noise_law import GAUSSIAN, NoiseLaw
 
 _GRID = 1 << 14
 _FLOOR = 1e-14  # below it the transform's rounding speaks, not the law

@@ -7,24 +7,24 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.journal import Journal
-from common.privacy.budget import PureEpsilon, Zcdp
-from common.privacy.conversion import zcdp_to_approximate
-from common.privacy.cost import RELATION as REPLACE
-from common.privacy.cost import noise_scale
-from common.privacy.ledger import MEMORY, Allowance, Ledger
-from common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
-from common.privacy.population import Population
-from common.privacy.scores import DISTANCE
-from common.privacy.sensitivity import Norm
-from common.privacy.sensitivity import contingency_tables as tables_move
-from common.privacy.sensitivity import scores as scores_move
-from common.statistics import AttributeParentPair
-from common.table import CodedTable
-from deploy.audit.consortium import PLENTY, POPULATION, UNLIMITED
-from deploy.audit.laws import statistics
-from deploy.audit.subject import Seen, Source, Subject
-from deploy.audit.worlds import (
+from privity.common.journal import Journal
+from privity.common.privacy.budget import PureEpsilon, Zcdp
+from privity.common.privacy.conversion import zcdp_to_approximate
+from privity.common.privacy.cost import RELATION as REPLACE
+from privity.common.privacy.cost import noise_scale
+from privity.common.privacy.ledger import MEMORY, Allowance, Ledger
+from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
+from privity.common.privacy.population import Population
+from privity.common.privacy.scores import DISTANCE
+from privity.common.privacy.sensitivity import Norm
+from privity.common.privacy.sensitivity import contingency_tables as tables_move
+from privity.common.privacy.sensitivity import scores as scores_move
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import CodedTable
+from privity.deploy.audit.consortium import PLENTY, POPULATION, UNLIMITED
+from privity.deploy.audit.laws import statistics
+from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.deploy.audit.worlds import (
     counts_of_zeros,
     expecting_zeros,
     flipped_row,
@@ -32,10 +32,10 @@ from deploy.audit.worlds import (
     one_farther,
     opposed_pairs,
 )
-from party import handlers
-from party.local import LocalSession
-from party.releases import ChargedReleases
-from party.rows import InMemory
+from privity.party import handlers
+from privity.party.local import LocalSession
+from privity.party.releases import ChargedReleases
+from privity.party.rows import InMemory
 
 ATTRIBUTES = 400  # outcomes of one local release
 DRAWS = 40  # of one series: the ledger adds up all its charges at each one

@@ -16,21 +16,21 @@ from itertools import combinations
 
 import numpy as np
 
-from common.privacy.cost import noise_scale, score_scale
-from common.privacy.scores import DISTANCE
-from common.protocol.openings import OpeningSeries, schedule_weights
-from common.protocol.plan import RunPlan
-from common.protocol.round import Replacement, Round
-from common.protocol.scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
-from common.protocol.steps import Contribute, Refusal, Sum
-from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
-from common.statistics import AttributeParentPair
-from common.table import CodedTable
-from curator.session import NetworkSession
-from deploy.audit.consortium import PLENTY, Consortium, Member, generous_policy
-from deploy.audit.laws import statistics
-from deploy.audit.subject import Seen, Source, Subject
-from deploy.audit.worlds import counts_of_zeros, expecting_zeros, flipped_row, one_farther, opposed_pairs
+from privity.common.privacy.cost import noise_scale, score_scale
+from privity.common.privacy.scores import DISTANCE
+from privity.common.protocol.openings import OpeningSeries, schedule_weights
+from privity.common.protocol.plan import RunPlan
+from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
+from privity.common.protocol.steps import Contribute, Refusal, Sum
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import CodedTable
+from privity.curator.session import NetworkSession
+from privity.deploy.audit.consortium import PLENTY, Consortium, Member, generous_policy
+from privity.deploy.audit.laws import statistics
+from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.deploy.audit.worlds import counts_of_zeros, expecting_zeros, flipped_row, one_farther, opposed_pairs
 
 KEY_BITS = 256
 ATTRIBUTES = 300  # outcomes of one round

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
-from deploy.audit.auditor import Finding
-from deploy.audit.estimate import CONFIDENCE
+from privity.deploy.audit.auditor import Finding
+from privity.deploy.audit.estimate import CONFIDENCE
 
 FORMAT_VERSION = 1
 WIDE = 160

@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import ALGORITHMS
-from common.counting import contingency_tables
-from common.privacy.scores import r_score
-from common.protocol.expected_tables import SENSITIVITY
-from common.protocol.round import Round
-from common.protocol.steps import Choice, Contribute, Draw, Reply, Select, SelectTable, Step
-from common.statistics import NoisyTable
-from common.table import CodedTable
-from deploy.audit.consortium import Consortium, generous_policy, make_schema
-from deploy.audit.laws import table_evidence
-from deploy.audit.protocols import KEY_BITS, Setting, name_of, remaining, shape_of
-from deploy.audit.subject import Seen, Source, Subject
-from deploy.audit.worlds import table_of
-from party import handlers
-from party.rows import InMemory
+from privity.common.algorithms import ALGORITHMS
+from privity.common.counting import contingency_tables
+from privity.common.privacy.scores import r_score
+from privity.common.protocol.expected_tables import SENSITIVITY
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Choice, Contribute, Draw, Reply, Select, SelectTable, Step
+from privity.common.statistics import NoisyTable
+from privity.common.table import CodedTable
+from privity.deploy.audit.consortium import Consortium, generous_policy, make_schema
+from privity.deploy.audit.laws import table_evidence
+from privity.deploy.audit.protocols import KEY_BITS, Setting, name_of, remaining, shape_of
+from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.deploy.audit.worlds import table_of
+from privity.party import handlers
+from privity.party.rows import InMemory
 
 
 class RecordedConsortium(Consortium):

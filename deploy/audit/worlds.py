@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from common.protocol.expected_tables import ExpectedTables
-from common.schema import Schema
-from common.table import CodedTable
-from deploy.audit.consortium import make_schema
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
+from privity.deploy.audit.consortium import make_schema
 
 
 def table_of(schema: Schema, rows: Sequence[Sequence[int]]) -> CodedTable:

@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from common.schema import Schema
-from common.statistics import Marginal
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
 
 
 def absent_codes(schema: Schema) -> list[int]:

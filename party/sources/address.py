@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from common.errors import Catalogue, PrivityError
-from common.secret_texts import HIDDEN, holds_secret
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.secret_texts import HIDDEN, holds_secret
 
 DUCKDB_FILES = (".duckdb", ".ddb")
 POSTGRESQL = ("postgresql", "postgres")

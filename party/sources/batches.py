@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from common.errors import Catalogue, PrivityError
-from common.files import appearing
-from common.journal import room_wanted
-from common.schema import Schema
-from common.table import CodedTable, code_type
-from party.sources.embedded import files_state
-from party.sources.fingerprint import fingerprint
-from party.sources.query import Questions
-from party.sources.store import Codes, Store
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.files import appearing
+from privity.common.journal import room_wanted
+from privity.common.schema import Schema
+from privity.common.table import CodedTable, code_type
+from privity.party.sources.embedded import files_state
+from privity.party.sources.fingerprint import fingerprint
+from privity.party.sources.query import Questions
+from privity.party.sources.store import Codes, Store
 
 BATCH_ROWS = 1 << 20
 

@@ -18,8 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from common.attribute import FALSE_TEXTS, TRUE_TEXTS, Attribute, read_number, value_text
-from party.sources.columns import FLOATS, Column, Kind
+from privity.common.attribute import FALSE_TEXTS, TRUE_TEXTS, Attribute, read_number, value_text
+from privity.party.sources.columns import FLOATS, Column, Kind
 
 WHOLE_FROM = 2**53
 """Doubles from here on are integers, and some stores cannot round them down."""

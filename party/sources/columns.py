@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from common.attribute import Attribute
-from common.errors import Problem
-from common.formats import shorten
-from common.schema import Schema
+from privity.common.attribute import Attribute
+from privity.common.errors import Problem
+from privity.common.formats import shorten
+from privity.common.schema import Schema
 
 
 class Kind(Enum):

@@ -7,16 +7,16 @@ from math import prod
 
 import numpy as np
 
-from common.errors import Catalogue, PrivityError
-from common.joint_counts import Request
-from common.schema import Schema
-from common.statistics import Marginal
-from party.rows import Counts, Rows
-from party.sources.absent import add_absent
-from party.sources.passes import in_passes
-from party.sources.query import Questions, Survey, attributes_of
-from party.sources.store import Store
-from party.sources.supersets import Superset, supersets
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.joint_counts import Request
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
+from privity.party.rows import Counts, Rows
+from privity.party.sources.absent import add_absent
+from privity.party.sources.passes import in_passes
+from privity.party.sources.query import Questions, Survey, attributes_of
+from privity.party.sources.store import Store
+from privity.party.sources.supersets import Superset, supersets
 
 STATEMENT_TABLES = 64
 STATEMENT_KEYS = 60

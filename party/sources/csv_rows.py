@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from common.attribute import read_number
-from common.errors import Problem
-from common.formats import shorten
-from common.frame_values import Value
-from common.reading import Coder, RowProblemsFound, no_rows
-from common.schema import Schema
-from common.table import CodedTable, Column
-from party.sources.address import Address
-from party.sources.batches import BATCH_ROWS
-from party.sources.embedded import address_state
-from party.sources.query import NO_ORDER, NO_PERSON, TIED, Slots
-from party.sources.store import Codes
+from privity.common.attribute import read_number
+from privity.common.errors import Problem
+from privity.common.formats import shorten
+from privity.common.frame_values import Value
+from privity.common.reading import Coder, RowProblemsFound, no_rows
+from privity.common.schema import Schema
+from privity.common.table import CodedTable, Column
+from privity.party.sources.address import Address
+from privity.party.sources.batches import BATCH_ROWS
+from privity.party.sources.embedded import address_state
+from privity.party.sources.query import NO_ORDER, NO_PERSON, TIED, Slots
+from privity.party.sources.store import Codes
 
 
 class CsvBatches:

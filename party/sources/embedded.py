@@ -21,12 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 
-from common.errors import Catalogue, PrivityError
-from common.table import code_type
-from party.sources.address import Address, Form, found_files
-from party.sources.coding import quoted, text_literal
-from party.sources.columns import Column, Kind
-from party.sources.store import Codes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.table import code_type
+from privity.party.sources.address import Address, Form, found_files
+from privity.party.sources.coding import quoted, text_literal
+from privity.party.sources.columns import Column, Kind
+from privity.party.sources.store import Codes
 
 BATCH_ROWS = 1 << 20
 LEAST_MEMORY = 1 << 27
@@ -62,7 +62,7 @@ ALIKE = "Write the column into every file, with the same type and the same name,
 
 
 class EmbeddedStore:
-    """A ``Store`` of ``party.sources.store``.
+    """A ``Store`` of ``privity.party.sources.store``.
 
     Args:
         memory: bytes that DuckDB may hold before it writes to its folder.

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from common.errors import Catalogue, PrivityError
-from common.schema import Schema
-from common.table import CodedTable, code_type
-from party.rows import InMemory, Rows
-from party.sources.absent import absent_codes
-from party.sources.batches import CodedBatches, CodedFile, holds, load_coded, write_coded
-from party.sources.fingerprint import digest, fingerprint
-from party.sources.passes import PassedRows
-from party.sources.query import Slots, Survey
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.schema import Schema
+from privity.common.table import CodedTable, code_type
+from privity.party.rows import InMemory, Rows
+from privity.party.sources.absent import absent_codes
+from privity.party.sources.batches import CodedBatches, CodedFile, holds, load_coded, write_coded
+from privity.party.sources.fingerprint import digest, fingerprint
+from privity.party.sources.passes import PassedRows
+from privity.party.sources.query import Slots, Survey
 
 
 class Hold(Enum):

@@ -7,23 +7,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.errors import Catalogue, PrivityError, Problem
-from common.formats import shorten
-from common.reading import RowProblemsFound, expected
-from common.schema import Schema
-from common.table import CodedTable, Column
-from party.rows import InMemory, Rows
-from party.sources.address import Address, Form
-from party.sources.batches import StoreBatches
-from party.sources.coding import Numbers, is_read_apart, quoted
-from party.sources.columns import column_problems, key_problems
-from party.sources.counted import CountedRows
-from party.sources.csv_rows import CsvBatches, load_slots
-from party.sources.embedded import EmbeddedStore
-from party.sources.fingerprint import fingerprint
-from party.sources.holding import Access, Hold, Holder, coded_bytes, default_memory, too_many, unfit, with_absent
-from party.sources.query import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey, surveyed
-from party.sources.store import Store
+from privity.common.errors import Catalogue, PrivityError, Problem
+from privity.common.formats import shorten
+from privity.common.reading import RowProblemsFound, expected
+from privity.common.schema import Schema
+from privity.common.table import CodedTable, Column
+from privity.party.rows import InMemory, Rows
+from privity.party.sources.address import Address, Form
+from privity.party.sources.batches import StoreBatches
+from privity.party.sources.coding import Numbers, is_read_apart, quoted
+from privity.party.sources.columns import column_problems, key_problems
+from privity.party.sources.counted import CountedRows
+from privity.party.sources.csv_rows import CsvBatches, load_slots
+from privity.party.sources.embedded import EmbeddedStore
+from privity.party.sources.fingerprint import fingerprint
+from privity.party.sources.holding import (
+    Access,
+    Hold,
+    Holder,
+    coded_bytes,
+    default_memory,
+    too_many,
+    unfit,
+    with_absent,
+)
+from privity.party.sources.query import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey, surveyed
+from privity.party.sources.store import Store
 
 MOST_TEXTS = 1 << 16
 """Different texts of a column that holds numbers as texts."""
@@ -48,11 +57,11 @@ def connect(address: Address, memory: int) -> Store:
     """
     match address.form:
         case Form.POSTGRESQL:
-            from party.sources.postgresql import PostgresqlStore  # as below
+            from privity.party.sources.postgresql import PostgresqlStore  # as below
 
             return PostgresqlStore(address)
         case Form.IBIS:
-            from party.sources.through_ibis import IbisStore  # its library takes a second to load
+            from privity.party.sources.through_ibis import IbisStore  # its library takes a second to load
 
             return IbisStore(address)
         case _:

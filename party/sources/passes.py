@@ -7,15 +7,15 @@ from math import prod
 
 import numpy as np
 
-from common.errors import Catalogue, PrivityError
-from common.joint_counts import JointCounter, Request
-from common.pair_counts import count_all
-from common.schema import Schema
-from common.statistics import Marginal
-from common.table import CodedTable
-from party.rows import Counts, Rows
-from party.sources.absent import add_absent
-from party.sources.batches import CodedBatches
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.joint_counts import JointCounter, Request
+from privity.common.pair_counts import count_all
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
+from privity.common.table import CodedTable
+from privity.party.rows import Counts, Rows
+from privity.party.sources.absent import add_absent
+from privity.party.sources.batches import CodedBatches
 
 PASS_CELLS = 1 << 23
 """Of the tables that are counted in one pass: 64 MiB of counts."""

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import Catalogue, PrivityError
-from common.table import code_type
-from party.sources.address import Address
-from party.sources.coding import quoted
-from party.sources.columns import Column, Kind
-from party.sources.store import Codes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.table import code_type
+from privity.party.sources.address import Address
+from privity.party.sources.coding import quoted
+from privity.party.sources.columns import Column, Kind
+from privity.party.sources.store import Codes
 
 try:
     import psycopg
@@ -59,7 +59,7 @@ COPY_HEADER = 19
 
 
 class PostgresqlStore:
-    """A ``Store`` of ``party.sources.store``.
+    """A ``Store`` of ``privity.party.sources.store``.
 
     Raises:
         PrivityError: source-unreachable, source-refused.

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from common.schema import Schema
-from common.statistics import Marginal
-from party.sources.coding import Numbers, code_sql, derived_sql, outside, quoted
-from party.sources.columns import Kind
-from party.sources.fingerprint import cube_sql, mixed_sql
-from party.sources.store import Store
+from privity.common.schema import Schema
+from privity.common.statistics import Marginal
+from privity.party.sources.coding import Numbers, code_sql, derived_sql, outside, quoted
+from privity.party.sources.columns import Kind
+from privity.party.sources.fingerprint import cube_sql, mixed_sql
+from privity.party.sources.store import Store
 
 SLOT = "privity_slot"
 

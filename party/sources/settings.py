@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common.errors import Catalogue, PrivityError
-from common.schema import Schema
-from party.sources.address import Address, parse_address
-from party.sources.holding import Access, Hold, default_memory
-from party.sources.open import Opened, open_rows
-from party.sources.query import Slots
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.schema import Schema
+from privity.party.sources.address import Address, parse_address
+from privity.party.sources.holding import Access, Hold, default_memory
+from privity.party.sources.open import Opened, open_rows
+from privity.party.sources.query import Slots
 
 
 @dataclass(frozen=True)

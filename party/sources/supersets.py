@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from common.statistics import Marginal
+from privity.common.statistics import Marginal
 
 WIDEST_CELLS = 1 << 12
 """Of a table that is counted in the place of several. docs/benchmarks/sources.md has the seconds by this number: fewer

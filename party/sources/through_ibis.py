@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from common.errors import Catalogue, PrivityError
-from common.table import code_type
-from party.sources.address import Address
-from party.sources.coding import quoted, text_literal
-from party.sources.columns import FLOATS, Column, Kind
-from party.sources.store import Codes
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.table import code_type
+from privity.party.sources.address import Address
+from privity.party.sources.coding import quoted, text_literal
+from privity.party.sources.columns import FLOATS, Column, Kind
+from privity.party.sources.store import Codes
 
 try:
     import ibis
@@ -47,7 +47,7 @@ ODD_TEXT = "'\\' \\\\ \" \n $1 ${x} %s {} ; -- /* \\n"
 
 
 class IbisStore:
-    """A ``Store`` of ``party.sources.store``.
+    """A ``Store`` of ``privity.party.sources.store``.
 
     Raises:
         PrivityError: source-unreachable, source-refused.

@@ -6,7 +6,7 @@ from string import Formatter
 
 import pytest
 
-from common.errors import Catalogue
+from privity.common.errors import Catalogue
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("common", "party", "curator", "deploy")

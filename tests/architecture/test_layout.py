@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
-import common
+import privity.common
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("common", "party", "curator", "deploy")
@@ -26,8 +27,10 @@ def imported(path: Path) -> set[str]:
     return modules
 
 
-def test_the_package_common_is_ours() -> None:
-    assert Path(common.__file__ or "").parent == ROOT / "common"
+def test_our_packages_have_one_name() -> None:
+    """Under a second name a module would be loaded twice, with two of every class."""
+    assert Path(privity.common.__file__).resolve().parent == ROOT / "common"
+    assert not set(PACKAGES) & set(sys.modules)
 
 
 def test_files_stay_small() -> None:
@@ -52,7 +55,7 @@ def test_only_the_edges_know_grpc_and_generated_types() -> None:
         if name.startswith("common/wire/") or name in edges:
             continue
         libraries = ("grpc", "grpc_health", "grpc_reflection", "google")
-        knows = {m for m in imported(path) if m.split(".")[0] in libraries or m.startswith("common.wire.v1")}
+        knows = {m for m in imported(path) if m.split(".")[0] in libraries or m.startswith("privity.common.wire.v1")}
         assert not knows, f"{name} imports {knows}"
 
 
@@ -72,7 +75,7 @@ def test_rows_are_read_in_one_file_of_the_party() -> None:
     """Only handlers count or score rows; the release layer hands them the table and nothing else does."""
     for path in (ROOT / "party").glob("*.py"):
         if path.name != "handlers.py":
-            assert not imported(path) & {"common.counting", "common.privacy.scores"}, path.name
+            assert not imported(path) & {"privity.common.counting", "privity.common.privacy.scores"}, path.name
 
 
 def test_private_paths_use_no_floating_point_randomness() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.node.logs import FIELDS
+from privity.common.node.logs import FIELDS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).rglob("*.py") if "wire/v1" not in str(p)]

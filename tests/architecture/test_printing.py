@@ -88,7 +88,7 @@ def test_a_way_around_is_found(bad: str) -> None:
 
 def test_what_commands_do_is_not_found() -> None:
     assert not ways_around(
-        "from common import terminal\nfrom common.terminal import say\nsay(refusal, err=True)\n"
+        "from privity.common import terminal\nfrom privity.common.terminal import say\nsay(refusal, err=True)\n"
         "from rich.progress import Progress\n"
         "with Progress(console=terminal.console(err=True)) as progress:\n    progress.console.print(refusal)"
     )

@@ -15,13 +15,13 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-from common.errors import Catalogue
-from common.node.logs import content_of
-from common.protocol.round import Round
-from common.protocol.steps import Contribute, Enrol, Select
-from common.statistics import AttributeParentPair
-from common.table import CodedTable
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.errors import Catalogue
+from privity.common.node.logs import content_of
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Contribute, Enrol, Select
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import CodedTable
+from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.consortium import TestConsortium, make_schema, make_table
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def test_parties_and_the_engine_do_not_print() -> None:
         assert "print" not in names, path
         modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         # Tables are shown by commands alone, too.
-        assert "common.terminal" not in modules or path == ROOT / "common" / "text_table.py", path
+        assert "privity.common.terminal" not in modules or path == ROOT / "common" / "text_table.py", path
 
 
 def test_errors_of_the_catalogue_have_fixed_codes_and_known_fields() -> None:

@@ -8,12 +8,12 @@ from fractions import Fraction
 import pytest
 from typer.testing import CliRunner
 
-import deploy.audit_command as command
-from deploy.audit.auditor import audit
-from deploy.audit.catalogue import all_subjects, mechanisms
-from deploy.audit.report import as_markdown
-from deploy.audit.subject import Subject, seeded_source, system_source
-from deploy.cli import app
+import privity.deploy.audit_command as command
+from privity.deploy.audit.auditor import audit
+from privity.deploy.audit.catalogue import all_subjects, mechanisms
+from privity.deploy.audit.report import as_markdown
+from privity.deploy.audit.subject import Subject, seeded_source, system_source
+from privity.deploy.cli import app
 
 ALL = all_subjects()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from deploy.audit.auditor import audit
-from deploy.audit.inputs import LETTERS, NUMBERS, input_subjects, missing_frame, ordered_csv, release_of
-from deploy.audit.subject import Subject
-from party.sources import csv_rows
+from privity.deploy.audit.auditor import audit
+from privity.deploy.audit.inputs import LETTERS, NUMBERS, input_subjects, missing_frame, ordered_csv, release_of
+from privity.deploy.audit.subject import Subject
+from privity.party.sources import csv_rows
 from tests.harness.column_readers import column_as_text, ranks_by_all
 
 ORDERED = release_of("order", LETTERS, ([21, 0], [20, 1]), ordered_csv, 400, 0)
@@ -32,7 +32,7 @@ def test_an_order_that_all_texts_of_the_column_decide_turns_it_red(monkeypatch: 
 
 def test_a_column_that_is_written_as_text_by_its_type_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finding A2: one missing value made 1.0 of everybody's 1."""
-    monkeypatch.setattr("common.reading.read_column", column_as_text)
+    monkeypatch.setattr("privity.common.reading.read_column", column_as_text)
     assert not holds(MISSING)
 
 

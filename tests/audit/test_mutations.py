@@ -14,21 +14,21 @@ from itertools import count
 import numpy as np
 import pytest
 
-from common.errors import PrivityError
-from common.privacy.entropy import SeededEntropy
-from common.privacy.ledger import Ledger
-from common.privacy.ledger_lines import Spent
-from common.privacy.noise import noise_share
-from common.privacy.scores import SCORES
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.limits import count_cells
-from common.protocol.plan import RunPlan
-from common.protocol.round import Round
-from common.protocol.scores import TreeScore
-from common.protocol.sum_kind import MASKS
-from deploy.audit.auditor import Finding, audit
-from deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
-from deploy.audit.protocols import (
+from privity.common.errors import PrivityError
+from privity.common.privacy.entropy import SeededEntropy
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.ledger_lines import Spent
+from privity.common.privacy.noise import noise_share
+from privity.common.privacy.scores import SCORES
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.limits import count_cells
+from privity.common.protocol.plan import RunPlan
+from privity.common.protocol.round import Round
+from privity.common.protocol.scores import TreeScore
+from privity.common.protocol.sum_kind import MASKS
+from privity.deploy.audit.auditor import Finding, audit
+from privity.deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
+from privity.deploy.audit.protocols import (
     Setting,
     exchanged_tables,
     network_distances,
@@ -38,10 +38,10 @@ from deploy.audit.protocols import (
     scored_release,
     two_rounds,
 )
-from deploy.audit.runs import whole_run
-from deploy.audit.subject import Subject, seeded_source
-from party.handlers import noisy_counts
-from party.releases import ChargedReleases
+from privity.deploy.audit.runs import whole_run
+from privity.deploy.audit.subject import Subject, seeded_source
+from privity.party.handlers import noisy_counts
+from privity.party.releases import ChargedReleases
 
 ONE = Fraction(1)
 FIRST, SECOND = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
@@ -107,7 +107,7 @@ def test_a_party_that_skips_its_share(lazy: str, acting, monkeypatch) -> None:
             return np.zeros(cells, dtype=np.int64)
         return noise_share(scale, quota, cells, entropy)
 
-    monkeypatch.setattr("common.privacy.noise_law.noise_share", share)
+    monkeypatch.setattr("privity.common.privacy.noise_law.noise_share", share)
     other = "party-2" if lazy == "party-1" else "party-1"
     subject = ROUND if lazy == "party-1" else one_round(SECOND, ONE, 2_400, 0)
     assert other in broken(subject)
@@ -129,7 +129,7 @@ def test_a_share_that_is_used_for_two_rounds(acting, monkeypatch) -> None:
     def share(scale, quota, cells, entropy):
         return kept.setdefault((acting[-1], cells), noise_share(scale, quota, cells, entropy))
 
-    monkeypatch.setattr("common.privacy.noise_law.noise_share", share)
+    monkeypatch.setattr("privity.common.privacy.noise_law.noise_share", share)
     subject = replace(TWO, runs=300, sample=begin_anew(TWO.sample))
     assert broken(subject) == {"public, curator", "party-2"}
 
@@ -160,13 +160,15 @@ def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
 
 @pytest.mark.parametrize("subject", [ROUND, LAPLACE], ids=["round", "one owner"])
 def test_half_the_scale(subject: Subject, monkeypatch) -> None:
-    monkeypatch.setattr("common.protocol.round.noise_scale", lambda tables, epsilon: Fraction(tables) / epsilon)
+    monkeypatch.setattr("privity.common.protocol.round.noise_scale", lambda tables, epsilon: Fraction(tables) / epsilon)
     assert broken(subject)
 
 
 def test_half_the_scale_of_scores(monkeypatch) -> None:
     """As if only one of all scores of a round changed with a row, or each by a half."""
-    monkeypatch.setattr("common.protocol.round.score_scale", lambda scores, epsilon: Fraction(scores, 2) / epsilon)
+    monkeypatch.setattr(
+        "privity.common.protocol.round.score_scale", lambda scores, epsilon: Fraction(scores, 2) / epsilon
+    )
     assert broken(SCORES_OPENED)
 
 
@@ -186,7 +188,7 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
 @pytest.mark.parametrize("subject", [NOISY_MAX, DRAWS, DISTANCES], ids=["made-up scores", "pairs", "tables"])
 def test_the_factor_two_of_a_draw_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
-    monkeypatch.setattr("common.privacy.selection.noisy_max_scale", scale)
+    monkeypatch.setattr("privity.common.privacy.selection.noisy_max_scale", scale)
     assert broken(replace(subject, runs=2 * subject.runs))
 
 
@@ -197,12 +199,12 @@ def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
         everybody = 40
         return 4 * rows * rows * (everybody - 1) // everybody**2
 
-    monkeypatch.setattr("party.releases.handlers.selection_sensitivity", of_all_rows)
+    monkeypatch.setattr("privity.party.releases.handlers.selection_sensitivity", of_all_rows)
     assert broken(replace(DRAWS, runs=600))
 
 
 def test_half_the_sensitivity_of_a_distance(monkeypatch) -> None:
-    monkeypatch.setattr("party.releases.SENSITIVITY", Fraction(1, 2))
+    monkeypatch.setattr("privity.party.releases.SENSITIVITY", Fraction(1, 2))
     assert broken(replace(DISTANCES, runs=1_200))
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.published import main, published_subjects
-from deploy.audit.auditor import Finding, audit
-from deploy.audit.subject import seeded_source
+from privity.deploy.audit.auditor import Finding, audit
+from privity.deploy.audit.subject import seeded_source
 
 GOLDEN = {
     # privacy.md, sections 1, 4 and 6; two values that were found with fewer samples are exceeded.

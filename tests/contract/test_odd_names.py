@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from common.errors import Catalogue, PrivityError, ProblemsFound
-from common.schema import parse_schema
-from party.sources import through_ibis
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold
-from party.sources.open import open_rows
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.schema import parse_schema
+from privity.party.sources import through_ibis
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import open_rows
 from tests.harness.stores import Row, put
 
 NAMES = [

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.errors import Catalogue, PrivityError
-from common.reading import RowProblemsFound
-from common.schema import Schema, parse_schema
-from party.rows import Rows
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold
-from party.sources.open import Opened, open_rows
-from party.sources.query import Slots
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.reading import RowProblemsFound
+from privity.common.schema import Schema, parse_schema
+from privity.party.rows import Rows
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import Opened, open_rows
+from privity.party.sources.query import Slots
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 

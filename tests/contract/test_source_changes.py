@@ -11,15 +11,15 @@ import duckdb
 import numpy as np
 import pytest
 
-from common.errors import Catalogue, PrivityError
-from common.schema import parse_schema
-from party.rows import Rows
-from party.sources import counted, passes
-from party.sources import holding as opening
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold
-from party.sources.open import open_rows
-from party.sources.supersets import supersets
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.schema import parse_schema
+from privity.party.rows import Rows
+from privity.party.sources import counted, passes
+from privity.party.sources import holding as opening
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import open_rows
+from privity.party.sources.supersets import supersets
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 

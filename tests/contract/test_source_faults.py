@@ -14,17 +14,17 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from common.errors import Catalogue, PrivityError
-from common.reading import RowProblemsFound
-from common.schema import Schema, parse_schema
-from party.config import load_config
-from party.rows import Rows
-from party.sources import postgresql as client
-from party.sources import through_ibis
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold
-from party.sources.open import open_rows
-from party.sources.query import Slots
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.reading import RowProblemsFound
+from privity.common.schema import Schema, parse_schema
+from privity.party.config import load_config
+from privity.party.rows import Rows
+from privity.party.sources import postgresql as client
+from privity.party.sources import through_ibis
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import open_rows
+from privity.party.sources.query import Slots
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 

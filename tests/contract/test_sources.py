@@ -16,12 +16,12 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from common.errors import PrivityError
-from common.schema import Schema, parse_schema
-from party.rows import Rows
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold
-from party.sources.open import open_rows
+from privity.common.errors import PrivityError
+from privity.common.schema import Schema, parse_schema
+from privity.party.rows import Rows
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import open_rows
 from tests.harness import postgresql
 from tests.harness.typed_table import (
     POSTGRESQL,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.journal import Journal
-from common.privacy.ledger import Ledger
-from common.release.content import REPORT
-from party.approvals import Approvals
+from privity.common.journal import Journal
+from privity.common.privacy.ledger import Ledger
+from privity.common.release.content import REPORT
+from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR
 from tests.crash.world import RUN, Outcome
 

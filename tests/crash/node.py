@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import curator.cli
-import curator.desk
-import curator.driver
-import party.agent
-import party.cli
-import party.config
-from common.crypto import paillier
-from common.journal import Journal
-from common.node import logs
-from common.privacy.entropy import SeededEntropy
-from common.protocol.steps import Pending, Refusal
-from common.wire.codec import decode_reply, decode_step
-from curator.desk import Desk
-from curator.server import CuratorServer
-from party.releases import ChargedReleases
+import privity.curator.cli
+import privity.curator.desk
+import privity.curator.driver
+import privity.party.agent
+import privity.party.cli
+import privity.party.config
+from privity.common.crypto import paillier
+from privity.common.journal import Journal
+from privity.common.node import logs
+from privity.common.privacy.entropy import SeededEntropy
+from privity.common.protocol.steps import Pending, Refusal
+from privity.common.wire.codec import decode_reply, decode_step
+from privity.curator.desk import Desk
+from privity.curator.server import CuratorServer
+from privity.party.releases import ChargedReleases
 from tests.crash.recording import Recorder
 from tests.crash.switch import Kill, Switch
 from tests.crash.variants import VARIANTS
@@ -71,9 +71,9 @@ def live(life: Life) -> None:
     """Be this node until killed."""
     folder, recorder = Path(life.folder), Recorder(Path(life.record), life.who, life.number)
     Switch(life.kill, recorder).watch(folder)
-    curator.desk.PENDING_SECONDS = 0.05
-    party.agent.RETRY_SECONDS = (0.02, 0.05, 0.1)
-    party.agent.dialling_options = functools.partial(_impatient, party.agent.dialling_options)
+    privity.curator.desk.PENDING_SECONDS = 0.05
+    privity.party.agent.RETRY_SECONDS = (0.02, 0.05, 0.1)
+    privity.party.agent.dialling_options = functools.partial(_impatient, privity.party.agent.dialling_options)
     if life.who == CURATOR:
         _record_curator(recorder)
         if life.seed is not None:
@@ -82,12 +82,12 @@ def live(life: Life) -> None:
         _record_party(recorder)
         if life.seed is not None:
             source = functools.partial(_seeded, life.seed, life.who)
-            party.config.ChargedReleases = functools.partial(ChargedReleases, entropy=source)
+            privity.party.config.ChargedReleases = functools.partial(ChargedReleases, entropy=source)
     VARIANTS[life.variant](life.who, life.number)
     if life.who == CURATOR:
-        curator.cli.serve(folder / "curator.toml", None, logs.LogFormat.TEXT, False)
+        privity.curator.cli.serve(folder / "curator.toml", None, logs.LogFormat.TEXT, False)
     else:
-        party.cli.serve(folder / "party.toml", logs.LogFormat.TEXT, False)
+        privity.party.cli.serve(folder / "party.toml", logs.LogFormat.TEXT, False)
 
 
 def _impatient(options: Any, *arguments: Any) -> list[tuple[str, Any]]:
@@ -105,11 +105,11 @@ def _fix_curator(life: Life) -> None:
     class Fixed:
         randbits = staticmethod(random.Random(life.seed).getrandbits)
 
-    curator.driver.secrets = Fixed
+    privity.curator.driver.secrets = Fixed
     if life.key is not None:
         document = json.loads(Path(life.key).read_text(encoding="ascii"))
         pair = paillier.secret_from_dict(document)
-        curator.driver.paillier.generate_keypair = lambda *_bits, **_options: (pair.public, pair)
+        privity.curator.driver.paillier.generate_keypair = lambda *_bits, **_options: (pair.public, pair)
 
 
 def _digest(data: bytes) -> str:
@@ -155,7 +155,7 @@ def _record_curator(recorder: Recorder) -> None:
 
 def _record_party(recorder: Recorder) -> None:
     """Every answer made of the rows, and every reply that leaves."""
-    answer_once, stream = ChargedReleases._answer_once, party.agent._stream
+    answer_once, stream = ChargedReleases._answer_once, privity.party.agent._stream
 
     def answered(self: ChargedReleases, label: str, *rest: Any) -> bytes:
         answer = answer_once(self, label, *rest)
@@ -171,4 +171,4 @@ def _record_party(recorder: Recorder) -> None:
         return stream(message, *rest)
 
     ChargedReleases._answer_once = answered
-    party.agent._stream = leaving
+    privity.party.agent._stream = leaving

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from common.journal import Journal
-from common.privacy.ledger import Allowance, Charge, Ledger
-from common.protocol.steps import Reply, SealBlock, Step
-from common.wire.codec import encode_reply
-from party.known_ledger import KnownLedger
-from party.releases import ChargedReleases
-from party.transcript import Transcripts
+from privity.common.journal import Journal
+from privity.common.privacy.ledger import Allowance, Charge, Ledger
+from privity.common.protocol.steps import Reply, SealBlock, Step
+from privity.common.wire.codec import encode_reply
+from privity.party.known_ledger import KnownLedger
+from privity.party.releases import ChargedReleases
+from privity.party.transcript import Transcripts
 
 CURATOR = "curator"
 

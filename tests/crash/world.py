@@ -15,15 +15,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from common.crypto import paillier
-from common.errors import PrivityError
-from common.journal import Journal
-from common.protocol.sum_kind import Method, sum_kind
-from common.schema import load_schema
-from deploy import operator_client
-from deploy.operator_client import OperatorClient
-from deploy.provisioning import HOST, Consortium, Limits, point_to, provision
-from party.approvals import Approvals
+from privity.common.crypto import paillier
+from privity.common.errors import PrivityError
+from privity.common.journal import Journal
+from privity.common.protocol.sum_kind import Method, sum_kind
+from privity.common.schema import load_schema
+from privity.deploy import operator_client
+from privity.deploy.operator_client import OperatorClient
+from privity.deploy.provisioning import HOST, Consortium, Limits, point_to, provision
+from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR, Life
 from tests.crash.recording import Records
 from tests.crash.switch import Kill

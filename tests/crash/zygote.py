@@ -79,7 +79,7 @@ class Zygote:
 
 def main() -> None:
     """Fork nodes until standard input closes."""
-    from common import pages
+    from privity.common import pages
     from tests.crash.node import Life, live  # slow, and not needed at the tests' end
 
     pages.read_all()

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 import yaml
 
-from common.privacy.ledger_files import default_ledger, open_ledger
-from common.privacy.population import Population
-from party.config import load_config
+from privity.common.privacy.ledger_files import default_ledger, open_ledger
+from privity.common.privacy.population import Population
+from privity.party.config import load_config
 from tests.harness.command import ROOT, privity, run_in
 from tests.harness.founding import entry_points
 

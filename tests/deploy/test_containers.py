@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from common.errors import PrivityError, ProblemsFound
-from common.privacy.ledger_files import default_ledger, open_ledger
-from common.release.folder import verify_release
-from deploy import containers
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.privacy.ledger_files import default_ledger, open_ledger
+from privity.common.release.folder import verify_release
+from privity.deploy import containers
 from tests.deploy.conftest import STATE
 from tests.deploy.test_compose import services
 from tests.deploy.test_image import state_home

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from common.exit_codes import Exit
+from privity.common.exit_codes import Exit
 from tests.harness.command import ROOT
 from tests.harness.tables import write_people
 

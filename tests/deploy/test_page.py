@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from common.privacy.ledger_files import declared, default_ledger, ledgers_folder
-from common.schema import load_schema
-from deploy import cli, containers
-from party.config import load_config, read_policy
+from privity.common.privacy.ledger_files import declared, default_ledger, ledgers_folder
+from privity.common.schema import load_schema
+from privity.deploy import cli, containers
+from privity.party.config import load_config, read_policy
 from tests.deploy.test_compose import VARIABLE
 from tests.deploy.test_image import ENTRY_POINTS, state_home
 from tests.harness.command import ROOT, here
@@ -93,7 +93,7 @@ def test_the_first_command_of_the_compose_section_takes_the_place_of_the_walkthr
 
 
 def test_every_command_of_the_containers_module_is_one() -> None:
-    shown = beginning("Three on one machine", "python -m deploy.containers")
+    shown = beginning("Three on one machine", "python -m privity.deploy.containers")
     for command in shown:
         name, *options = shlex.split(command)[3:]
         result = CliRunner().invoke(containers.app, [name, "--help"])

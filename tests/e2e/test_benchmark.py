@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from common.exit_codes import Exit
+from privity.common.exit_codes import Exit
 from tests.harness.command import privity
 
 

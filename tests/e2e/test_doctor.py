@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from common.exit_codes import Exit
+from privity.common.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from common import formats
-from common.errors import PrivityError
-from common.exit_codes import Exit, exit_code
-from deploy.cli import app
+from privity.common import formats
+from privity.common.errors import PrivityError
+from privity.common.exit_codes import Exit, exit_code
+from privity.deploy.cli import app
 from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import people, write_people

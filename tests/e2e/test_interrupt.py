@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from common.exit_codes import Exit
+from privity.common.exit_codes import Exit
 from tests.harness.command import ROOT
 
 BUSY = """
 import asyncio, signal, sys, time
-from common.node.process import at_interrupt
+from privity.common.node.process import at_interrupt
 
 async def main():
     stopped = asyncio.Event()

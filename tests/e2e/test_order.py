@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from common.exit_codes import Exit
+from privity.common.exit_codes import Exit
 from tests.harness.command import here, listening, program, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 

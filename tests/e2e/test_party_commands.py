@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from common.exit_codes import Exit
-from common.journal import Journal
-from common.privacy.ledger import Allowance, Charge
-from common.protocol.plan import RunSpec
-from party.approvals import Approvals, closed_key
-from party.config import JOURNAL_FILE, ledger_of, load_config, read_policy
+from privity.common.exit_codes import Exit
+from privity.common.journal import Journal
+from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.protocol.plan import RunSpec
+from privity.party.approvals import Approvals, closed_key
+from privity.party.config import JOURNAL_FILE, ledger_of, load_config, read_policy
 from tests.harness.command import program
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES, free_port

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import PrivityError
-from common.exit_codes import Exit
-from common.privacy.ledger import Allowance, Charge
-from common.privacy.ledger_files import open_ledger
-from common.privacy.privacy_filter import spent_under_unknown_cap
-from party.config import ledger_of, load_config, node_id, read_policy
+from privity.common.errors import PrivityError
+from privity.common.exit_codes import Exit
+from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.ledger_files import open_ledger
+from privity.common.privacy.privacy_filter import spent_under_unknown_cap
+from privity.party.config import ledger_of, load_config, node_id, read_policy
 from tests.harness.command import here
 from tests.harness.ledgers import earlier_ledger
 from tests.harness.tables import write_people

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from common.errors import PrivityError
-from common.exit_codes import Exit, exit_code
-from common.release.content import RELEASE_FILES
-from deploy.cli import app
-from party import load_model
+from privity.common.errors import PrivityError
+from privity.common.exit_codes import Exit, exit_code
+from privity.common.release.content import RELEASE_FILES
+from privity.deploy.cli import app
+from privity.party import load_model
 from tests.harness.command import privity as in_a_process
 from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people
@@ -116,7 +116,7 @@ def test_a_descriptor_shows_its_rules_and_how_many_rows_of_their_owner_break_the
 
 
 def test_a_store_of_too_many_different_values_is_not_looked_at(made, monkeypatch):
-    monkeypatch.setattr("party.sources.broken_rules.MOST_COMBINATIONS", 5)
+    monkeypatch.setattr("privity.party.sources.broken_rules.MOST_COMBINATIONS", 5)
     pd.read_csv(made / "people.csv").astype({"area": "Int64"}).to_parquet(made / "many.parquet", index=False)
     done = privity("schema", "check", made / "schema.json", "--data", made / "many.parquet")
     assert done.returncode == Exit.DONE

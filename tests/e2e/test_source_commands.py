@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 import typer
 
-from common.exit_codes import Exit
-from deploy.cli import app
+from privity.common.exit_codes import Exit
+from privity.deploy.cli import app
 from tests.harness.command import here, privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import people, write_people

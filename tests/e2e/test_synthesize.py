@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from common.exit_codes import Exit
-from common.privacy.ledger import Ledger
+from privity.common.exit_codes import Exit
+from privity.common.privacy.ledger import Ledger
 from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import write_people

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from common.crypto.identity import Identity
-from common.exit_codes import Exit
-from common.formats import read_json
-from common.protocol.transcript import open_transcript, transcript_text
+from privity.common.crypto.identity import Identity
+from privity.common.exit_codes import Exit
+from privity.common.formats import read_json
+from privity.common.protocol.transcript import open_transcript, transcript_text
 from tests.harness.command import here, program, run_in, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port

@@ -9,21 +9,21 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from common import files
-from common.canonical import parse
-from common.crypto.identity import Identity
-from common.journal import Journal
-from common.privacy.ledger import Ledger
-from common.protocol.manifest import manifest_from
-from common.protocol.round import Round
-from common.protocol.steps import Close, Contribute, Done
-from common.protocol.transcript import read_transcript
-from common.wire.codec import decode_reply
-from party import transcript
-from party.engine import PartyEngine
-from party.keys import Keys
-from party.releases import ChargedReleases
-from party.rows import InMemory
+from privity.common import files
+from privity.common.canonical import parse
+from privity.common.crypto.identity import Identity
+from privity.common.journal import Journal
+from privity.common.privacy.ledger import Ledger
+from privity.common.protocol.manifest import manifest_from
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Close, Contribute, Done
+from privity.common.protocol.transcript import read_transcript
+from privity.common.wire.codec import decode_reply
+from privity.party import transcript
+from privity.party.engine import PartyEngine
+from privity.party.keys import Keys
+from privity.party.releases import ChargedReleases
+from privity.party.rows import InMemory
 from tests.harness.command import ROOT
 from tests.harness.consortium import POPULATION, make_consortium, make_schema, make_table, open_policy
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from common.exit_codes import Exit
-from common.formats import require
+from privity.common.exit_codes import Exit
+from privity.common.formats import require
 from tests.harness.command import listening, program
 from tests.harness.walkthrough import Background, check_release, commands, write_rows
 

@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from common.algorithms import ALGORITHMS
-from common.crypto.identity import Identity
-from common.crypto.residues import Exponents
-from common.privacy.entropy import SeededEntropy
-from common.privacy.population import Population
-from common.protocol.steps import Reply, Step
-from common.protocol.sum_kind import Method
-from common.schema import Schema
-from common.table import CodedTable
-from common.wire.codec import encode_step
-from curator.driver import RunDriver
-from curator.meter import Meter
-from curator.request import RunRequest
-from deploy.audit import consortium as production
-from deploy.audit.consortium import POPULATION, Consortium
-from deploy.audit.consortium import Member as Party
-from party.policy import Approval, Policy
-from party.releases import EntropySource
+from privity.common.algorithms import ALGORITHMS
+from privity.common.crypto.identity import Identity
+from privity.common.crypto.residues import Exponents
+from privity.common.privacy.entropy import SeededEntropy
+from privity.common.privacy.population import Population
+from privity.common.protocol.steps import Reply, Step
+from privity.common.protocol.sum_kind import Method
+from privity.common.schema import Schema
+from privity.common.table import CodedTable
+from privity.common.wire.codec import encode_step
+from privity.curator.driver import RunDriver
+from privity.curator.meter import Meter
+from privity.curator.request import RunRequest
+from privity.deploy.audit import consortium as production
+from privity.deploy.audit.consortium import POPULATION, Consortium
+from privity.deploy.audit.consortium import Member as Party
+from privity.party.policy import Approval, Policy
+from privity.party.releases import EntropySource
 from tests.harness.tls import TestTls
 
 KEY_BITS = 512

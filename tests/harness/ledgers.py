@@ -9,10 +9,10 @@ from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
-from common.canonical import canonical_bytes
-from common.privacy.concentrated import converted
-from common.privacy.ledger import MEMORY, Charge, Entry, Kind, Ledger
-from common.privacy.population import Population
+from privity.common.canonical import canonical_bytes
+from privity.common.privacy.concentrated import converted
+from privity.common.privacy.ledger import MEMORY, Charge, Entry, Kind, Ledger
+from privity.common.privacy.population import Population
 
 PEOPLE = "people"
 

@@ -16,12 +16,12 @@ from typing import NoReturn, Self
 import grpc
 import grpc.aio
 
-from common.crypto.certificates import identity_from_san
-from common.node.progress import SILENCE_SECONDS, serving_options
-from common.protocol.manifest import CURATOR
-from common.protocol.steps import Pending, Refusal
-from common.wire.codec import CHUNK_BYTES, decode_reply, decode_step
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.crypto.certificates import identity_from_san
+from privity.common.node.progress import SILENCE_SECONDS, serving_options
+from privity.common.protocol.manifest import CURATOR
+from privity.common.protocol.steps import Pending, Refusal
+from privity.common.wire.codec import CHUNK_BYTES, decode_reply, decode_step
+from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST
 

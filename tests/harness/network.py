@@ -12,25 +12,25 @@ from typing import Any, Self
 import grpc.aio
 from prometheus_client import CollectorRegistry
 
-from common.canonical import b64
-from common.files import write_whole
-from common.node.progress import SILENCE_SECONDS
-from common.protocol.manifest import CURATOR, Manifest, sign_manifest
-from common.protocol.manifest_file import ManifestFile
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.steps import Begin, Enrol, Enrolled
-from common.protocol.sum_kind import Method
-from curator.answers import Answers
-from curator.meter import Meter
-from curator.runs import DAY
-from curator.server import CuratorConfig, CuratorServer
-from curator.session import NetworkSession
-from party.agent import Agent
-from party.config import Node, PartyConfig
-from party.engine import PartyEngine
-from party.keys import KeyFiles
-from party.metrics import PartyMetrics
-from party.sources.settings import RowSettings
+from privity.common.canonical import b64
+from privity.common.files import write_whole
+from privity.common.node.progress import SILENCE_SECONDS
+from privity.common.protocol.manifest import CURATOR, Manifest, sign_manifest
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.steps import Begin, Enrol, Enrolled
+from privity.common.protocol.sum_kind import Method
+from privity.curator.answers import Answers
+from privity.curator.meter import Meter
+from privity.curator.runs import DAY
+from privity.curator.server import CuratorConfig, CuratorServer
+from privity.curator.session import NetworkSession
+from privity.party.agent import Agent
+from privity.party.config import Node, PartyConfig
+from privity.party.engine import PartyEngine
+from privity.party.keys import KeyFiles
+from privity.party.metrics import PartyMetrics
+from privity.party.sources.settings import RowSettings
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from common.privacy.statement import Split, privacy_statement
-from common.release.content import FORMAT_VERSION, Release
-from common.release.marginals import marginals_document
-from common.release.synthesis import Synthesis, synthesise_release
-from common.schema import Schema
-from party.synthesizer import OWNER, SYNTHESIZERS
+from privity.common.privacy.statement import Split, privacy_statement
+from privity.common.release.content import FORMAT_VERSION, Release
+from privity.common.release.marginals import marginals_document
+from privity.common.release.synthesis import Synthesis, synthesise_release
+from privity.common.schema import Schema
+from privity.party.synthesizer import OWNER, SYNTHESIZERS
 from tests.harness.ledgers import declared
 
 SEED = 7

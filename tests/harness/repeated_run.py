@@ -11,10 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from common.crypto import paillier
-from common.crypto.identity import Identity
-from common.errors import PrivityError
-from curator.runs import COMPLETED
+from privity.common.crypto import paillier
+from privity.common.crypto.identity import Identity
+from privity.common.errors import PrivityError
+from privity.curator.runs import COMPLETED
 from tests.harness.consortium import TestConsortium, make_schema, make_table
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium

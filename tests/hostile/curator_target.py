@@ -15,11 +15,11 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from common.errors import PrivityError
-from common.node.metrics import known_code
-from common.protocol.steps import Reply, Step
-from common.wire.codec import CHUNK_BYTES, encode_reply
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.errors import PrivityError
+from privity.common.node.metrics import known_code
+from privity.common.protocol.steps import Reply, Step
+from privity.common.wire.codec import CHUNK_BYTES, encode_reply
+from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.round import Round
-from common.protocol.steps import Close, Contribute, Done, Enrol, Opened, Refusal, Reply, SelectTable, Step
-from common.protocol.sum_kind import MASKS, PAILLIER
-from common.wire.codec import MalformedMessageError, decode_reply, decode_step, encode_step
-from common.wire.v1 import privity_pb2 as pb
-from party import transcript
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Close, Contribute, Done, Enrol, Opened, Refusal, Reply, SelectTable, Step
+from privity.common.protocol.sum_kind import MASKS, PAILLIER
+from privity.common.wire.codec import MalformedMessageError, decode_reply, decode_step, encode_step
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.party import transcript
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.hostile.mutations import Mutator
 from tests.hostile.tally import Tally, Timer

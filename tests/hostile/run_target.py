@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from common.errors import Catalogue, PrivityError
-from common.node.metrics import known_code
-from common.protocol.steps import Close, Reply, Step
-from common.protocol.sum_kind import MASKS
-from common.wire.codec import MalformedMessageError, decode_reply, encode_step
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.metrics import known_code
+from privity.common.protocol.steps import Close, Reply, Step
+from privity.common.protocol.sum_kind import MASKS
+from privity.common.wire.codec import MalformedMessageError, decode_reply, encode_step
+from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.consortium import TestConsortium, make_schema, make_table, open_policy
 from tests.hostile.mutations import Mutator
 from tests.hostile.party_target import DELTA, DOMAIN

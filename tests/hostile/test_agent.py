@@ -14,11 +14,11 @@ import grpc
 import grpc.aio
 import pytest
 
-from common.protocol.manifest import sign_manifest
-from common.protocol.steps import Enrol, Refusal, Reply
-from common.wire.codec import CHUNK_BYTES, LARGEST_STEP, decode_reply, encode_step
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
+from privity.common.protocol.manifest import sign_manifest
+from privity.common.protocol.steps import Enrol, Refusal, Reply
+from privity.common.wire.codec import CHUNK_BYTES, LARGEST_STEP, decode_reply, encode_step
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
@@ -156,7 +156,7 @@ def test_a_manifest_that_is_none_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_mutated_steps_over_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("party.agent.RETRY_SECONDS", (0.001,))
+    monkeypatch.setattr("privity.party.agent.RETRY_SECONDS", (0.001,))
     world = World(tmp_path / "world", "dp-subn")
     steps = [message for _, message in world.steps]
     mutator = Mutator(5, steps, pb.Step)

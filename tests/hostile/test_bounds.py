@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import PrivityError
-from common.protocol.limits import DRAW_CANDIDATES, DRAW_CELLS
-from common.protocol.plan import MOST_MEMBERS
-from common.protocol.steps import Learned, Refusal
-from common.wire.candidates import MOST_GROUPS
-from common.wire.codec import (
+from privity.common.errors import PrivityError
+from privity.common.protocol.limits import DRAW_CANDIDATES, DRAW_CELLS
+from privity.common.protocol.plan import MOST_MEMBERS
+from privity.common.protocol.steps import Learned, Refusal
+from privity.common.wire.candidates import MOST_GROUPS
+from privity.common.wire.codec import (
     LARGEST_MODEL,
     LARGEST_PLAN,
     LARGEST_REPLY,
@@ -23,8 +23,8 @@ from common.wire.codec import (
     decode_step,
     encode_reply,
 )
-from common.wire.expected_tables import MOST_ATTRIBUTES
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.expected_tables import MOST_ATTRIBUTES
+from privity.common.wire.v1 import privity_pb2 as pb
 
 EMPTY = pb.Attributes()
 GROUP = pb.CandidateGroup(attributes=[0], parent_sets=[pb.Attributes(index=[1])])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from common.protocol.steps import Close, Refusal
-from common.wire.codec import MalformedMessageError, decode_reply, decode_step
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.protocol.steps import Close, Refusal
+from privity.common.wire.codec import MalformedMessageError, decode_reply, decode_step
+from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.hostile.campaign import campaign, no_log_lines
 from tests.hostile.mutations import Mutator

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from common.candidates import CandidateGroup, Candidates, ParentSets
-from common.counting import contingency_table
-from common.privacy.concentrated import GaussianTerms, RhoAccount
-from common.privacy.scores import SCORES
-from common.protocol.attempt import MOST_ATTEMPTS
-from common.protocol.round import Round
-from common.protocol.steps import (
+from privity.common.candidates import CandidateGroup, Candidates, ParentSets
+from privity.common.counting import contingency_table
+from privity.common.privacy.concentrated import GaussianTerms, RhoAccount
+from privity.common.privacy.scores import SCORES
+from privity.common.protocol.attempt import MOST_ATTEMPTS
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import (
     Choice,
     Close,
     CombineBlock,
@@ -31,11 +31,11 @@ from common.protocol.steps import (
     Select,
     Step,
 )
-from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
-from common.statistics import AttributeParentPair
-from party import handlers, transcript
-from party.handlers import PairScores
-from party.rows import InMemory
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from privity.common.statistics import AttributeParentPair
+from privity.party import handlers, transcript
+from privity.party.handlers import PairScores
+from privity.party.rows import InMemory
 from tests.harness.consortium import make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
 from tests.hostile.test_steps import refused, round_of
@@ -166,7 +166,7 @@ def test_scores_are_kept_while_there_is_room_and_stay_the_same(monkeypatch) -> N
 
 
 def test_a_party_takes_part_in_so_many_runs_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("party.last_heard.MOST_RUNS", 3)
+    monkeypatch.setattr("privity.party.last_heard.MOST_RUNS", 3)
     consortium = make_consortium(3, folder=tmp_path)
     specs = [consortium.spec(run=f"run-{number}") for number in range(4)]
     for spec in specs[:3]:

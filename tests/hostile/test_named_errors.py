@@ -13,15 +13,15 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from common.errors import Catalogue, PrivityError
-from common.node.logs import content_of
-from common.protocol.steps import Refusal
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
-from curator.desk import Desk, PartyRefusedError
-from curator.marks import COMPLETED
-from curator.runs import Runs
-from curator.servicer import OperatorServicer
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.logs import content_of
+from privity.common.protocol.steps import Refusal
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.curator.desk import Desk, PartyRefusedError
+from privity.curator.marks import COMPLETED
+from privity.curator.runs import Runs
+from privity.curator.servicer import OperatorServicer
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request
@@ -30,7 +30,7 @@ from tests.protocol.test_network import channel
 
 SECRET = "/srv/curator/state/secret.sqlite"
 BREAKS = {
-    ("party", "GetManifest"): ("common.protocol.manifest_file.ManifestFile", "document"),
+    ("party", "GetManifest"): ("privity.common.protocol.manifest_file.ManifestFile", "document"),
     ("party", "NextStep"): (Desk, "next_step"),
     ("party", "SendReply"): (Desk, "deliver"),
     ("party", "Alive"): (Desk, "alive"),
@@ -41,8 +41,8 @@ BREAKS = {
     ("operator", "Resume"): (Runs, "resume"),
     ("operator", "List"): (Runs, "all"),
     ("operator", "Why"): (OperatorServicer, "_status"),
-    ("operator", "GetManifest"): ("common.protocol.manifest_file.ManifestFile", "document"),
-    ("member", "Check"): ("curator.server", "caller"),
+    ("operator", "GetManifest"): ("privity.common.protocol.manifest_file.ManifestFile", "document"),
+    ("member", "Check"): ("privity.curator.server", "caller"),
 }
 REQUESTS = {
     "GetManifest": pb.ManifestRequest(),

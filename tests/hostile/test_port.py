@@ -12,10 +12,10 @@ import grpc
 import grpc.aio
 import pytest
 
-from common.protocol.steps import Done, Enrol, Sum
-from common.wire.codec import CHUNK_BYTES, LARGEST_REPLY, encode_reply
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
+from privity.common.protocol.steps import Done, Enrol, Sum
+from privity.common.wire.codec import CHUNK_BYTES, LARGEST_REPLY, encode_reply
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.consortium import make_consortium
 from tests.harness.ledgers import charged
 from tests.harness.network import HOST, NetworkConsortium

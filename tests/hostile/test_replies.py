@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from common.protocol.plan import Enrolment
-from common.protocol.steps import (
+from privity.common.protocol.plan import Enrolment
+from privity.common.protocol.steps import (
     Begin,
     Choice,
     Contribute,
@@ -28,9 +28,9 @@ from common.protocol.steps import (
     Step,
     Sum,
 )
-from common.wire.codec import decode_reply, encode_reply
-from common.wire.v1 import privity_pb2 as pb
-from curator.runs import COMPLETED, FAILED
+from privity.common.wire.codec import decode_reply, encode_reply
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.curator.runs import COMPLETED, FAILED
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 

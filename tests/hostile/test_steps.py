@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from common.crypto import paillier
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.plan import Enrolment, RunPlan
-from common.protocol.round import Replacement, Round
-from common.protocol.steps import (
+from privity.common.crypto import paillier
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.plan import Enrolment, RunPlan
+from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.steps import (
     Begin,
     Choice,
     Close,
@@ -35,9 +35,9 @@ from common.protocol.steps import (
     Step,
     Sum,
 )
-from common.statistics import AttributeParentPair
-from common.wire.codec import MalformedMessageError, decode_step, encode_step
-from party.rounds import MOST_OPEN
+from privity.common.statistics import AttributeParentPair
+from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
+from privity.party.rounds import MOST_OPEN
 from tests.harness.consortium import KEY_BITS, TestConsortium, make_consortium
 from tests.hostile.test_fuzz import state_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.protocol.sum_kind import MASKS as BY_MASKS
+from privity.common.protocol.sum_kind import MASKS as BY_MASKS
 from tests.harness.bad_line import (
     Changed,
     Cut,
@@ -41,7 +41,7 @@ RUN = RepeatedRun(DRAWS, parties=PARTIES)
 
 @pytest.fixture(autouse=True)
 def _short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("party.agent.WAIT_SECONDS", 1)
+    monkeypatch.setattr("privity.party.agent.WAIT_SECONDS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_a_slow_transfer_takes_far_longer_than_the_silence_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither side gives up while bytes come: not the party, nor the curator's patience, nor gRPC's pings."""
-    monkeypatch.setattr("party.agent.ALIVE_SECONDS", 0.3)
+    monkeypatch.setattr("privity.party.agent.ALIVE_SECONDS", 0.3)
     rate, silence, patience = 150_000, 0.9, 1.8
 
     async def scenario() -> list[Line]:

@@ -82,7 +82,7 @@ def each_alone(name: str, folder: Path, undisturbed, fault: type[Once]) -> None:
 def test_every_fault_at_every_message(
     tmp_path: Path, undisturbed, monkeypatch: pytest.MonkeyPatch, name: str, fault: type[Once]
 ) -> None:
-    monkeypatch.setattr("party.agent.WAIT_SECONDS", SHORT_WAIT_SECONDS)
+    monkeypatch.setattr("privity.party.agent.WAIT_SECONDS", SHORT_WAIT_SECONDS)
     each_alone(name, tmp_path, undisturbed, fault)
 
 
@@ -91,7 +91,7 @@ def test_a_call_that_never_ends_is_given_up(
     tmp_path: Path, undisturbed, monkeypatch: pytest.MonkeyPatch, fault: type[Once]
 ) -> None:
     """Pings are of no use here: the one in the middle answers them."""
-    monkeypatch.setattr("party.agent.WAIT_SECONDS", SHORT_WAIT_SECONDS)
+    monkeypatch.setattr("privity.party.agent.WAIT_SECONDS", SHORT_WAIT_SECONDS)
     expected, messages = undisturbed["one-way"]
     chosen = {message for message in messages if "combine" in message.step}
     assert {message.kind for message in chosen} == set(Kind)

@@ -16,11 +16,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from common.node.process import OPEN_FILES
-from common.node.progress import SILENCE_SECONDS, serving_options
-from common.protocol.sum_kind import MASKS
-from common.schema import load_schema
-from deploy.provisioning import Consortium, Limits, point_to, provision
+from privity.common.node.process import OPEN_FILES
+from privity.common.node.progress import SILENCE_SECONDS, serving_options
+from privity.common.protocol.sum_kind import MASKS
+from privity.common.schema import load_schema
+from privity.deploy.provisioning import Consortium, Limits, point_to, provision
 from tests.harness.command import PATIENCE_SECONDS, ROOT, privity, start, wait_until
 from tests.harness.tables import people, write_people
 
@@ -28,7 +28,7 @@ MEMBERS = ("north", "south")
 LIMITED = (
     "import os, resource, sys; soft, hard = map(int, sys.argv[1:3]); "
     "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)); "
-    "os.execv(sys.executable, [sys.executable, '-m', 'deploy.cli', *sys.argv[3:]])"
+    "os.execv(sys.executable, [sys.executable, '-m', 'privity.deploy.cli', *sys.argv[3:]])"
 )
 
 
@@ -196,7 +196,7 @@ def test_a_node_may_open_as_many_files_as_the_hard_limit_allows(tmp_path: Path, 
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard > most != resource.RLIM_INFINITY:
         hard = most
-    text = "from common.node.process import open_files; import resource as r; "
+    text = "from privity.common.node.process import open_files; import resource as r; "
     text += f"r.setrlimit(r.RLIMIT_NOFILE, ({soft}, {hard})); "
     text += "print(open_files(), open_files(), *r.getrlimit(r.RLIMIT_NOFILE))"
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, check=True)

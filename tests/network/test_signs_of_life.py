@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from common.protocol.steps import Reply, Step
-from common.protocol.sum_kind import MASKS as BY_MASKS
+from privity.common.protocol.steps import Reply, Step
+from privity.common.protocol.sum_kind import MASKS as BY_MASKS
 from tests.harness.bad_line import Deaf, Line, Relay
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
@@ -33,7 +33,7 @@ def test_a_long_step_over_a_stalled_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[], Line]
 ) -> None:
     """The first connection for signs of life is bad, and the party's other one is dead: the step is not given up."""
-    monkeypatch.setattr("party.agent.ALIVE_SECONDS", 0.3)
+    monkeypatch.setattr("privity.party.agent.ALIVE_SECONDS", 0.3)
     dead = Deaf(1 << 30)
 
     def line(number: int) -> Line:

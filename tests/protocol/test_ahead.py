@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from common.protocol.sum_kind import MASKS
-from party import rounds
+from privity.common.protocol.sum_kind import MASKS
+from privity.party import rounds
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_secure_sum import NO_NOISE, TABLES, round_of

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.errors import PrivityError
-from common.journal import Journal
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.plan import RunSpec
-from common.protocol.round import Replacement, Round
-from common.protocol.steps import (
+from privity.common.errors import PrivityError
+from privity.common.journal import Journal
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.plan import RunSpec
+from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.steps import (
     Choice,
     Close,
     Contribute,
@@ -29,10 +29,10 @@ from common.protocol.steps import (
     Select,
     SelectTable,
 )
-from common.statistics import AttributeParentPair
-from curator.desk import Desk
-from party.approvals import MOST_WAITING, Approvals
-from party.policy import Approval
+from privity.common.statistics import AttributeParentPair
+from privity.curator.desk import Desk
+from privity.party.approvals import MOST_WAITING, Approvals
+from privity.party.policy import Approval
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium

@@ -11,19 +11,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from common.errors import PrivityError
-from common.formats import require
-from common.privacy.composition import Accounting, calibrate
-from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import Allowance
-from common.privacy.noise_law import GAUSSIAN
-from common.privacy.record import Cost, RunRecord
-from common.privacy.statement import privacy_statement, rounded_up
-from common.protocol.round import Replacement, Round
-from common.protocol.scores import Evaluation
-from common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
-from common.release.checking import check_release
-from common.wire.codec import decode_reply
+from privity.common.errors import PrivityError
+from privity.common.formats import require
+from privity.common.privacy.composition import Accounting, calibrate
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.noise_law import GAUSSIAN
+from privity.common.privacy.record import Cost, RunRecord
+from privity.common.privacy.statement import privacy_statement, rounded_up
+from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.scores import Evaluation
+from privity.common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
+from privity.common.release.checking import check_release
+from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged
 

@@ -14,14 +14,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from numpy.typing import NDArray
 
-from common.canonical import b64, canonical_bytes
-from common.crypto import masks, sealing
-from common.crypto.identity import Identity, PublicIdentity
-from common.errors import PrivityError
-from common.protocol.plan import Enrolment, RunPlan
-from common.protocol.round import Round
-from common.protocol.secure_sum import open_block
-from common.protocol.steps import (
+from privity.common.canonical import b64, canonical_bytes
+from privity.common.crypto import masks, sealing
+from privity.common.crypto.identity import Identity, PublicIdentity
+from privity.common.errors import PrivityError
+from privity.common.protocol.plan import Enrolment, RunPlan
+from privity.common.protocol.round import Round
+from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.steps import (
     Begin,
     Close,
     Contribute,
@@ -33,8 +33,8 @@ from common.protocol.steps import (
     Sealed,
     Sum,
 )
-from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
-from common.wire.codec import decode_step, encode_reply
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from privity.common.wire.codec import decode_step, encode_reply
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy, small_key
 
 KINDS = pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
@@ -116,8 +116,8 @@ def test_it_does_without_the_names_in_the_keys(kind: SumKind, monkeypatch: pytes
         keys = own.public_key().public_bytes_raw(), peer.public_bytes_raw()
         return agree(own, peer, *(key.hex() for key in keys), context)
 
-    monkeypatch.setattr("common.protocol.round_context.masks.agree", nameless)
-    monkeypatch.setattr("common.crypto.masks.PairwiseMasks.__post_init__", lambda _self: None)
+    monkeypatch.setattr("privity.common.protocol.round_context.masks.agree", nameless)
+    monkeypatch.setattr("privity.common.crypto.masks.PairwiseMasks.__post_init__", lambda _self: None)
     seen, kept = seen_and_kept(with_a_copied_key(), kind)
     np.testing.assert_array_equal(seen, kept)
 
@@ -133,7 +133,7 @@ def test_a_member_with_whom_there_are_no_masks_is_named_before_anything_is_charg
         def refuses(_own: object, _key: object, _name: str, peer: str, _context: bytes) -> bytes:
             raise ValueError(f"the public key of {peer} is not a usable X25519 key")
 
-        patch.setattr("common.protocol.round_context.masks.agree", refuses)
+        patch.setattr("privity.common.protocol.round_context.masks.agree", refuses)
         reply = consortium.tell("party-1", begin)
     assert isinstance(reply, Refusal)
     assert reply.code == "identity-unknown"

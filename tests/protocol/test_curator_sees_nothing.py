@@ -17,14 +17,14 @@ import grpc.aio
 import numpy as np
 import pytest
 
-from common.crypto import paillier
-from common.crypto.masks import PairwiseMasks
-from common.protocol import secure_sum
-from common.protocol.block_sums import MaskedSum
-from common.protocol.plan import RunPlan
-from common.protocol.steps import Done, Sealed, Sum
-from common.protocol.sum_kind import MASKS
-from common.wire.codec import decode_reply
+from privity.common.crypto import paillier
+from privity.common.crypto.masks import PairwiseMasks
+from privity.common.protocol import secure_sum
+from privity.common.protocol.block_sums import MaskedSum
+from privity.common.protocol.plan import RunPlan
+from privity.common.protocol.steps import Done, Sealed, Sum
+from privity.common.protocol.sum_kind import MASKS
+from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import KEY_BITS, make_consortium
 from tests.harness.network import NetworkConsortium
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.counting import contingency_tables
-from common.errors import PrivityError
-from common.privacy.concentrated import RhoAccount, draw_rho
-from common.privacy.scores import DISTANCE
-from common.privacy.selection import draw_selection_noise, noisy_max
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.steps import Choice, Close, Enrol, Refusal, SelectTable
-from common.table import CodedTable
-from curator.session import NetworkSession
+from privity.common.counting import contingency_tables
+from privity.common.errors import PrivityError
+from privity.common.privacy.concentrated import RhoAccount, draw_rho
+from privity.common.privacy.scores import DISTANCE
+from privity.common.privacy.selection import draw_selection_noise, noisy_max
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.steps import Choice, Close, Enrol, Refusal, SelectTable
+from privity.common.table import CodedTable
+from privity.curator.session import NetworkSession
 from tests.harness.consortium import TestConsortium, make_schema, make_table, open_policy, seeded
 from tests.harness.ledgers import charged
 

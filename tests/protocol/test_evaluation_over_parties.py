@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.errors import PrivityError
-from common.evaluation.distance import marginal_distances
-from common.evaluation.over_parties import PHASE, scores_of, to_score
-from common.formats import require
-from common.protocol.round import Round
-from common.protocol.scores import Evaluation, MarginalScore, Split, TreeScore
-from common.protocol.steps import Contribute, Done, Refusal
-from common.reading import read_table
-from common.release.folder import read_release
-from common.table import CodedTable
+from privity.common.errors import PrivityError
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.evaluation.over_parties import PHASE, scores_of, to_score
+from privity.common.formats import require
+from privity.common.protocol.round import Round
+from privity.common.protocol.scores import Evaluation, MarginalScore, Split, TreeScore
+from privity.common.protocol.steps import Contribute, Done, Refusal
+from privity.common.reading import read_table
+from privity.common.release.folder import read_release
+from privity.common.table import CodedTable
 from tests.harness.consortium import TestConsortium, make_schema, open_policy
 from tests.harness.ledgers import charged
 

@@ -11,12 +11,12 @@ from typing import Any
 import grpc
 import pytest
 
-from common.exit_codes import Exit
-from common.protocol.steps import Enrol, Pending, Refusal, Reply, Step
-from common.visible import LONGEST_TEXT
-from common.wire.codec import encode_reply
-from common.wire.v1 import privity_pb2 as pb
-from curator.servicer import OperatorServicer
+from privity.common.exit_codes import Exit
+from privity.common.protocol.steps import Enrol, Pending, Refusal, Reply, Step
+from privity.common.visible import LONGEST_TEXT
+from privity.common.wire.codec import encode_reply
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.curator.servicer import OperatorServicer
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import Catalogue, PrivityError
-from common.journal import Journal
-from common.privacy.ledger import Allowance, Charge, Ledger
-from common.protocol.steps import Contribute, Done, Pending, Refusal, SealBlock, Sealed
-from curator import driver, runs
-from curator.marks import COMPLETED, RUNNING
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.journal import Journal
+from privity.common.privacy.ledger import Allowance, Charge, Ledger
+from privity.common.protocol.steps import Contribute, Done, Pending, Refusal, SealBlock, Sealed
+from privity.curator import driver, runs
+from privity.curator.marks import COMPLETED, RUNNING
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from common.errors import PrivityError
-from common.protocol.round import Round
-from common.protocol.steps import Contribute, Learn, Learned, Refusal
+from privity.common.errors import PrivityError
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Contribute, Learn, Learned, Refusal
 from tests.harness.consortium import make_consortium
 
 DOMAIN = (2, 3, 4)

@@ -12,14 +12,14 @@ import grpc
 import grpc.aio
 import pytest
 
-from common.crypto.certificates import Authority, issue, make_authority, self_signed
-from common.errors import PrivityError
-from common.protocol.manifest import read_manifest
-from common.protocol.round import Round
-from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
-from common.wire.codec import CHUNK_BYTES
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
+from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
+from privity.common.errors import PrivityError
+from privity.common.protocol.manifest import read_manifest
+from privity.common.protocol.round import Round
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from privity.common.wire.codec import CHUNK_BYTES
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.consortium import make_consortium
 from tests.harness.network import HOST, NetworkConsortium
 from tests.harness.tls import Pair
@@ -150,7 +150,7 @@ def test_an_expired_certificate_is_refused(tmp_path: Path, monkeypatch: pytest.M
             return datetime.now(tz) - timedelta(days=400)
 
     with monkeypatch.context() as patched:
-        patched.setattr("common.crypto.certificates.datetime", LongAgo)
+        patched.setattr("privity.common.crypto.certificates.datetime", LongAgo)
         expired = self_signed("party-1", "party")
 
     async def scenario() -> grpc.StatusCode:
@@ -214,8 +214,8 @@ def test_a_party_cannot_answer_for_another(tmp_path: Path) -> None:
             await network.stop_agent("party-2")
             asking = asyncio.create_task(network.begin())
             await asyncio.sleep(0.3)
-            from common.protocol.steps import Done
-            from common.wire.codec import encode_reply
+            from privity.common.protocol.steps import Done
+            from privity.common.wire.codec import encode_reply
 
             async with channel(network, consortium.tls.pairs["party/party-1"]) as link:
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from common.counting import contingency_tables
-from common.protocol.steps import Opened, Step
+from privity.common.counting import contingency_tables
+from privity.common.protocol.steps import Opened, Step
 from tests.harness.consortium import make_consortium
 
 DOMAIN = (50, 40)

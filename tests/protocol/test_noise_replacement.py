@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from common.counting import contingency_tables
-from common.errors import PrivityError
-from common.privacy.concentrated import RhoAccount
-from common.protocol.openings import schedule_weights
-from common.protocol.round import Replacement, Round
-from common.protocol.secure_sum import open_block
-from common.protocol.steps import Contribute, Done, Refusal, Sealed, Sum
-from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from privity.common.counting import contingency_tables
+from privity.common.errors import PrivityError
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.protocol.openings import schedule_weights
+from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.steps import Contribute, Done, Refusal, Sealed, Sum
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 
 TABLES = ((0, 1), (1, 2))
@@ -97,7 +97,7 @@ def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_openin
         return [await series.open() for _ in range(len(series))]
 
     opened = [np.concatenate([t.counts.ravel() for t in tables]) for tables in asyncio.run(whole())]
-    from common.wire.codec import decode_reply
+    from privity.common.wire.codec import decode_reply
 
     replies = [decode_reply(message)[2] for _, message in consortium.recorder.received[before:]]
     sealed = [r.blob.ciphertext for r in replies if isinstance(r, Sealed)]
@@ -167,7 +167,7 @@ def test_openings_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_t
 
 def series_of(plan, weights, name: str = "s") -> list[Round]:
     """The rounds of a series, as the session makes them."""
-    from common.protocol.openings import OpeningSeries
+    from privity.common.protocol.openings import OpeningSeries
 
     async def unused(_round):
         raise AssertionError

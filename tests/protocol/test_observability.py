@@ -14,12 +14,12 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from common.crypto.certificates import self_signed
-from common.errors import PrivityError
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
-from curator.runs import COMPLETED, FAILED
-from curator.server import CuratorServer
+from privity.common.crypto.certificates import self_signed
+from privity.common.errors import PrivityError
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.curator.runs import COMPLETED, FAILED
+from privity.curator.server import CuratorServer
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.network import HOST, NetworkConsortium
 from tests.harness.scrape import free_address, shown
@@ -137,7 +137,7 @@ def test_reflection_is_off_unless_it_is_set(tmp_path: Path, on: bool) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at a page takes its figures anew."""
-    monkeypatch.setattr("common.node.metrics.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("privity.common.node.metrics.LOOK_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("fresh")

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import Catalogue, PrivityError
-from common.formats import require
-from common.privacy.record import Cost, RunRecord
-from common.privacy.statement import privacy_statement
-from common.protocol.round import Round
-from common.protocol.steps import Contribute, Enrol, Refusal, Select
-from common.reading import read_table
-from common.release.checking import check_release
-from common.schema import parse_schema
-from common.statistics import AttributeParentPair
-from common.table import CodedTable
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import require
+from privity.common.privacy.record import Cost, RunRecord
+from privity.common.privacy.statement import privacy_statement
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select
+from privity.common.reading import read_table
+from privity.common.release.checking import check_release
+from privity.common.schema import parse_schema
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import CodedTable
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
 

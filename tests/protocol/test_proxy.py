@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import PrivityError, ProblemsFound
-from common.node.proxy import parse_proxy
-from common.node.tls_check import Finding, Stage, check_connection, check_proxy
-from deploy.operator_client import OperatorClient
-from party.config import load_config
-from party.joining import settings_text
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.node.proxy import parse_proxy
+from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
+from privity.deploy.operator_client import OperatorClient
+from privity.party.config import load_config
+from privity.party.joining import settings_text
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.proxy import ConnectProxy

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from common.formats import require
-from common.protocol.steps import Reply, Step
-from curator.meter import Meter
+from privity.common.formats import require
+from privity.common.protocol.steps import Reply, Step
+from privity.curator.meter import Meter
 from tests.harness import consortium as harness
 from tests.harness.consortium import make_consortium
 

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from common.canonical import b64
-from common.crypto.certificates import certificate_request, issue_for_request, self_signed
-from common.crypto.identity import Identity, PublicIdentity
-from common.errors import PrivityError
-from common.membership.joining import Join, read_join
-from common.membership.member_folder import renew
-from common.membership.renewal import Next, fitting_key
-from common.protocol.manifest import CURATOR, Manifest
-from common.protocol.steps import Close
-from deploy.operator_commands import OPERATOR_TOML, client_of
-from party import agent
-from party.keys import FORMER, KeyFiles
+from privity.common.canonical import b64
+from privity.common.crypto.certificates import certificate_request, issue_for_request, self_signed
+from privity.common.crypto.identity import Identity, PublicIdentity
+from privity.common.errors import PrivityError
+from privity.common.membership.joining import Join, read_join
+from privity.common.membership.member_folder import renew
+from privity.common.membership.renewal import Next, fitting_key
+from privity.common.protocol.manifest import CURATOR, Manifest
+from privity.common.protocol.steps import Close
+from privity.deploy.operator_commands import OPERATOR_TOML, client_of
+from privity.party import agent
+from privity.party.keys import FORMER, KeyFiles
 from tests.harness.command import privity, wait_until
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium

@@ -8,22 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from common.crypto import packing, paillier
-from common.crypto.sealing import SealedBlob, open_sealed
-from common.errors import Catalogue, PrivityError
-from common.protocol import block_sums
-from common.protocol.attempt import MOST_ATTEMPTS
-from common.protocol.combiner_tree import tree_of
-from common.protocol.round import Round
-from common.protocol.steps import CombineBlock, Contribute, Done, Refusal, Reply, SealBlock, Sealed, Step, Sum
-from common.protocol.sum_kind import MASKS, PAILLIER, SumKind
-from common.wire.codec import decode_step
-from curator import desk as desks
-from curator import rounds
-from curator.answers import Answers
-from curator.desk import PartyRefusedError
-from curator.meter import Meter
-from curator.session import NetworkSession
+from privity.common.crypto import packing, paillier
+from privity.common.crypto.sealing import SealedBlob, open_sealed
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol import block_sums
+from privity.common.protocol.attempt import MOST_ATTEMPTS
+from privity.common.protocol.combiner_tree import tree_of
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import CombineBlock, Contribute, Done, Refusal, Reply, SealBlock, Sealed, Step, Sum
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from privity.common.wire.codec import decode_step
+from privity.curator import desk as desks
+from privity.curator import rounds
+from privity.curator.answers import Answers
+from privity.curator.desk import PartyRefusedError
+from privity.curator.meter import Meter
+from privity.curator.session import NetworkSession
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.protocol.test_secure_sum import KINDS, NO_NOISE, exact
 
@@ -396,7 +396,7 @@ def test_a_crash_after_the_vector_is_kept_leaves_a_round_that_goes_on(tmp_path, 
         raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr("party.rounds.encode_step", crash)
+        patched.setattr("privity.party.rounds.encode_step", crash)
         with pytest.raises(Crash):
             consortium.tell("party-2", Contribute(round_))
     consortium.restart("party-2")

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from common.protocol.steps import Begin, Contribute, Done, Enrol, Enrolled, Refusal
-from curator.marks import COMPLETED, FAILED, RUNNING
-from party.engine import CHANGED, PartyEngine
-from party.keys import Keys
-from party.releases import ChargedReleases
-from party.rows import Rows
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold
-from party.sources.open import Opened, open_rows
+from privity.common.protocol.steps import Begin, Contribute, Done, Enrol, Enrolled, Refusal
+from privity.curator.marks import COMPLETED, FAILED, RUNNING
+from privity.party.engine import CHANGED, PartyEngine
+from privity.party.keys import Keys
+from privity.party.releases import ChargedReleases
+from privity.party.rows import Rows
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import Opened, open_rows
 from tests.harness import postgresql
 from tests.harness.consortium import TestConsortium, make_consortium, seeded
 from tests.harness.network import NetworkConsortium

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import pytest
 
-from common.algorithms import ALGORITHMS
-from common.errors import PrivityError
-from common.privacy.ledger import Allowance
-from common.privacy.record import RunRecord
-from common.protocol.steps import Choice, Select
-from party.local import LocalSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.errors import PrivityError
+from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.record import RunRecord
+from privity.common.protocol.steps import Choice, Select
+from privity.party.local import LocalSession
 from tests.harness.consortium import (
     TestConsortium,
     make_consortium,

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.errors import PrivityError, ProblemsFound
-from common.evaluation import over_parties
-from common.evaluation.over_parties import PHASE, check_evaluation, scores_of, to_score
-from common.protocol.round import Round
-from common.protocol.scores import Evaluation, MarginalScore, TreeScore, check_scores
-from common.protocol.steps import Contribute, Done, Refusal
-from common.release.checking import check_release
-from common.release.content import RUN, SCORES
-from common.table import CodedTable
-from common.wire import codec
-from common.wire.codec import MalformedMessageError, decode_step, encode_step
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.evaluation import over_parties
+from privity.common.evaluation.over_parties import PHASE, check_evaluation, scores_of, to_score
+from privity.common.protocol.round import Round
+from privity.common.protocol.scores import Evaluation, MarginalScore, TreeScore, check_scores
+from privity.common.protocol.steps import Contribute, Done, Refusal
+from privity.common.release.checking import check_release
+from privity.common.release.content import RUN, SCORES
+from privity.common.table import CodedTable
+from privity.common.wire import codec
+from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema
 
 

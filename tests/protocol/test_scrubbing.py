@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from common.protocol.round import Round
-from common.protocol.steps import Contribute, Done, Opened, Refusal, SealBlock, Step
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import Contribute, Done, Opened, Refusal, SealBlock, Step
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.protocol.test_secure_sum import KINDS, TABLES, round_of
 

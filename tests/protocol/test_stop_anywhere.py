@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from common.protocol.sum_kind import Method
-from curator.marks import COMPLETED, STOPPED
+from privity.common.protocol.sum_kind import Method
+from privity.curator.marks import COMPLETED, STOPPED
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request

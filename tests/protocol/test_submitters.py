@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.crypto.certificates import self_signed
-from common.errors import Catalogue, PrivityError
-from common.journal import Journal
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
-from curator.marks import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED
-from curator.submissions import check_word
-from deploy.operator_client import OperatorClient
-from deploy.run_status import explained
+from privity.common.crypto.certificates import self_signed
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.journal import Journal
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.curator.marks import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED
+from privity.curator.submissions import check_word
+from privity.deploy.operator_client import OperatorClient
+from privity.deploy.run_status import explained
 from tests.harness.command import privity
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
@@ -190,7 +190,7 @@ def test_what_is_taken_for_a_token_is_a_plain_word(word: str) -> None:
 def test_an_operator_has_so_many_runs_that_have_not_ended_and_takes_no_room_from_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("curator.submissions.MOST_OPEN", 3)
+    monkeypatch.setattr("privity.curator.submissions.MOST_OPEN", 3)
 
     async def scenario() -> None:
         consortium = two_operators(tmp_path)
@@ -221,7 +221,7 @@ def test_an_operator_has_so_many_runs_that_have_not_ended_and_takes_no_room_from
 def test_an_operator_submits_so_many_runs_a_day_whatever_becomes_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("curator.submissions.MOST_A_DAY", 2)
+    monkeypatch.setattr("privity.curator.submissions.MOST_A_DAY", 2)
 
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, two_operators(), dialling=False) as network:
@@ -350,7 +350,7 @@ def test_a_request_for_more_rows_than_a_release_can_have_is_refused_when_it_is_s
 def test_a_list_of_runs_holds_the_newest_and_says_how_many_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("curator.servicer.LARGEST_LIST", 200)
+    monkeypatch.setattr("privity.curator.servicer.LARGEST_LIST", 200)
 
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, two_operators(), dialling=False) as network:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from common.crypto.certificates import make_authority, self_signed
-from common.node.tls_check import Finding, Stage, check_connection
+from privity.common.crypto.certificates import make_authority, self_signed
+from privity.common.node.tls_check import Finding, Stage, check_connection
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST, Pair

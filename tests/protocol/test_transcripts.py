@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.crypto.sealing import SealedBlob
-from common.errors import PrivityError
-from common.protocol.round import Round
-from common.protocol.steps import (
+from privity.common.crypto.sealing import SealedBlob
+from privity.common.errors import PrivityError
+from privity.common.protocol.round import Round
+from privity.common.protocol.steps import (
     Begin,
     Close,
     CombineBlock,
@@ -31,14 +31,14 @@ from common.protocol.steps import (
     Select,
     Step,
 )
-from common.protocol.sum_kind import sum_kind
-from common.protocol.transcript import Transcript, read_transcript
-from common.statistics import AttributeParentPair
-from deploy.audit.consortium import small_key
-from deploy.transcript_comparison import MEANING, Difference, compare
-from party import transcript as party_transcript
-from party.policy import Approval
-from party.transcript import MOST_REFUSALS, TOO_MANY, TRANSCRIPTS, Transcripts
+from privity.common.protocol.sum_kind import sum_kind
+from privity.common.protocol.transcript import Transcript, read_transcript
+from privity.common.statistics import AttributeParentPair
+from privity.deploy.audit.consortium import small_key
+from privity.deploy.transcript_comparison import MEANING, Difference, compare
+from privity.party import transcript as party_transcript
+from privity.party.policy import Approval
+from privity.party.transcript import MOST_REFUSALS, TOO_MANY, TRANSCRIPTS, Transcripts
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 
 RUN = "run-1"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import ProblemsFound
-from common.evaluation.distance import marginal_distances
-from common.reading import encode, read_table
-from common.schema import Schema, parse_schema
-from common.table import CodedTable, decode, write_csv
+from privity.common.errors import ProblemsFound
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.reading import encode, read_table
+from privity.common.schema import Schema, parse_schema
+from privity.common.table import CodedTable, decode, write_csv
 
 FIELDS = [
     {

@@ -10,14 +10,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from common.algorithms import ALGORITHMS
-from common.planning.stand_in import Profile
-from common.table import CodedTable
-from deploy import accuracy_page
-from deploy.accuracy import Estimate, Grid, Part, estimates
-from deploy.in_process import InProcessSession, Repeated
-from deploy.line_chart import Chart, Series, one_picture, tick_step
-from deploy.rehearsal import (
+from privity.common.algorithms import ALGORITHMS
+from privity.common.planning.stand_in import Profile
+from privity.common.table import CodedTable
+from privity.deploy import accuracy_page
+from privity.deploy.accuracy import Estimate, Grid, Part, estimates
+from privity.deploy.in_process import InProcessSession, Repeated
+from privity.deploy.line_chart import Chart, Series, one_picture, tick_step
+from privity.deploy.rehearsal import (
     MOST_DIFFERENT_ROWS,
     Rehearsal,
     Shape,
@@ -26,7 +26,7 @@ from deploy.rehearsal import (
     pair_distances,
     rehearse_on_stand_in,
 )
-from party.rows import InMemory
+from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema
 
 DOMAIN = (2, 3, 4, 3)
@@ -172,7 +172,7 @@ def test_what_is_expected_is_the_profile_that_was_named() -> None:
 
 
 def test_other_processes_find_the_same_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deploy.accuracy.WORTH_PROCESSES", 0.0)
+    monkeypatch.setattr("privity.deploy.accuracy.WORTH_PROCESSES", 0.0)
     found = estimates(shape(), grid("one-way"), profiles=PROFILES, processes=2)
     assert [e.epsilon for e in found] == [Fraction(1, 10), Fraction(2)]
 

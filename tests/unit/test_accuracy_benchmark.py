@@ -40,14 +40,14 @@ from benchmarks.datasets import Dataset, split_table
 from benchmarks.peers import run
 from benchmarks.peers.environments import ENVIRONMENTS
 from benchmarks.utility import TASKS
-from common.algorithms import ALGORITHMS
-from common.evaluation.distance import distances_of_sets, marginal_distances
-from common.evaluation.utility import Task
-from common.planning.plan import Arithmetic, Planner
-from common.planning.session import PlannedSession, rehearse
-from common.privacy.concentrated import converted, rho_within
-from common.protocol.sum_kind import PAILLIER
-from common.schema import load_schema
+from privity.common.algorithms import ALGORITHMS
+from privity.common.evaluation.distance import distances_of_sets, marginal_distances
+from privity.common.evaluation.utility import Task
+from privity.common.planning.plan import Arithmetic, Planner
+from privity.common.planning.session import PlannedSession, rehearse
+from privity.common.privacy.concentrated import converted, rho_within
+from privity.common.protocol.sum_kind import PAILLIER
+from privity.common.schema import load_schema
 
 DESCRIPTOR = {
     "name": "toy",

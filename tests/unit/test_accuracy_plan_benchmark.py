@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from benchmarks.accuracy_plan.__main__ import fit_all, read_fits
 from benchmarks.accuracy_plan.library import coded
 from benchmarks.accuracy_plan.trial import Tried, report, try_table
 from benchmarks.datasets import Dataset
-from common.planning.stand_in import Profile, invent
+from privity.common.planning.stand_in import Profile, invent
 from tests.harness.consortium import make_schema
 
 PROFILE = Profile((0.5, 0.8, 1.0), 0.0, 1.0, 0.1)
@@ -53,6 +54,7 @@ def test_a_frame_is_declared_by_rule() -> None:
     assert coded(frame[["sex", "city"]]) is None
 
 
+@pytest.mark.usefixtures("importable_by_children")
 def test_fits_are_kept_and_read_back(tmp_path: Path) -> None:
     table = invent(make_schema((2, 3, 4)), 500, PROFILE, np.random.default_rng(2))
     first = fit_all(iter([("a", table)]), tmp_path / "fits.jsonl", 1)
@@ -61,6 +63,7 @@ def test_fits_are_kept_and_read_back(tmp_path: Path) -> None:
     assert len((tmp_path / "fits.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.usefixtures("importable_by_children")
 def test_a_table_is_tried_once_and_the_page_says_how_far_off(tmp_path: Path) -> None:
     schemas = [make_schema((2, 3, 4) + (2,) * (number % 3)) for number in range(6)]
     tables = [invent(s, 500 + 100 * n, PROFILE, np.random.default_rng(n)) for n, s in enumerate(schemas)]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from common.errors import PrivityError
-from party.sources.address import Form, parse_address, refuse_password
-from party.sources.settings import RowSettings
+from privity.common.errors import PrivityError
+from privity.party.sources.address import Form, parse_address, refuse_password
+from privity.party.sources.settings import RowSettings
 
 HIDDEN = "JXZ"
 """Letters that occur in passwords and nowhere else."""

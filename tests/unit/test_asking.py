@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from common.algorithms import ALGORITHMS
-from common.privacy.budget import readable
-from common.privacy.concentrated import rho_within
-from common.privacy.ledger import Allowance, Charge, Ledger
-from common.protocol.plan import RunSpec
-from common.protocol.scores import Evaluation
-from common.protocol.sum_kind import MASKS
-from party import asking
+from privity.common.algorithms import ALGORITHMS
+from privity.common.privacy.budget import readable
+from privity.common.privacy.concentrated import rho_within
+from privity.common.privacy.ledger import Allowance, Charge, Ledger
+from privity.common.protocol.plan import RunSpec
+from privity.common.protocol.scores import Evaluation
+from privity.common.protocol.sum_kind import MASKS
+from privity.party import asking
 from tests.harness.consortium import make_schema, open_policy
 
 SCHEMA = make_schema((2, 3, 4))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from common.algorithms.association import noisy_association
-from common.statistics import NoisyTable
+from privity.common.algorithms.association import noisy_association
+from privity.common.statistics import NoisyTable
 
 ROWS = 10_000
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from common.evaluation.attacks import MOST_SECRETS, Attack, run_attacks, secrets
-from common.schema import parse_schema
-from common.table import CodedTable
+from privity.common.evaluation.attacks import MOST_SECRETS, Attack, run_attacks, secrets
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable
 
 pytest.importorskip("anonymeter")
 ATTACKS = 120

@@ -25,10 +25,10 @@ from benchmarks.multi_party.points import (
     refusal,
 )
 from benchmarks.multi_party.text import document
-from common.evaluation.utility import Task, hold_out, labels, majority_error, misclassification
-from common.schema import load_schema, parse_schema
-from common.statistics import NoisyTable
-from common.table import CodedTable
+from privity.common.evaluation.utility import Task, hold_out, labels, majority_error, misclassification
+from privity.common.schema import load_schema, parse_schema
+from privity.common.statistics import NoisyTable
+from privity.common.table import CodedTable
 
 DESCRIPTOR = {
     "name": "toy",

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.crypto import packing, paillier
-from common.crypto.masks import PairwiseMasks
-from common.crypto.packing import Layout
-from common.protocol import block_sums
-from common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
+from privity.common.crypto import packing, paillier
+from privity.common.crypto.masks import PairwiseMasks
+from privity.common.crypto.packing import Layout
+from privity.common.protocol import block_sums
+from privity.common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
 
 PUBLIC, SECRET = paillier.generate_keypair(256, allow_small=True)
 WIDTH = 24

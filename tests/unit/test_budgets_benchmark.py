@@ -28,10 +28,10 @@ from benchmarks.budgets.measure import Block, Tried, blocks, key_of, together, t
 from benchmarks.budgets.session import Ground, mean_distance, model_pairs, session_over
 from benchmarks.budgets.text import write_page
 from benchmarks.cache import Cache
-from common.algorithms import ALGORITHMS, split_by_noise, worst_explained
-from common.inference import maximum_likelihood
-from common.models.junction_tree import JunctionTreeModel
-from party.local import complete
+from privity.common.algorithms import ALGORITHMS, split_by_noise, worst_explained
+from privity.common.inference import maximum_likelihood
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.party.local import complete
 
 
 def make_ground(name: str = "public", *, reported: bool = False, seed: int = 1) -> Ground:

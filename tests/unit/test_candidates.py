@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.candidates import CandidateGroup, Candidates, ParentSets
-from common.counting import contingency_table
-from common.errors import PrivityError
-from common.privacy.scores import SCORES
-from common.privacy.selection import SelectionNoise, noisy_max
-from common.protocol import limits
-from common.protocol.limits import check_candidates, check_tables, count_cells
-from common.statistics import AttributeParentPair
-from party.handlers import PairScores, selection_sensitivity
-from party.rows import InMemory
+from privity.common.candidates import CandidateGroup, Candidates, ParentSets
+from privity.common.counting import contingency_table
+from privity.common.errors import PrivityError
+from privity.common.privacy.scores import SCORES
+from privity.common.privacy.selection import SelectionNoise, noisy_max
+from privity.common.protocol import limits
+from privity.common.protocol.limits import check_candidates, check_tables, count_cells
+from privity.common.statistics import AttributeParentPair
+from privity.party.handlers import PairScores, selection_sensitivity
+from privity.party.rows import InMemory
 
 DOMAIN = [2, 3, 2, 5, 4]
 SETS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple), min_size=1, max_size=4).map(tuple)
@@ -84,8 +84,10 @@ def test_scores_and_sensitivity_are_those_of_each_pair(make_table, data):
 
 
 def test_scores_that_may_need_more_than_64_bits_stay_whole_numbers(make_table, monkeypatch):
-    monkeypatch.setattr("party.handlers.VECTOR_ROWS", 1)
-    monkeypatch.setattr("party.handlers.SCORES", {"R": type("Huge", (), {"of": lambda joints: [2**70] * len(joints)})})
+    monkeypatch.setattr("privity.party.handlers.VECTOR_ROWS", 1)
+    monkeypatch.setattr(
+        "privity.party.handlers.SCORES", {"R": type("Huge", (), {"of": lambda joints: [2**70] * len(joints)})}
+    )
     assert PairScores(InMemory(make_table([2, 3], 9))).of([AttributeParentPair(0, (1,))], "R").tolist() == [2**70]
 
 

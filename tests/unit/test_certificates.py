@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store
 
-from common.crypto.certificates import Authority, identity_from_san, issue, make_authority
+from privity.common.crypto.certificates import Authority, identity_from_san, issue, make_authority
 
 AUTHORITY = make_authority("test authority")
 

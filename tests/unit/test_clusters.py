@@ -6,16 +6,16 @@ from itertools import combinations
 import pytest
 
 from benchmarks.junction_tree.merging import GOLDENS, random_chordal
-from common.algorithms import clusters, optimal_merging
-from common.algorithms.clusters import (
+from privity.common.algorithms import clusters, optimal_merging
+from privity.common.algorithms.clusters import (
     attributes_of,
     check_cliques,
     merge_exactly,
     merge_greedily,
     total_variance,
 )
-from common.algorithms.optimal_merging import optimal_clusters
-from common.errors import PrivityError
+from privity.common.algorithms.optimal_merging import optimal_clusters
+from privity.common.errors import PrivityError
 
 EXAMPLE, SIZES = GOLDENS["Example 2"]
 
@@ -86,7 +86,7 @@ def test_the_best_move_and_merge_are_those_of_brute_force(seed):
 
 def test_the_relaxed_programme_is_never_worse_than_greedy():
     """A hundred graphs: benchmarks/junction_tree.py."""
-    cccp = pytest.importorskip("common.algorithms.cccp")
+    cccp = pytest.importorskip("privity.common.algorithms.cccp")
     for seed in range(15):
         cliques, domain = chordal(seed)
         greedy = merge_greedily(cliques, domain)
@@ -97,7 +97,7 @@ def test_the_relaxed_programme_is_never_worse_than_greedy():
 
 def test_the_relaxed_programme_by_itself_leads_to_the_optimum_most_of_the_time():
     """From clusters that were joined for few cells alone, and without the moves that improve a solution."""
-    cccp = pytest.importorskip("common.algorithms.cccp")
+    cccp = pytest.importorskip("privity.common.algorithms.cccp")
     best = tried = 0
     for cliques, domain in [(EXAMPLE, SIZES), *map(chordal, range(14))]:
         if len(cliques) <= 8:
@@ -114,7 +114,7 @@ def test_the_relaxed_programme_by_itself_leads_to_the_optimum_most_of_the_time()
 def test_without_cvxpy_many_cliques_are_merged_greedily_and_it_is_said(monkeypatch, caplog):
     cliques = [(a, a + 1) for a in range(12)]
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    monkeypatch.setitem(sys.modules, "common.algorithms.cccp", None)
+    monkeypatch.setitem(sys.modules, "privity.common.algorithms.cccp", None)
     assert optimal_clusters(cliques, [2] * 13) == merge_greedily(cliques, [2] * 13)
     assert "cvxpy cannot be imported" in caplog.text
     caplog.clear()

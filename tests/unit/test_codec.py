@@ -10,20 +10,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from common.canonical import canonical_bytes
-from common.crypto.identity import Identity
-from common.crypto.sealing import SealedBlob
-from common.privacy.composition import Accounting
-from common.privacy.concentrated import RhoAccount
-from common.protocol import round as rounds
-from common.protocol import steps
-from common.protocol.attempt import Attempt
-from common.protocol.expected_tables import ExpectedTables
-from common.protocol.limits import DRAW_CANDIDATES
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.statistics import AttributeParentPair
-from common.wire.candidates import decode_candidates, encode_candidates
-from common.wire.codec import (
+from privity.common.canonical import canonical_bytes
+from privity.common.crypto.identity import Identity
+from privity.common.crypto.sealing import SealedBlob
+from privity.common.privacy.composition import Accounting
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.protocol import round as rounds
+from privity.common.protocol import steps
+from privity.common.protocol.attempt import Attempt
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.limits import DRAW_CANDIDATES
+from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
+from privity.common.statistics import AttributeParentPair
+from privity.common.wire.candidates import decode_candidates, encode_candidates
+from privity.common.wire.codec import (
     CHUNK_BYTES,
     MalformedMessageError,
     chunks,
@@ -32,7 +32,7 @@ from common.wire.codec import (
     encode_reply,
     encode_step,
 )
-from common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2 as pb
 
 SPEC = RunSpec("run-1", "dp-subn", {"theta": "6", "depth": [1, {"a": None}]}, Fraction(1, 3), 1, ("a", "b"), "0" * 64)
 PLAN = RunPlan(SPEC, tuple(Enrolment.signed(n, SPEC, 7, Identity.generate()) for n in ("a", "b")), (1 << 2047) + 9)

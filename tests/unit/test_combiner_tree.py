@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.protocol.combiner_tree import FAN_IN, CombinerTree, combiners_needed, tree_of
+from privity.common.protocol.combiner_tree import FAN_IN, CombinerTree, combiners_needed, tree_of
 
 
 @given(st.integers(1, 2000))

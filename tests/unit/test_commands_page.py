@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import typer
 
-from common.errors import Catalogue, PrivityError
-from common.exit_codes import Exit, exit_code
-from deploy.cli import app
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.exit_codes import Exit, exit_code
+from privity.deploy.cli import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 

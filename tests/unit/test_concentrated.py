@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.privacy.budget import Zcdp
-from common.privacy.concentrated import (
+from privity.common.privacy.budget import Zcdp
+from privity.common.privacy.concentrated import (
     RELATION,
     GaussianTerms,
     RhoAccount,
@@ -22,10 +22,10 @@ from common.privacy.concentrated import (
     short_below,
     tables_rho,
 )
-from common.privacy.conversion import zcdp_to_approximate
-from common.privacy.noise_law import GAUSSIAN, LEAST_SHARE
-from common.statistics import AttributeParentPair
-from deploy.in_process import InProcessSession
+from privity.common.privacy.conversion import zcdp_to_approximate
+from privity.common.privacy.noise_law import GAUSSIAN, LEAST_SHARE
+from privity.common.statistics import AttributeParentPair
+from privity.deploy.in_process import InProcessSession
 from tests.harness.consortium import make_schema, make_table
 
 ONE, DELTA = Fraction(1), Fraction(1, 10**9)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.models.bayesian_network import BayesianNetwork, Node
-from common.models.conditionals import conditional
-from common.models.conditioning import conditioned
-from common.models.junction_tree import Clique, JunctionTreeModel
-from common.models.mixture import Mixture, Part
-from common.release.synthesis import Patience, synthesise
-from common.schema import parse_schema
-from common.statistics import AttributeParentPair
+from privity.common.models.bayesian_network import BayesianNetwork, Node
+from privity.common.models.conditionals import conditional
+from privity.common.models.conditioning import conditioned
+from privity.common.models.junction_tree import Clique, JunctionTreeModel
+from privity.common.models.mixture import Mixture, Part
+from privity.common.release.synthesis import Patience, synthesise
+from privity.common.schema import parse_schema
+from privity.common.statistics import AttributeParentPair
 
 DOMAIN = (3, 2, 3, 2, 2)
 SCHEMA = parse_schema(

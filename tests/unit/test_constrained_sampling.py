@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
-from common.errors import PrivityError
-from common.models.bayesian_network import BayesianNetwork, Node
-from common.models.junction_tree import Clique, JunctionTreeModel
-from common.models.mixture import Mixture, Part
-from common.reading import encode
-from common.release.notes import constraint_notes
-from common.release.synthesis import OF_A_RELEASE, Patience, synthesise, synthesise_release
-from common.schema import parse_schema
-from common.statistics import AttributeParentPair
-from common.table import decode
+from privity.common.errors import PrivityError
+from privity.common.models.bayesian_network import BayesianNetwork, Node
+from privity.common.models.junction_tree import Clique, JunctionTreeModel
+from privity.common.models.mixture import Mixture, Part
+from privity.common.reading import encode
+from privity.common.release.notes import constraint_notes
+from privity.common.release.synthesis import OF_A_RELEASE, Patience, synthesise, synthesise_release
+from privity.common.schema import parse_schema
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import decode
 
 FIELDS = [
     {"name": "age", "type": "integer", "edges": [0, 4, 8, 11]},
@@ -174,7 +174,7 @@ def test_a_release_gives_up_the_rule_that_cannot_be_met_keeps_the_others_and_say
 
 
 def test_a_release_without_any_row_that_meets_a_rule_is_made_without_rules(monkeypatch):
-    monkeypatch.setattr("common.release.synthesis.OF_A_RELEASE", Patience(1 << 15, OF_A_RELEASE.times))
+    monkeypatch.setattr("privity.common.release.synthesis.OF_A_RELEASE", Patience(1 << 15, OF_A_RELEASE.times))
     weights = {**WEIGHTS, "age": np.array([1.0, 0.0, 0.0])}
     made = synthesise_release(network(schema_of("age >= 4"), weights), 100, 1)
     assert made.frame.equals(synthesise(network(schema_of(), weights), 100, 1))

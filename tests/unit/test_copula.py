@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from common.algorithms import ALGORITHMS
-from common.algorithms.bivariate_normal import STRONGEST, correlation_for, orthant
-from common.algorithms.copula import COLUMNS, nearest_correlations
-from common.errors import PrivityError, ProblemsFound
-from common.evaluation.distance import marginal_distances
-from common.models.copula import CopulaModel, columns_of, winners
-from common.models.load import load_model
-from common.release.notes import notes
-from common.schema import parse_schema
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.algorithms.bivariate_normal import STRONGEST, correlation_for, orthant
+from privity.common.algorithms.copula import COLUMNS, nearest_correlations
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.models.copula import CopulaModel, columns_of, winners
+from privity.common.models.load import load_model
+from privity.common.release.notes import notes
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
 from tests.unit.test_bayesian_network import schema_of
 
 NUMBERS = st.floats(-4, 4)

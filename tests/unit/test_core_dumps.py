@@ -10,5 +10,5 @@ SHOWN = "import ctypes, resource; print(ctypes.CDLL(None).prctl(3), *resource.ge
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
 def test_neither_a_file_nor_a_program_gets_an_image() -> None:
-    code = f"from common.node.process import dump_no_core; dump_no_core(); {SHOWN}"
+    code = f"from privity.common.node.process import dump_no_core; dump_no_core(); {SHOWN}"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == ["0"] * 3

@@ -6,16 +6,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from common import formats
-from common.counting import contingency_table
-from common.evaluation import distance
-from common.evaluation.distance import marginal_distances
-from common.exit_codes import Exit
-from common.reading import read_table
-from common.schema import load_schema
-from common.table import CodedTable, decode, write_csv
-from deploy.evaluate_command import evaluate
-from deploy.schema_commands import schema_app
+from privity.common import formats
+from privity.common.counting import contingency_table
+from privity.common.evaluation import distance
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.exit_codes import Exit
+from privity.common.reading import read_table
+from privity.common.schema import load_schema
+from privity.common.table import CodedTable, decode, write_csv
+from privity.deploy.evaluate_command import evaluate
+from privity.deploy.schema_commands import schema_app
 
 
 def brute_force(real, synthetic, way):

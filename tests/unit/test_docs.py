@@ -13,21 +13,32 @@ from urllib.parse import unquote
 import pytest
 from typer.testing import CliRunner
 
-from common import formats
-from common.algorithms import ALGORITHMS, aim, copula, dp_ccbn, dp_subn, independent, jtree, mst, privbayes, privhd
-from common.models.load import load_model
-from common.privacy.population import Population
-from common.protocol.manifest import read_manifest
-from common.schema import load_schema, parse_schema
-from curator.request import parse_request
-from curator.server import load_config as load_curator
-from deploy.cli import app
-from deploy.operator_commands import client_of
-from deploy.organiser import load_agreement
-from deploy.run_request import read_spec
-from party.config import load_config as load_party
-from party.policy import DECLARED, load_policy
-from party.synthesizer import SYNTHESIZERS
+from privity.common import formats
+from privity.common.algorithms import (
+    ALGORITHMS,
+    aim,
+    copula,
+    dp_ccbn,
+    dp_subn,
+    independent,
+    jtree,
+    mst,
+    privbayes,
+    privhd,
+)
+from privity.common.models.load import load_model
+from privity.common.privacy.population import Population
+from privity.common.protocol.manifest import read_manifest
+from privity.common.schema import load_schema, parse_schema
+from privity.curator.request import parse_request
+from privity.curator.server import load_config as load_curator
+from privity.deploy.cli import app
+from privity.deploy.operator_commands import client_of
+from privity.deploy.organiser import load_agreement
+from privity.deploy.run_request import read_spec
+from privity.party.config import load_config as load_party
+from privity.party.policy import DECLARED, load_policy
+from privity.party.synthesizer import SYNTHESIZERS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

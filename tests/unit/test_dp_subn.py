@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.algorithms import dp_subn
-from common.algorithms.dp_subn import Settings, divide, learn
-from common.algorithms.parameters import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
-from common.algorithms.structure import draw_forest
-from common.algorithms.usefulness import TableNoise
-from common.privacy.cost import noise_scale
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import dp_subn
+from privity.common.algorithms.dp_subn import Settings, divide, learn
+from privity.common.algorithms.parameters import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
+from privity.common.algorithms.structure import draw_forest
+from privity.common.algorithms.usefulness import TableNoise
+from privity.common.privacy.cost import noise_scale
+from privity.deploy.in_process import InProcessSession
 
 ALWAYS = Settings(frontier="always")
 USEFUL = Settings()

@@ -11,21 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from common.algorithms import ALGORITHMS
-from common.journal import MEMORY as IN_MEMORY
-from common.journal import Journal
-from common.privacy.ledger import Allowance
-from common.reading import encode, read_rows
-from common.release.synthesis import synthesise
-from common.schema import Schema, load_schema, parse_schema
-from party.local import LocalSession, complete
-from party.releases import ChargedReleases
-from party.rows import InMemory
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold
-from party.sources.open import Opened, open_rows
-from party.sources.query import Slots
-from party.synthesizer import OneWay, declare_population
+from privity.common.algorithms import ALGORITHMS
+from privity.common.journal import MEMORY as IN_MEMORY
+from privity.common.journal import Journal
+from privity.common.privacy.ledger import Allowance
+from privity.common.reading import encode, read_rows
+from privity.common.release.synthesis import synthesise
+from privity.common.schema import Schema, load_schema, parse_schema
+from privity.party.local import LocalSession, complete
+from privity.party.releases import ChargedReleases
+from privity.party.rows import InMemory
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import Opened, open_rows
+from privity.party.sources.query import Slots
+from privity.party.synthesizer import OneWay, declare_population
 from tests.harness.ledgers import declared
 
 MOST = 3

@@ -6,19 +6,19 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from common import formats
-from common.counting import contingency_table
-from common.evaluation import document
-from common.evaluation.document import Question, evaluate_tables
-from common.evaluation.features import one_hot
-from common.evaluation.k_marginal import k_marginal_score
-from common.evaluation.propensity import expected_pmse, pmse, propensity
-from common.evaluation.references import independent_columns, resampled
-from common.evaluation.utility import METHODS, Task, answers, majority_error, misclassification, usual_tasks
-from common.pages import render
-from common.schema import parse_schema
-from common.table import CodedTable
-from deploy.evaluate_command import document_context
+from privity.common import formats
+from privity.common.counting import contingency_table
+from privity.common.evaluation import document
+from privity.common.evaluation.document import Question, evaluate_tables
+from privity.common.evaluation.features import one_hot
+from privity.common.evaluation.k_marginal import k_marginal_score
+from privity.common.evaluation.propensity import expected_pmse, pmse, propensity
+from privity.common.evaluation.references import independent_columns, resampled
+from privity.common.evaluation.utility import METHODS, Task, answers, majority_error, misclassification, usual_tasks
+from privity.common.pages import render
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable
+from privity.deploy.evaluate_command import document_context
 
 FIELDS = [
     {"name": "age", "type": "integer", "edges": [0, 20, 40, 60, 80]},

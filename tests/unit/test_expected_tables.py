@@ -13,25 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.counting import contingency_tables
-from common.errors import PrivityError
-from common.journal import Journal
-from common.planning.session import PlannedSession
-from common.privacy.concentrated import RhoAccount, draw_rho
-from common.privacy.entropy import SeededEntropy
-from common.privacy.ledger import Allowance, Ledger
-from common.privacy.record import RunRecord
-from common.privacy.scores import DISTANCE
-from common.protocol.expected_tables import LARGEST_HANDICAP, SENSITIVITY, ExpectedTables, check_expected
-from common.protocol.limits import DRAW_CELLS
-from common.protocol.scores import LARGEST_SYNTHETIC
-from common.protocol.steps import Select, SelectTable, step_digest
-from common.statistics import AttributeParentPair
-from common.table import CodedTable
-from party import handlers
-from party.local import LocalSession
-from party.releases import ChargedReleases
-from party.rows import InMemory
+from privity.common.counting import contingency_tables
+from privity.common.errors import PrivityError
+from privity.common.journal import Journal
+from privity.common.planning.session import PlannedSession
+from privity.common.privacy.concentrated import RhoAccount, draw_rho
+from privity.common.privacy.entropy import SeededEntropy
+from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.record import RunRecord
+from privity.common.privacy.scores import DISTANCE
+from privity.common.protocol.expected_tables import LARGEST_HANDICAP, SENSITIVITY, ExpectedTables, check_expected
+from privity.common.protocol.limits import DRAW_CELLS
+from privity.common.protocol.scores import LARGEST_SYNTHETIC
+from privity.common.protocol.steps import Select, SelectTable, step_digest
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import CodedTable
+from privity.party import handlers
+from privity.party.local import LocalSession
+from privity.party.releases import ChargedReleases
+from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema, make_table
 from tests.harness.ledgers import charged, declared
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.privacy.budget import Zcdp
-from common.privacy.entropy import SeededEntropy
-from common.privacy.exponential import MOST_TRIALS, Trials, draw_trials, exponential_choice, first_accepted
-from common.privacy.mechanisms import ExponentialMechanism
-from common.privacy.relation import PrivacyMismatchError, Relation
-from common.privacy.sensitivity import Norm, Sensitivity, scores
+from privity.common.privacy.budget import Zcdp
+from privity.common.privacy.entropy import SeededEntropy
+from privity.common.privacy.exponential import MOST_TRIALS, Trials, draw_trials, exponential_choice, first_accepted
+from privity.common.privacy.mechanisms import ExponentialMechanism
+from privity.common.privacy.relation import PrivacyMismatchError, Relation
+from privity.common.privacy.sensitivity import Norm, Sensitivity, scores
 from tests.unit.test_selection import law as law_of_noisy_max
 
 REPLACE = Relation.REPLACE_ONE

@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from common.privacy.noise_law import NoiseLaw
-from common.release.export import export_dpsynth, export_mbi, measurement
-from common.release.folder import read_release
-from common.schema import parse_schema
-from common.statistics import NoisyTable
+from privity.common.privacy.noise_law import NoiseLaw
+from privity.common.release.export import export_dpsynth, export_mbi, measurement
+from privity.common.release.folder import read_release
+from privity.common.schema import parse_schema
+from privity.common.statistics import NoisyTable
 from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people
@@ -113,7 +113,7 @@ def test_a_table_over_a_generalisation_tells_what_its_cells_sum():
 
 
 def test_a_table_that_would_need_too_many_cells_is_not_described(monkeypatch):
-    monkeypatch.setattr("common.release.export.MOST_CELLS", 14)
+    monkeypatch.setattr("privity.common.release.export.MOST_CELLS", 14)
     assert measurement("p", noisy((1, SCHEMA.derived.levels(0)[1])), SCHEMA, 100) is None
     assert measurement("p", noisy((1, 0)), SCHEMA, 100) is not None
 

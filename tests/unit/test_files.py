@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import PrivityError
-from common.files import appearing, write_private, write_whole
-from deploy.schema_commands import write_text
+from privity.common.errors import PrivityError
+from privity.common.files import appearing, write_private, write_whole
+from privity.deploy.schema_commands import write_text
 
 Write = Callable[[Path], None]
 

@@ -5,8 +5,8 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from common.schema import Schema, parse_schema
-from party.sources.fingerprint import PRIME, cube_sql, digest, fingerprint, mixed_sql, weights
+from privity.common.schema import Schema, parse_schema
+from privity.party.sources.fingerprint import PRIME, cube_sql, digest, fingerprint, mixed_sql, weights
 
 DOMAIN = (2, 3, 300, 70_000)
 SCHEMA = parse_schema(

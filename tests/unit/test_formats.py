@@ -3,8 +3,8 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from common import formats
-from common.errors import PrivityError, ProblemsFound
+from privity.common import formats
+from privity.common.errors import PrivityError, ProblemsFound
 
 
 @pytest.mark.parametrize("name", ["table_schema", "evaluation"])

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from common.privacy import gaussian
-from common.privacy.entropy import SeededEntropy
-from common.privacy.gaussian import LARGEST_GRID, check_sigma_squared, discrete_gaussian
-from common.privacy.noise import bernoulli_exp_product
+from privity.common.privacy import gaussian
+from privity.common.privacy.entropy import SeededEntropy
+from privity.common.privacy.gaussian import LARGEST_GRID, check_sigma_squared, discrete_gaussian
+from privity.common.privacy.noise import bernoulli_exp_product
 
 
 def entropy(label: str) -> SeededEntropy:

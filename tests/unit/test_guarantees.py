@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from common.privacy.statement import SENTENCES
+from privity.common.privacy.statement import SENTENCES
 
 ROOT = Path(__file__).parents[2]
 SECURITY, PRIVACY = ROOT / "SECURITY.md", ROOT / "docs" / "privacy.md"

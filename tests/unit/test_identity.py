@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from common.crypto.identity import Identity, PublicIdentity, sign, verify
-from common.errors import PrivityError
+from privity.common.crypto.identity import Identity, PublicIdentity, sign, verify
+from privity.common.errors import PrivityError
 
 
 def test_saved_keys_are_loaded_and_private_to_the_owner(tmp_path: Path) -> None:

@@ -10,22 +10,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from common import formats
-from common.algorithms import ALGORITHMS, aim, dp_ccbn, dp_subn, jtree, mst, privbayes, privhd
-from common.errors import PrivityError
-from common.inference import bounds
-from common.inference.bounds import MOST_BYTES, PGM, TABLES, choose_inference, size_of_fit
-from common.inference.maximum_likelihood import STEPS
-from common.models.junction_tree import JunctionTreeModel
-from common.protocol.sum_kind import Method
-from common.release.folder import write_release
-from common.release.notes import fallback, how_fitted
-from common.report.page import report_page
-from common.schema import parse_schema
-from deploy.in_process import InProcessSession
-from deploy.options import learning_settings
-from deploy.run_plan import plan_document, planned, show_plan
-from deploy.run_request import run_request
+from privity.common import formats
+from privity.common.algorithms import ALGORITHMS, aim, dp_ccbn, dp_subn, jtree, mst, privbayes, privhd
+from privity.common.errors import PrivityError
+from privity.common.inference import bounds
+from privity.common.inference.bounds import MOST_BYTES, PGM, TABLES, choose_inference, size_of_fit
+from privity.common.inference.maximum_likelihood import STEPS
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.protocol.sum_kind import Method
+from privity.common.release.folder import write_release
+from privity.common.release.notes import fallback, how_fitted
+from privity.common.report.page import report_page
+from privity.common.schema import parse_schema
+from privity.deploy.in_process import InProcessSession
+from privity.deploy.options import learning_settings
+from privity.deploy.run_plan import plan_document, planned, show_plan
+from privity.deploy.run_request import run_request
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 

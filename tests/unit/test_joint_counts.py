@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import joint_counts
-from common.counting import contingency_table
-from common.joint_counts import PACKED_CELLS, JointCounter
-from common.privacy.scores import r_score, r_scores
-from common.statistics import AttributeParentPair
-from party.handlers import PairScores
-from party.rows import InMemory
+from privity.common import joint_counts
+from privity.common.counting import contingency_table
+from privity.common.joint_counts import PACKED_CELLS, JointCounter
+from privity.common.privacy.scores import r_score, r_scores
+from privity.common.statistics import AttributeParentPair
+from privity.party.handlers import PairScores
+from privity.party.rows import InMemory
 
 
 @given(st.lists(st.integers(2, 12), min_size=2, max_size=6), st.integers(0, 200), st.integers(0, 9), st.data())

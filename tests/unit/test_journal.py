@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import PrivityError
-from common.journal import Journal
+from privity.common.errors import PrivityError
+from privity.common.journal import Journal
 
 WRITERS = 4
 KEYS = 10
@@ -199,6 +199,7 @@ def test_opening_a_new_file_waits_for_another_that_is_writing_to_it(path):
     timer.join()
 
 
+@pytest.mark.usefixtures("importable_by_children")
 def test_processes_that_open_a_new_file_at_once_agree_on_every_answer(path):
     context = multiprocessing.get_context("spawn")
     start, answers = context.Event(), context.Queue()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.algorithms import ALGORITHMS, privhd
-from common.algorithms.dependency_graph import (
+from privity.common.algorithms import ALGORITHMS, privhd
+from privity.common.algorithms.dependency_graph import (
     decomposable_edges,
     draw_edges,
     most_cells,
@@ -20,16 +20,16 @@ from common.algorithms.dependency_graph import (
     plan_edges,
     visible_edges,
 )
-from common.algorithms.parameters import PAIR_SHARE, PARAMETERS, learn_cliques
-from common.algorithms.privhd import bigger_cliques, useful_triangulation
-from common.algorithms.usefulness import TableNoise
-from common.errors import PrivityError, ProblemsFound
-from common.evaluation.distance import marginal_distances
-from common.inference.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
-from common.protocol.limits import ROUND_CELLS, TABLE_CELLS
-from common.schema import parse_schema
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
+from privity.common.algorithms.parameters import PAIR_SHARE, PARAMETERS, learn_cliques
+from privity.common.algorithms.privhd import bigger_cliques, useful_triangulation
+from privity.common.algorithms.usefulness import TableNoise
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.inference.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
+from privity.common.protocol.limits import ROUND_CELLS, TABLE_CELLS
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
 from tests.unit.test_junction_tree import graphs
 
 BOTH = ("jtree", "privhd")

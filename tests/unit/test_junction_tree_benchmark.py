@@ -15,10 +15,10 @@ from benchmarks.datasets import Dataset
 from benchmarks.junction_tree import baskets, measure, merging, points, priview, text
 from benchmarks.junction_tree.__main__ import main
 from benchmarks.junction_tree.series import SECTIONS
-from common.counting import contingency_tables
-from common.evaluation.utility import Task, labels
-from common.schema import parse_schema
-from common.table import CodedTable
+from privity.common.counting import contingency_tables
+from privity.common.evaluation.utility import Task, labels
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable
 
 SURE = Fraction(10**9)  # an epsilon so large that noise is 0
 

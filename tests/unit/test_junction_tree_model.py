@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from common.errors import PrivityError, ProblemsFound
-from common.formats import read_json
-from common.models.conditionals import draw
-from common.models.junction_tree import Clique, JunctionTreeModel
-from common.models.load import load_model
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.formats import read_json
+from privity.common.models.conditionals import draw
+from privity.common.models.junction_tree import Clique, JunctionTreeModel
+from privity.common.models.load import load_model
 from tests.unit.test_bayesian_network import chi_square, counts_of, schema_of
 
 DOMAIN = (2, 3, 2, 3, 2)

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from common.errors import PrivityError
-from common.privacy import ledger_lines
-from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import MEMORY, Allowance, Charge, Kind, Ledger
-from common.privacy.population import Population
-from party import cli as party_cli
+from privity.common.errors import PrivityError
+from privity.common.privacy import ledger_lines
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.ledger import MEMORY, Allowance, Charge, Kind, Ledger
+from privity.common.privacy.population import Population
+from privity.party import cli as party_cli
 from tests.harness.ledgers import PEOPLE, charged, charges, declared
 
 ONE = Allowance(Fraction(1))
@@ -378,7 +378,7 @@ class TestUnusableFiles:
 
                 return datetime(1970, 1, 1, tzinfo=UTC)
 
-        monkeypatch.setattr("common.privacy.ledger_file.datetime", Past)
+        monkeypatch.setattr("privity.common.privacy.ledger_file.datetime", Past)
         ledger = book(path)
         charge(ledger, "d", "7/10")
         with pytest.raises(PrivityError, match="0 left of 1"):
@@ -551,6 +551,7 @@ def spend(path: Path, name: str, start, accepted) -> None:
     ledger.close()
 
 
+@pytest.mark.usefixtures("importable_by_children")
 def test_two_processes_spend_the_whole_budget_together_and_no_more(tmp_path):
     path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("spawn")
     start, accepted = context.Event(), context.Queue()

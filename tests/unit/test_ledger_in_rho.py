@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import PrivityError
-from common.privacy.concentrated import RhoAccount, converted
-from common.privacy.ledger import Allowance, Charge
+from privity.common.errors import PrivityError
+from privity.common.privacy.concentrated import RhoAccount, converted
+from privity.common.privacy.ledger import Allowance, Charge
 from tests.harness.ledgers import charged, charges, declared
 from tests.unit.test_ledger import charge
 

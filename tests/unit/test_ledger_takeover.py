@@ -11,11 +11,11 @@ from fractions import Fraction
 
 import pytest
 
-from common.errors import PrivityError
-from common.privacy.concentrated import RhoAccount, converted
-from common.privacy.ledger import Allowance, Charge, Kind, Ledger
-from common.privacy.population import Population
-from common.privacy.privacy_filter import spent_under_unknown_cap
+from privity.common.errors import PrivityError
+from privity.common.privacy.concentrated import RhoAccount, converted
+from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
+from privity.common.privacy.population import Population
+from privity.common.privacy.privacy_filter import spent_under_unknown_cap
 from tests.harness.ledgers import PEOPLE, charged, charges, declared, earlier_ledger
 
 DELTA = Fraction(1, 10**9)

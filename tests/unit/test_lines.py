@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import ProblemsFound
-from common.formats.lines import json_lines, toml_lines
-from common.privacy.population import Population
-from common.schema import load_schema
-from curator.server import load_config as load_curator
-from party.policy import Policy, load_policy
+from privity.common.errors import ProblemsFound
+from privity.common.formats.lines import json_lines, toml_lines
+from privity.common.privacy.population import Population
+from privity.common.schema import load_schema
+from privity.curator.server import load_config as load_curator
+from privity.party.policy import Policy, load_policy
 
 BARE = st.text("abzAZ09_-", min_size=1, max_size=4)
 ODD = st.text("a.#\"[]{}=,' \\\n\té", max_size=5)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.node.logs import LIBRARY, JsonLines, LogFormat, TextLines, errors_for_logs
+from privity.common.node.logs import LIBRARY, JsonLines, LogFormat, TextLines, errors_for_logs
 
 PRIVATE = "forty-two"
 

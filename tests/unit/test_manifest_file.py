@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from common.canonical import b64
-from common.crypto.identity import Identity
-from common.errors import PrivityError
-from common.files import write_whole
-from common.protocol.manifest import Manifest, sign_manifest
-from common.protocol.manifest_file import ManifestFile
+from privity.common.canonical import b64
+from privity.common.crypto.identity import Identity
+from privity.common.errors import PrivityError
+from privity.common.files import write_whole
+from privity.common.protocol.manifest import Manifest, sign_manifest
+from privity.common.protocol.manifest_file import ManifestFile
 
 ORGANISER = Identity.generate()
 FIRST = Manifest("clinics", {"north": Identity.generate().public()}, "0" * 64, None, False)

@@ -10,14 +10,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from common.canonical import b64, canonical_bytes, parse
-from common.crypto.certificates import check_self_signed, self_signed
-from common.crypto.identity import Identity, sign
-from common.crypto.residues import Exponents
-from common.errors import PrivityError, ProblemsFound
-from common.protocol.manifest import Manifest, open_manifest, read_manifest, sign_manifest
-from common.protocol.plan import Enrolment, RunPlan, RunSpec
-from common.protocol.sum_kind import MASKS, Method, SumKind
+from privity.common.canonical import b64, canonical_bytes, parse
+from privity.common.crypto.certificates import check_self_signed, self_signed
+from privity.common.crypto.identity import Identity, sign
+from privity.common.crypto.residues import Exponents
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.protocol.manifest import Manifest, open_manifest, read_manifest, sign_manifest
+from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.sum_kind import MASKS, Method, SumKind
 
 NAMES = ("north", "south", "east")
 IDENTITIES = {name: Identity.generate() for name in NAMES}
@@ -204,7 +204,7 @@ def test_certificates_of_two_members_or_two_roles_are_refused_though_signed():
 
 def with_another_key(kind: object) -> str:
     """A member's certificate as ours is but for the kind of its key."""
-    with patch("common.crypto.certificates.ec.generate_private_key", return_value=kind):
+    with patch("privity.common.crypto.certificates.ec.generate_private_key", return_value=kind):
         return self_signed("boss", "operator")[0].decode()
 
 
@@ -230,7 +230,7 @@ def test_a_certificate_behind_which_others_could_not_be_read_is_refused(text: st
 
 def test_one_tls_key_under_two_names_is_refused_though_signed():
     key = ec.generate_private_key(ec.SECP256R1())
-    with patch("common.crypto.certificates.ec.generate_private_key", return_value=key):
+    with patch("privity.common.crypto.certificates.ec.generate_private_key", return_value=key):
         one, two = (self_signed(name, "operator")[0].decode() for name in ("boss", "chief"))
     content = certified(**{"operator/boss": one, "operator/chief": two})
     with pytest.raises(ProblemsFound, match="operator/chief has the TLS key of operator/boss"):

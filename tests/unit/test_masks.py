@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from common.crypto.masks import PairwiseMasks, agree
+from privity.common.crypto.masks import PairwiseMasks, agree
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "masks.json").read_text())
 

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from common.errors import PrivityError, ProblemsFound
-from common.models.bayesian_network import BayesianNetwork, Node
-from common.models.load import load_model
-from common.models.mixture import Mixture, Part
-from common.statistics import AttributeParentPair
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.models.bayesian_network import BayesianNetwork, Node
+from privity.common.models.load import load_model
+from privity.common.models.mixture import Mixture, Part
+from privity.common.statistics import AttributeParentPair
 
 
 def constant(schema, code):

@@ -10,10 +10,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from common.algorithms import ALGORITHMS, aim, mst, split_by_noise, worst_explained
-from common.algorithms.mst import most_edges
-from common.algorithms.split_by_noise import tables_for
-from common.algorithms.worst_explained import (
+from privity.common.algorithms import ALGORITHMS, aim, mst, split_by_noise, worst_explained
+from privity.common.algorithms.mst import most_edges
+from privity.common.algorithms.split_by_noise import tables_for
+from privity.common.algorithms.worst_explained import (
     JOINT,
     PARTIES,
     candidate_pairs,
@@ -21,18 +21,18 @@ from common.algorithms.worst_explained import (
     noise_of_draws,
     selection_for,
 )
-from common.counting import contingency_tables
-from common.errors import PrivityError, ProblemsFound
-from common.inference.bounds import PGM
-from common.journal import MEMORY, Journal
-from common.planning.session import PlannedSession
-from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import Allowance
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
-from party.local import LocalSession, complete
-from party.releases import ChargedReleases
-from party.rows import InMemory
+from privity.common.counting import contingency_tables
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.inference.bounds import PGM
+from privity.common.journal import MEMORY, Journal
+from privity.common.planning.session import PlannedSession
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.ledger import Allowance
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
+from privity.party.local import LocalSession, complete
+from privity.party.releases import ChargedReleases
+from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema
 from tests.harness.ledgers import declared
 

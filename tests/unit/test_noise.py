@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from common.privacy.entropy import SeededEntropy, SystemEntropy, uniform_below
-from common.privacy.noise import (
+from privity.common.privacy.entropy import SeededEntropy, SystemEntropy, uniform_below
+from privity.common.privacy.noise import (
     bernoulli_exp,
     discrete_laplace,
     geometric,

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from common.canonical import b64
-from common.crypto.identity import Identity
-from common.errors import PrivityError, ProblemsFound
-from common.formats import read_json
-from common.membership.joining import Join, fingerprint, read_invite, read_join
-from common.membership.member_folder import make_folder, make_join
-from common.protocol.manifest import read_manifest, sign_manifest
-from common.protocol.manifest_file import ManifestFile
-from common.schema import load_schema
-from curator.joining import settings_text
-from deploy.operator_commands import OPERATOR_TOML
-from deploy.organiser import Organiser, load_agreement
-from party import joining
-from party.policy import Approval
+from privity.common.canonical import b64
+from privity.common.crypto.identity import Identity
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.formats import read_json
+from privity.common.membership.joining import Join, fingerprint, read_invite, read_join
+from privity.common.membership.member_folder import make_folder, make_join
+from privity.common.protocol.manifest import read_manifest, sign_manifest
+from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.schema import load_schema
+from privity.curator.joining import settings_text
+from privity.deploy.operator_commands import OPERATOR_TOML
+from privity.deploy.organiser import Organiser, load_agreement
+from privity.party import joining
+from privity.party.policy import Approval
 from tests.harness.command import here, privity
 
 PARTIES = ("north", "south", "east")

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.crypto import packing
-from common.crypto.packing import Layout, pack, slot_width, unpack
+from privity.common.crypto import packing
+from privity.common.crypto.packing import Layout, pack, slot_width, unpack
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 VECTORS = json.loads((FOLDER / "packing.json").read_text())

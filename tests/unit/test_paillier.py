@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phe.paillier import PaillierPrivateKey, PaillierPublicKey
 
-from common.crypto import paillier
-from common.crypto.fixed_base import MANY, FixedBase
-from common.crypto.powers import raise_all
-from common.crypto.residues import Exponents, Residues, residue_base
+from privity.common.crypto import paillier
+from privity.common.crypto.fixed_base import MANY, FixedBase
+from privity.common.crypto.powers import raise_all
+from privity.common.crypto.residues import Exponents, Residues, residue_base
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "paillier.json").read_text())
 PUBLIC, SECRET = paillier.generate_keypair(256, allow_small=True)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.inference import pair_consistency
-from common.inference.consistency import make_consistent
-from common.inference.estimation import collect
-from common.inference.pair_consistency import ConsistentPairs
-from common.privacy.noise_law import LAPLACE, NoiseLaw
-from common.statistics import NoisyTables
+from privity.common.inference import pair_consistency
+from privity.common.inference.consistency import make_consistent
+from privity.common.inference.estimation import collect
+from privity.common.inference.pair_consistency import ConsistentPairs
+from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
+from privity.common.statistics import NoisyTables
 
 
 def noisy(domain, with_single, weights, seed):

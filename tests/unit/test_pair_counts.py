@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import pair_counts
-from common.counting import contingency_tables
-from common.pair_counts import count_all, counting_bytes, fill_pair_counts, rows_at_once
+from privity.common import pair_counts
+from privity.common.counting import contingency_tables
+from privity.common.pair_counts import count_all, counting_bytes, fill_pair_counts, rows_at_once
 
 
 def both_ways(table, pairs):

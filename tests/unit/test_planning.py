@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.algorithms import ALGORITHMS
-from common.crypto.residues import Exponents
-from common.planning.plan import Arithmetic, Planner, products
-from common.planning.session import PlannedSession, rehearse
-from common.privacy.entropy import SystemEntropy
-from common.privacy.noise import discrete_laplace
-from common.protocol.sum_kind import MASKS, PAILLIER, Method, SumKind
+from privity.common.algorithms import ALGORITHMS
+from privity.common.crypto.residues import Exponents
+from privity.common.planning.plan import Arithmetic, Planner, products
+from privity.common.planning.session import PlannedSession, rehearse
+from privity.common.privacy.entropy import SystemEntropy
+from privity.common.privacy.noise import discrete_laplace
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, Method, SumKind
 from tests.harness.consortium import KEY_BITS, make_consortium, make_schema, open_policy
 
 DOMAIN = (2, 3, 4, 3)

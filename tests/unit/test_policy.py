@@ -5,15 +5,15 @@ from fractions import Fraction
 
 import pytest
 
-from common.crypto.residues import Exponents
-from common.errors import Catalogue, PrivityError, ProblemsFound
-from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import Allowance
-from common.privacy.population import Population
-from common.protocol.plan import RunSpec
-from common.protocol.sum_kind import MASKS, Method, SumKind
-from party.policy import Approval, Policy
-from party.policy import load_policy as load
+from privity.common.crypto.residues import Exponents
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.population import Population
+from privity.common.protocol.plan import RunSpec
+from privity.common.protocol.sum_kind import MASKS, Method, SumKind
+from privity.party.policy import Approval, Policy
+from privity.party.policy import load_policy as load
 
 GOOD = {
     "format_version": "1",

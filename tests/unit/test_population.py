@@ -10,15 +10,15 @@ from fractions import Fraction
 
 import pytest
 
-from common.errors import PrivityError
-from common.privacy import ledger_files
-from common.privacy.concentrated import RhoAccount
-from common.privacy.ledger import Allowance, Charge, Kind, Ledger
-from common.privacy.ledger_files import declare, default_ledger, open_ledger, other_ledgers
-from common.privacy.ledger_lines import Line
-from common.privacy.population import Population, parse_population
-from party import OneWay, declare_population
-from party.config import node_id
+from privity import OneWay, declare_population
+from privity.common.errors import PrivityError
+from privity.common.privacy import ledger_files
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
+from privity.common.privacy.ledger_files import declare, default_ledger, open_ledger, other_ledgers
+from privity.common.privacy.ledger_lines import Line
+from privity.common.privacy.population import Population, parse_population
+from privity.party.config import node_id
 from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people
 
@@ -151,6 +151,7 @@ def raise_to(path, total, seen, go, told):
         told.put((total, error.message))
 
 
+@pytest.mark.usefixtures("importable_by_children")
 def test_of_two_processes_that_raise_a_total_at_once_one_is_told_to_look_again(tmp_path):
     path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("spawn")
     Ledger.declare(path, FOUR).close()
@@ -229,6 +230,7 @@ def fork_while_locked(path):
     return told, memory, str(ledger.spent())
 
 
+@pytest.mark.usefixtures("importable_by_children")
 def test_a_forked_process_opens_its_own_connection_and_one_of_memory_is_refused(tmp_path):
     Ledger.declare(tmp_path / "l", FOUR).close()
     context = multiprocessing.get_context("spawn")
@@ -248,7 +250,7 @@ def test_a_ledger_that_may_not_be_read_or_written_is_refused_and_says_so(tmp_pat
     def denied(*_args, **_options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("common.journal.os.open", denied)
+    monkeypatch.setattr("privity.common.journal.os.open", denied)
     with refused("Permission denied", "ledger-unusable"):
         Ledger(tmp_path / "l", "patients")
     with refused("Permission denied", "ledger-unusable"):

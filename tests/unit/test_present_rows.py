@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.algorithms import ALGORITHMS
-from common.evaluation.distance import marginal_distances
-from common.journal import MEMORY, Journal
-from common.models.bayesian_network import BayesianNetwork, Node
-from common.models.copula import CopulaModel
-from common.models.junction_tree import JunctionTreeModel
-from common.models.mixture import Mixture, Part
-from common.models.present_rows import present_count, sample_present
-from common.privacy.ledger import Allowance
-from common.reading import encode
-from common.release.synthesis import rows_to_publish, synthesise
-from common.schema import parse_schema
-from common.statistics import AttributeParentPair
-from common.table import CodedTable
-from party.local import LocalSession, complete
-from party.releases import ChargedReleases
-from party.rows import InMemory
+from privity.common.algorithms import ALGORITHMS
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.journal import MEMORY, Journal
+from privity.common.models.bayesian_network import BayesianNetwork, Node
+from privity.common.models.copula import CopulaModel
+from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.models.mixture import Mixture, Part
+from privity.common.models.present_rows import present_count, sample_present
+from privity.common.privacy.ledger import Allowance
+from privity.common.reading import encode
+from privity.common.release.synthesis import rows_to_publish, synthesise
+from privity.common.schema import parse_schema
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import CodedTable
+from privity.party.local import LocalSession, complete
+from privity.party.releases import ChargedReleases
+from privity.party.rows import InMemory
 from tests.harness.ledgers import declared
 
 FIELDS = [

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 from scipy.stats import norm
 
-from common.errors import PrivityError
-from common.privacy.budget import Zcdp
-from common.privacy.concentrated import RELATION, RhoAccount, converted, draw_rho, rho_within
-from common.privacy.conversion import (
+from privity.common.errors import PrivityError
+from privity.common.privacy.budget import Zcdp
+from privity.common.privacy.concentrated import RELATION, RhoAccount, converted, draw_rho, rho_within
+from privity.common.privacy.conversion import (
     _best_order,
     best_order,
     conversion_constant,
     likely_rho,
     zcdp_to_approximate,
 )
-from common.privacy.ledger import Allowance, Charge
-from common.privacy.privacy_filter import UNKNOWN_CAP_ORDERS, PrivacyFilter, constant, spent_under_unknown_cap
+from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.privacy_filter import UNKNOWN_CAP_ORDERS, PrivacyFilter, constant, spent_under_unknown_cap
 from tests.harness.ledgers import declared
 
 DELTA = Fraction(1, 10**9)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import counting
-from common.privacy.budget import ApproxDP, PureEpsilon, Zcdp, compose
-from common.privacy.cost import RELATION, draw_epsilon, noise_scale, selection_scale
-from common.privacy.relation import PrivacyMismatchError, Relation
-from common.privacy.sensitivity import Norm, Sensitivity, contingency_tables, scores
-from common.table import CodedTable
+from privity.common import counting
+from privity.common.privacy.budget import ApproxDP, PureEpsilon, Zcdp, compose
+from privity.common.privacy.cost import RELATION, draw_epsilon, noise_scale, selection_scale
+from privity.common.privacy.relation import PrivacyMismatchError, Relation
+from privity.common.privacy.sensitivity import Norm, Sensitivity, contingency_tables, scores
+from privity.common.table import CodedTable
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE
 NUMBERS = st.fractions(min_value=0, max_value=100, max_denominator=10**6)

@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from common.algorithms.encoding import levels_of
-from common.algorithms.privbayes import Settings, learn
-from common.algorithms.structure import Limits, useful_candidates
-from common.errors import ProblemsFound
-from common.protocol.lots import public_lot
-from common.schema import parse_schema
-from common.table import CodedTable
-from deploy.in_process import InProcessSession
+from privity.common.algorithms.encoding import levels_of
+from privity.common.algorithms.privbayes import Settings, learn
+from privity.common.algorithms.structure import Limits, useful_candidates
+from privity.common.errors import ProblemsFound
+from privity.common.protocol.lots import public_lot
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable
+from privity.deploy.in_process import InProcessSession
 
 
 def run(tables, epsilon, settings=None):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import PrivityError, ProblemsFound
-from common.exit_codes import Exit
-from common.release import folder
-from common.release.content import RELEASE_FILES
-from common.release.folder import read_release, verify_release
-from common.schema import parse_schema
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.exit_codes import Exit
+from privity.common.release import folder
+from privity.common.release.content import RELEASE_FILES
+from privity.common.release.folder import read_release, verify_release
+from privity.common.schema import parse_schema
 from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.releases import release_of

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats.contingency import association as textbook
 
-from common.privacy.entropy import SeededEntropy
-from common.privacy.error_bars import half_width
-from common.privacy.noise_law import LAPLACE, NoiseLaw
-from common.report.association import Strength, strength
+from privity.common.privacy.entropy import SeededEntropy
+from privity.common.privacy.error_bars import half_width
+from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
+from privity.common.report.association import Strength, strength
 
 
 def bits_by_hand(counts) -> float:

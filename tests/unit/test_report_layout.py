@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.report.layout import MOST_IN_A_ROW, draw, shortened
-from common.report.structure import NETWORK, Box, Structure, Tie
+from privity.common.report.layout import MOST_IN_A_ROW, draw, shortened
+from privity.common.report.structure import NETWORK, Box, Structure, Tie
 
 
 def structure(boxes: int, ties: set[tuple[int, int]], shared: int = 0) -> Structure:

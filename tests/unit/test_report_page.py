@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from common.formats import require
-from common.release.content import REPORT
-from common.release.folder import report_of, write_release
-from common.report.page import report_page
-from common.report.repeat import run_request
-from common.schema import parse_schema
-from party.synthesizer import SYNTHESIZERS
+from privity.common.formats import require
+from privity.common.release.content import REPORT
+from privity.common.release.folder import report_of, write_release
+from privity.common.report.page import report_page
+from privity.common.report.repeat import run_request
+from privity.common.schema import parse_schema
+from privity.party.synthesizer import SYNTHESIZERS
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 

@@ -6,13 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from common.privacy.error_bars import half_width
-from common.privacy.noise_law import LAPLACE, NoiseLaw
-from common.report.margins import BestMargins
-from common.report.shares import distributions
-from common.schema import parse_schema
-from common.statistics import NoisyTable
-from common.table import CodedTable
+from privity.common.privacy.error_bars import half_width
+from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
+from privity.common.report.margins import BestMargins
+from privity.common.report.shares import distributions
+from privity.common.schema import parse_schema
+from privity.common.statistics import NoisyTable
+from privity.common.table import CodedTable
 
 FIELDS = [
     {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 80}, "bins": 5},

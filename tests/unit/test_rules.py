@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import ProblemsFound
-from common.reading import encode
-from common.rules.constraints import decoded
-from common.schema import parse_schema
-from common.table import CodedTable, decode
+from privity.common.errors import ProblemsFound
+from privity.common.reading import encode
+from privity.common.rules.constraints import decoded
+from privity.common.schema import parse_schema
+from privity.common.table import CodedTable, decode
 
 PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
 FIELDS = [

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import PrivityError, ProblemsFound
-from common.protocol.sum_kind import MASKS, PAILLIER, Method
-from curator.request import parse_request
-from deploy.run_request import read_spec, run_request
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.protocol.sum_kind import MASKS, PAILLIER, Method
+from privity.curator.request import parse_request
+from privity.deploy.run_request import read_spec, run_request
 
 
 def written(folder: Path, text: str) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from common.wire.v1.privity_pb2 import Awaited, RunStatus
-from deploy.run_status import explained
+from privity.common.wire.v1.privity_pb2 import Awaited, RunStatus
+from privity.deploy.run_status import explained
 
 OWNER = "the approval of its owner"
 

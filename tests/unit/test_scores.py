@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.privacy.score_f import _by_enumeration, _by_states, f_scores, f_sensitivity
-from common.privacy.score_i import ROUNDING, i_scores, i_sensitivity
-from common.privacy.scores import SCORES, r_score, r_sensitivity
+from privity.common.privacy.score_f import _by_enumeration, _by_states, f_scores, f_sensitivity
+from privity.common.privacy.score_i import ROUNDING, i_scores, i_sensitivity
+from privity.common.privacy.scores import SCORES, r_score, r_sensitivity
 
 
 def by_hand(table: list[list[int]]) -> int:

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.canonical import canonical_bytes, parse
-from common.counting import contingency_tables
-from common.evaluation import over_parties
-from common.evaluation.distance import marginal_distances
-from common.evaluation.over_parties import scores_of
-from common.protocol.limits import TABLE_CELLS
-from common.protocol.scores import DEEPEST_TREE, MarginalScore, Score, Split, Tree, TreeScore, scores_from
-from common.table import CodedTable
-from party.handlers import noisy_scores
-from party.rows import InMemory
+from privity.common.canonical import canonical_bytes, parse
+from privity.common.counting import contingency_tables
+from privity.common.evaluation import over_parties
+from privity.common.evaluation.distance import marginal_distances
+from privity.common.evaluation.over_parties import scores_of
+from privity.common.protocol.limits import TABLE_CELLS
+from privity.common.protocol.scores import DEEPEST_TREE, MarginalScore, Score, Split, Tree, TreeScore, scores_from
+from privity.common.table import CodedTable
+from privity.party.handlers import noisy_scores
+from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema
 
 DOMAIN = (2, 3, 4)

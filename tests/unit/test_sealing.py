@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from common.crypto import sealing
-from common.crypto.identity import Identity
-from common.crypto.sealing import SealedBlob, open_sealed, seal
+from privity.common.crypto import sealing
+from privity.common.crypto.identity import Identity
+from privity.common.crypto.sealing import SealedBlob, open_sealed, seal
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "sealing.json").read_text())
 RECIPIENT = X25519PrivateKey.from_private_bytes(bytes.fromhex(VECTORS["recipient_private"]))

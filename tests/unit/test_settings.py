@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from common.algorithms.dp_subn import Settings
-from common.algorithms.settings import SettingsReader
-from common.errors import ProblemsFound
-from common.schema import parse_schema
+from privity.common.algorithms.dp_subn import Settings
+from privity.common.algorithms.settings import SettingsReader
+from privity.common.errors import ProblemsFound
+from privity.common.schema import parse_schema
 
 SCHEMA = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in ("age", "work", "member")]}, "small")
 

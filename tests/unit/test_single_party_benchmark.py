@@ -30,14 +30,14 @@ from benchmarks.single_party.series import all_series, marginals
 from benchmarks.single_party.text import document
 from benchmarks.sweep import command_of, make_parser, read_options
 from benchmarks.utility import TASKS
-from common.algorithms import ALGORITHMS
-from common.counting import contingency_tables
-from common.evaluation.utility import Task
-from common.privacy.scores import DISTANCE
-from common.protocol.expected_tables import ExpectedTables
-from common.schema import load_schema, parse_schema
-from common.statistics import AttributeParentPair
-from common.table import CodedTable
+from privity.common.algorithms import ALGORITHMS
+from privity.common.counting import contingency_tables
+from privity.common.evaluation.utility import Task
+from privity.common.privacy.scores import DISTANCE
+from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.schema import load_schema, parse_schema
+from privity.common.statistics import AttributeParentPair
+from privity.common.table import CodedTable
 
 SURE = Fraction(10**9)  # an epsilon so large that noise is 0
 
@@ -110,7 +110,7 @@ def test_the_noise_has_the_stated_scale(binary, name, scale):
 def test_fourier_noise_is_of_all_coefficients(binary):
     """6 + 15 coefficients: scale 42, and a cell is their mean over 4 with three of them noisy."""
     true = baselines.exact(binary, 2)
-    noisy = [baselines.fourier(binary, 2, Fraction(1)) for _ in range(60)]
+    noisy = [baselines.fourier(binary, 2, Fraction(1)) for _ in range(300)]
     found = np.mean([float(((n[m] - true[m]) ** 2).mean()) for n in noisy for m in true])
     assert found == pytest.approx(3 * 2 * 42**2 / 16, rel=0.25)
 

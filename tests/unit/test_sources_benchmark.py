@@ -8,10 +8,10 @@ import pytest
 from benchmarks.sources.__main__ import main
 from benchmarks.sources.measure import SHARES
 from benchmarks.sources.rows import made_descriptor, made_schema, write_rows
-from party.rows import BLOCK_ROWS, InMemory
-from party.sources.address import parse_address
-from party.sources.holding import Access, Hold
-from party.sources.open import open_rows
+from privity.party.rows import BLOCK_ROWS, InMemory
+from privity.party.sources.address import parse_address
+from privity.party.sources.holding import Access, Hold
+from privity.party.sources.open import open_rows
 
 ROWS = 4_000
 PAIRS = 190

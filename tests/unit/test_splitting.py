@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import PrivityError
-from common.privacy.statement import Split
-from common.protocol.sum_kind import PAILLIER
-from common.reading import read_rows
-from common.schema import load_schema
-from deploy.provisioning import Limits, provision
-from deploy.simulate import Simulation, share_out
-from deploy.splitting import kind_of_split, split_rows
+from privity.common.errors import PrivityError
+from privity.common.privacy.statement import Split
+from privity.common.protocol.sum_kind import PAILLIER
+from privity.common.reading import read_rows
+from privity.common.schema import load_schema
+from privity.deploy.provisioning import Limits, provision
+from privity.deploy.simulate import Simulation, share_out
+from privity.deploy.splitting import kind_of_split, split_rows
 
 
 def frame_of(rows, seed=0):

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from common.attribute import read_number
-from common.release.content import REPORT, SCHEMA
-from common.release.folder import write_release
-from common.release.notes import notes
-from common.schema import Schema, parse_schema
-from common.spreadsheet import NAMED, formulas, warning
-from deploy.cli import app
+from privity.common.attribute import read_number
+from privity.common.release.content import REPORT, SCHEMA
+from privity.common.release.folder import write_release
+from privity.common.release.notes import notes
+from privity.common.schema import Schema, parse_schema
+from privity.common.spreadsheet import NAMED, formulas, warning
+from privity.deploy.cli import app
 from tests.harness.releases import release_of
 
 FORMULA = "=cmd|' /C calc'!A0"

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 from benchmarks.accuracy_plan.fit import TableFit, distances_from_independence, evenness, fit_table, profiles_of
-from common.planning.stand_in import (
+from privity.common.planning.stand_in import (
     Profile,
     draw_loadings,
     draw_margin,
@@ -20,7 +20,7 @@ from common.planning.stand_in import (
     sample,
     shipped_profiles,
 )
-from common.schema import parse_schema
+from privity.common.schema import parse_schema
 from tests.harness.consortium import make_schema
 
 ROOT = Path(__file__).parents[2]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from common.formats import require
-from common.privacy.concentrated import RhoAccount
-from common.privacy.record import OWN_MODEL, Cost, RunRecord
-from common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
-from common.release.checking import check_release
-from common.release.folder import read_release, report_of
+from privity.common.formats import require
+from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.record import OWN_MODEL, Cost, RunRecord
+from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
+from privity.common.release.checking import check_release
+from privity.common.release.folder import read_release, report_of
 
 FORMER = Path(__file__).parent / "former_release"
 ONE = Fraction(1)

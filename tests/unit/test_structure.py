@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.algorithms import structure
-from common.algorithms.structure import Limits, draw_network, pairs_fit_one_draw, useful_candidates
-from common.protocol.limits import ROUND_CELLS, TABLE_CELLS
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import structure
+from privity.common.algorithms.structure import Limits, draw_network, pairs_fit_one_draw, useful_candidates
+from privity.common.protocol.limits import ROUND_CELLS, TABLE_CELLS
+from privity.deploy.in_process import InProcessSession
 
 MANY = 120
 

@@ -6,14 +6,14 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 
-from common.errors import PrivityError, ProblemsFound
-from common.exit_codes import Exit
-from common.formats import require
-from common.privacy.budget import readable
-from common.privacy.ledger import Ledger
-from common.release.content import RELEASE_FILES
-from common.release.folder import verify_release
-from party import Copula, DPSubn, JTree, OneWay, declare_population
+from privity import Copula, DPSubn, JTree, OneWay, declare_population
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.exit_codes import Exit
+from privity.common.formats import require
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger import Ledger
+from privity.common.release.content import RELEASE_FILES
+from privity.common.release.folder import verify_release
 from tests.harness.command import privity
 from tests.harness.ledgers import charges
 from tests.harness.tables import FIELDS, people, write_people

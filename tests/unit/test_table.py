@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.drafting import LEAK_WARNING, draft_schema
-from common.errors import PrivityError, ProblemsFound
-from common.reading import RowProblemsFound, encode, read_rows, read_table
-from common.schema import load_schema, parse_schema
-from common.table import CodedTable, decode, write_csv
+from privity.common.drafting import LEAK_WARNING, draft_schema
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.reading import RowProblemsFound, encode, read_rows, read_table
+from privity.common.schema import load_schema, parse_schema
+from privity.common.table import CodedTable, decode, write_csv
 
 ROWS = """age,work,gain,weight,member,size,grade
 17,a,-5,0.1,true,0.50,1

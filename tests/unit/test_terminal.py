@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from rich.progress import Progress, TextColumn
 from typer.testing import CliRunner
 
-from common import terminal
-from common.errors import Catalogue, PrivityError, Problem, ProblemsFound, from_elsewhere
-from common.exit_codes import Exit
-from common.node.logs import JsonLines, TextLines
-from common.pages import render
-from common.privacy.ledger import Allowance, Charge
-from common.terminal import say, say_json
-from common.visible import in_line, in_lines
-from deploy.cli import app, run
+from privity.common import terminal
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, from_elsewhere
+from privity.common.exit_codes import Exit
+from privity.common.node.logs import JsonLines, TextLines
+from privity.common.pages import render
+from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.terminal import say, say_json
+from privity.common.visible import in_line, in_lines
+from privity.deploy.cli import app, run
 from tests.harness.ledgers import declared
 
 ACTING = [

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import PrivityError
-from common.formats.toml_file import read_toml
+from privity.common.errors import PrivityError
+from privity.common.formats.toml_file import read_toml
 
 URL = '"http://ward:JXZ@proxy:3128"'
 LINES = ["format_version = 1", 'curator = "localhost:1"', 'certificate = "a"', 'key = "b"', 'authority = "c"']

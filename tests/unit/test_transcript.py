@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common import formats
-from common.canonical import b64, unb64
-from common.crypto.identity import Identity
-from common.crypto.sealing import SealedBlob
-from common.errors import PrivityError
-from common.protocol.attempt import Attempt
-from common.protocol.combiner_tree import FAN_IN
-from common.protocol.manifest import Manifest
-from common.protocol.steps import Close, CombineBlock, Done, SealBlock, Sealed, step_digest
-from common.protocol.transcript import (
+from privity.common import formats
+from privity.common.canonical import b64, unb64
+from privity.common.crypto.identity import Identity
+from privity.common.crypto.sealing import SealedBlob
+from privity.common.errors import PrivityError
+from privity.common.protocol.attempt import Attempt
+from privity.common.protocol.combiner_tree import FAN_IN
+from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.steps import Close, CombineBlock, Done, SealBlock, Sealed, step_digest
+from privity.common.protocol.transcript import (
     LONGEST_STEP,
     Entry,
     Transcript,

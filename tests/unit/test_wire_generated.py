@@ -9,11 +9,11 @@ import pytest
 from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
-from common.wire import generate
-from common.wire.v1 import privity_pb2 as pb
-from common.wire.v1 import privity_pb2_grpc as rpc
+from privity.common.wire import generate
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
 
-ROOT = Path(generate.__file__).parents[2]
+ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "common" / "wire" / "v1"
 METHODS = {
     "PartyLink": ["NextStep", "SendReply", "Alive", "GetManifest"],
@@ -89,5 +89,5 @@ def test_committed_services_are_those_of_the_proto(generated):
 
 def test_generated_imports_are_right_without_patching(generated):
     text = (generated / "privity_pb2_grpc.py").read_text()
-    assert "from common.wire.v1 import privity_pb2" in text
-    assert sys.modules["common.wire.v1.privity_pb2"] is pb
+    assert "from privity.common.wire.v1 import privity_pb2" in text
+    assert sys.modules["privity.common.wire.v1.privity_pb2"] is pb

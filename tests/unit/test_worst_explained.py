@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from common.algorithms import ALGORITHMS
-from common.privacy.record import RunRecord
-from deploy.in_process import InProcessSession
+from privity.common.algorithms import ALGORITHMS
+from privity.common.privacy.record import RunRecord
+from privity.deploy.in_process import InProcessSession
 from tests.harness.consortium import make_schema, make_table
 
 

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from common.wire.v1 import privity_pb2 as common_dot_wire_dot_v1_dot_privity__pb2
+from privity.common.wire.v1 import privity_pb2 as common_dot_wire_dot_v1_dot_privity__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
