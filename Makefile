@@ -27,7 +27,7 @@ test-long: $(VENV)/test.stamp
 
 # Regenerate the committed protobuf and gRPC code from protos/.
 generate: $(VENV)/test.stamp
-	$(BIN)/python -m privity.common.wire.generate
+	$(BIN)/python -m privity.common.wire.generate_code
 
 $(VENV)/test.stamp: tests/pip-without-dependencies.txt
 

@@ -25,11 +25,11 @@ import numpy as np
 from benchmarks.markdown import table
 from privity.common.crypto import masks, paillier
 from privity.common.crypto.identity import Identity
-from privity.common.protocol.plan import Enrolment, RunPlan
+from privity.common.data.coded_table import CodedTable
 from privity.common.protocol.round import Round
+from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import Begin, Contribute, Enrol, Enrolled, SealBlock
-from privity.common.table import CodedTable
-from privity.deploy.audit.consortium import Consortium, generous_policy, make_schema
+from privity.deploy.audit.audited_consortium import Consortium, generous_policy, make_schema
 
 BITS, RUNS = 3072, 9
 ROUNDS = 128

@@ -13,7 +13,12 @@ from typing import Any, Generic, TypeVar
 from privity.common.errors import PrivityError
 
 ROOT = Path(__file__).parents[1]
-CODE = ("common/algorithms", "common/models", "common/privacy", "party/releases.py", "deploy/in_process.py")
+CODE = (
+    "common/synthesis",
+    "common/privacy",
+    "party/charged_releases.py",
+    "deploy/planning/in_process_session.py",
+)
 """What decides a result besides the point; a change of it makes cached results old."""
 
 SAY_SECONDS = 10.0

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.evaluation.utility import Task, labels
+from privity.common.data.coded_table import CodedTable
 from privity.common.privacy.budget import PureEpsilon
 from privity.common.privacy.entropy import SystemEntropy
 from privity.common.privacy.mechanisms import DiscreteLaplace
-from privity.common.privacy.relation import Relation
+from privity.common.privacy.neighbouring_relation import Relation
 from privity.common.privacy.sensitivity import Sensitivity
-from privity.common.table import CodedTable
+from privity.common.release.evaluation.classifier_utility import Task, labels
 
 Vector = npt.NDArray[np.float64]
 

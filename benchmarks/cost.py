@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 from unittest.mock import patch
 
-from privity.common.models import Model
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.synthesis.models import Model
 from privity.party.synthesizer import SYNTHESIZERS, declare_population
 
 

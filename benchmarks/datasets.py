@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from privity.common.reading import read_table
-from privity.common.schema import Schema, load_schema
-from privity.common.table import CodedTable
-from privity.deploy.splitting import split_rows
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema, load_schema
+from privity.common.data.table_reading import read_table
+from privity.deploy.simulation.table_splitting import split_rows
 
 LARGE_SHARE = "sizes:.8,.1,.1"
 

@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks import markdown
 from benchmarks.datasets import Dataset, load, split_table
-from privity.common.algorithms import ALGORITHMS
-from privity.common.counting import contingency_table
-from privity.common.models.present_rows import sample_present
-from privity.common.privacy.error_bars import half_width
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
-from privity.party.local import complete
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_table
+from privity.common.privacy.confidence_intervals import half_width
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.models.present_rows import sample_present
+from privity.deploy.planning.in_process_session import InProcessSession
+from privity.party.local_session import complete
 
 EPSILONS = (Fraction(1, 10), Fraction(1))
 PARTIES = (1, 3, 10)

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import psutil
 
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.reading import read_table
-from privity.common.schema import load_schema
+from privity.common.data.schema import load_schema
+from privity.common.data.table_reading import read_table
+from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.wire.v1.privity_pb2 import RunEvent
-from privity.deploy.simulate import Simulation, simulate
+from privity.deploy.simulation.simulated_run import Simulation, simulate
 
 POINTS = [(3, "0.2"), (3, "1"), (3, "5"), (2, "1"), (5, "1"), (10, "1")]
 ALGORITHMS = ("dp-subn", "one-way")

@@ -21,9 +21,9 @@ from benchmarks.budgets.session import Ground, mean_distance
 from benchmarks.markdown import table
 from benchmarks.plots import Line, Panel, draw
 from benchmarks.tries import Tried, Try, Ways, command_of, mean, options_of, ratios, session_over, tries, try_all
-from privity.common.algorithms.mst import most_edges
-from privity.common.algorithms.split_by_noise import one_way_part, tables_for
-from privity.common.algorithms.worst_explained import (
+from privity.common.synthesis.algorithms.mst import most_edges
+from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.learning.worst_explained import (
     COARSE,
     JOINT,
     OVERVIEW_FROM,
@@ -31,8 +31,8 @@ from privity.common.algorithms.worst_explained import (
     candidate_pairs,
     noise_of_draws,
 )
-from privity.common.models import Model
-from privity.common.models.junction_tree import JunctionTreeModel
+from privity.common.synthesis.models import Model
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 PACKAGE = "many_parties"
 AIM, MST = "aim", "mst"
@@ -138,8 +138,8 @@ def page(found: Sequence[Tried], names: Sequence[str], command: str) -> str:
         "## Draws, or an overview",
         "",
         "By how much a draw is noisier than a table of the overview, in total variation distance, follows from public",
-        "numbers (`noise_of_draws` in `common/algorithms/worst_explained.py`): more so with many parties, and where",
-        "attributes have few values.",
+        "numbers (`noise_of_draws` in `common/synthesis/learning/worst_explained.py`): more so with many parties, and",
+        "where attributes have few values.",
         "",
         "![Ratios over noise](many_parties/ratios.svg)",
         *table(["noise of a draw over the overview's", "both", "AIM", "MST"], _by_noise(overview)),

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from benchmarks.datasets import Dataset
 from benchmarks.markdown import spread, table
-from privity.common.reading import read_table
-from privity.common.release.content import REPORT, SYNTHETIC
-from privity.common.release.folder import read_release
-from privity.common.report.page import report_page
+from privity.common.data.table_reading import read_table
+from privity.common.release.release_contents import REPORT, SYNTHETIC
+from privity.common.release.release_folder import read_release
+from privity.common.release.report.report_page import report_page
 
 ALGORITHMS = ("dp-subn", "jtree")
 TIMES = 3
@@ -45,7 +45,7 @@ class Measured:
 def privity(*arguments: str | Path, state: Path) -> None:
     """Run the command, with ledgers in a folder that is not the account's."""
     subprocess.run(
-        [sys.executable, "-m", "privity.deploy.cli", *arguments],
+        [sys.executable, "-m", "privity.deploy.cli.main", *arguments],
         env={**os.environ, "XDG_STATE_HOME": str(state.resolve())},
         check=True,
         stdout=subprocess.DEVNULL,

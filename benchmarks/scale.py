@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cost import fit_and_sample, in_own_process
-from privity.common.reading import read_table
-from privity.common.schema import load_schema, parse_schema
-from privity.common.table import CodedTable, code_type
+from privity.common.data.coded_table import CodedTable, code_type
+from privity.common.data.schema import load_schema, parse_schema
+from privity.common.data.table_reading import read_table
 
 ROWS = 5_000_000
 SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 2, 3, 4, 16, 8, 7, 2, 16, 5, 9, 2, 3, 14, 16, 4, 6, 2, 11, 8, 2, 13)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.markdown import table
-from privity.deploy.phase_times import TIMES
+from privity.deploy.simulation.phase_times import TIMES
 
 MILLION = 1_000_000
 HUNDRED_THOUSAND = 100_000
@@ -48,7 +48,7 @@ KINDS = {
 def privity(*arguments: object) -> tuple[float, str]:
     """Run the command; the seconds that it took, and what it printed."""
     started = time.perf_counter()
-    command = [sys.executable, "-m", "privity.deploy.cli", *(str(a) for a in arguments)]
+    command = [sys.executable, "-m", "privity.deploy.cli.main", *(str(a) for a in arguments)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return time.perf_counter() - started, done.stdout
 

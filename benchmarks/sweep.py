@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cache import Cache, Point, Progress, Results, Values
-from privity.deploy.workers import worker_processes
+from privity.deploy.planning.worker_processes import worker_processes
 
 Work = tuple[Point, int]
 

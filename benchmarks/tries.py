@@ -25,9 +25,9 @@ from benchmarks.cache import CODE, Cache, Values, code_digest
 from benchmarks.datasets import split_table
 from benchmarks.markdown import NONE, standard_error
 from benchmarks.sweep import say
-from privity.common.algorithms import ALGORITHMS
-from privity.common.models import Model
-from privity.deploy.in_process import InProcessSession
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.models import Model
+from privity.deploy.planning.in_process_session import InProcessSession
 
 EPSILONS, DELTAS = ("0.1", "0.4", "1.6"), ("1e-9", "0")
 
@@ -146,7 +146,7 @@ def try_all(
     """The values of every way of these tries, kept in a file beside the page."""
     cache = Cache(
         options.out / package / "results.jsonl",
-        code_digest(places=[*CODE, "common/inference"]),
+        code_digest(places=[*CODE, "common/synthesis/inference"]),
         any_code=options.any_code,
     )
     found = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privity.common.evaluation.utility import Task
+from privity.common.release.evaluation.classifier_utility import Task
 
 DEGREES = ("Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from privity.common.visible import LONGEST_TEXT, cut, in_line
+from privity.common.text.visible import LONGEST_TEXT, cut, in_line
 
 
 @dataclass(frozen=True)

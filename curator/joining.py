@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from privity.common.consortium import member_folder
+from privity.common.consortium.invitation import Invite
+from privity.common.consortium.key_renewal import Next, fitting_key
+from privity.common.consortium.manifest import CURATOR
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.member_folder import make_folder, make_join
+from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.files import write_private
-from privity.common.membership import member_folder
-from privity.common.membership.joining import Invite
-from privity.common.membership.member_folder import make_folder, make_join
-from privity.common.membership.renewal import Next, fitting_key
-from privity.common.protocol.manifest import CURATOR
-from privity.common.protocol.manifest_file import ManifestFile
-from privity.common.schema import load_schema
+from privity.common.storage.safe_files import write_private
 from privity.curator.server import CuratorConfig
 
 SETTINGS = "curator.toml"

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from privity.common.node.metrics import known_code
+from privity.common.node.metrics_page import known_code
 
 NO_REASON = "none"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privity.common.protocol.session import Progress
-from privity.curator.marks import DISCARDED, QUEUED, RUNNING, STOPPED, End
-from privity.curator.request import RunRequest
+from privity.curator.run_progress_marks import DISCARDED, QUEUED, RUNNING, STOPPED, End
+from privity.curator.run_request import RunRequest
 
 _START = Progress("queued", 0, 0, 0, 0, 0, Fraction(0))
 

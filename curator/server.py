@@ -15,22 +15,23 @@ import grpc.aio
 from prometheus_client import CollectorRegistry
 
 from privity.common import pages
+from privity.common.consortium.key_renewal import Next, fitting_key
+from privity.common.consortium.manifest import CURATOR
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats.toml_file import read_toml
-from privity.common.membership.renewal import Next, fitting_key
-from privity.common.node.metrics import observed
+from privity.common.node.connection_silence import SILENCE_SECONDS, serving_options
+from privity.common.node.metrics_page import observed
 from privity.common.node.process import at_interrupt, open_files, stay_alone
-from privity.common.node.progress import SILENCE_SECONDS, serving_options
-from privity.common.protocol.manifest import CURATOR
-from privity.common.protocol.manifest_file import ManifestFile
-from privity.common.schema import Schema, load_schema
+from privity.common.release.report import TEMPLATES
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.curator.desk import Desk
-from privity.curator.introspection import MemberHealth, add_health, add_reflection
+from privity.curator.call_errors import NamedErrors
+from privity.curator.grpc_services import OperatorServicer, PartyLinkServicer, caller
+from privity.curator.health_and_reflection import MemberHealth, add_health, add_reflection
 from privity.curator.metrics import CuratorMetrics
-from privity.curator.named_errors import NamedErrors
-from privity.curator.runs import DAY, Runs
-from privity.curator.servicer import OperatorServicer, PartyLinkServicer, caller
+from privity.curator.pending_steps import Desk
+from privity.curator.run_queue import DAY, Runs
 
 LAST_SECONDS = 2.0
 LEASE_DAYS = 14.0
@@ -217,7 +218,7 @@ def load_server(config: CuratorConfig) -> CuratorServer:
 async def serve(config: CuratorConfig, port_file: Path | None) -> None:
     """Serve until SIGINT or SIGTERM; the port bound is written to ``port_file``, whole or not at all."""
     # A template that cannot be read must show now, not when a run has cost its epsilon.
-    pages.read_all()
+    pages.read_all(TEMPLATES)
     server = load_server(config)
     with stay_alone(config.state):
         port = await server.start()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.plan import check_run_name
+from privity.common.protocol.run_spec import check_run_name
 from privity.curator.run_state import Run
 
 MOST_OPEN = 100

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from privity.common.algorithms import ALGORITHMS
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.inference.bounds import INFERENCES
-from privity.common.protocol.sum_kind import USUAL_KEY_BITS, Method, SumKind, sum_kind
-from privity.party.sources.settings import RowSettings
+from privity.common.protocol.secure_sum_method import USUAL_KEY_BITS, Method, SumKind, sum_kind
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.inference.fit_choice import INFERENCES
+from privity.party.sources.source_settings import RowSettings
 
 KEY_BITS = (2048, USUAL_KEY_BITS, 4096)
 

@@ -17,8 +17,14 @@ import grpc
 import grpc.aio
 
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
-from privity.common.node.metrics import observed
-from privity.common.node.progress import SILENCE_SECONDS, UNSEEN_SILENCES, StalledError, dialling_options, moving
+from privity.common.node.connection_silence import (
+    SILENCE_SECONDS,
+    UNSEEN_SILENCES,
+    StalledError,
+    dialling_options,
+    moving,
+)
+from privity.common.node.metrics_page import observed
 from privity.common.node.proxy import channel_options
 from privity.common.node.tls_check import Finding, check_connection
 from privity.common.protocol.steps import Close, Enrol
@@ -26,9 +32,9 @@ from privity.common.wire.codec import LARGEST_STEP, MalformedMessageError, chunk
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.party.config import Node
-from privity.party.engine import PartyEngine
-from privity.party.idle import IdleTime
-from privity.party.last_heard import let_go_every
+from privity.party.randomness_ahead import IdleTime
+from privity.party.run_expiry import let_go_every
+from privity.party.step_answers import PartyEngine
 
 WAIT_SECONDS = 20
 ALIVE_SECONDS = 5.0

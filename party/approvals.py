@@ -11,10 +11,10 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from privity.common.canonical import canonical_bytes, parse
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.journal import Journal
-from privity.common.protocol.plan import RunSpec
+from privity.common.protocol.run_spec import RunSpec
+from privity.common.storage.canonical_json import canonical_bytes, parse
+from privity.common.storage.journal import Journal
 
 MOST_WAITING = 100
 """Runs that wait for a yes or no at the same time."""

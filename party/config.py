@@ -12,23 +12,23 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from privity.common.consortium.manifest import CURATOR, Manifest
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.files import write_private
 from privity.common.formats.toml_file import read_toml
-from privity.common.journal import Journal
 from privity.common.node.proxy import Proxy, proxy_of, proxy_problems
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_files import default_ledger, open_ledger, whose
 from privity.common.privacy.population import Population
-from privity.common.protocol.manifest import CURATOR, Manifest
-from privity.common.protocol.manifest_file import ManifestFile
-from privity.common.schema import load_schema
-from privity.party.engine import PartyEngine, check_schema
+from privity.common.storage.journal import Journal
+from privity.common.storage.safe_files import write_private
+from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
 from privity.party.policy import Policy, load_policy
-from privity.party.releases import ChargedReleases
-from privity.party.sources.settings import RowSettings, row_settings
+from privity.party.sources.source_settings import RowSettings, row_settings
+from privity.party.step_answers import PartyEngine, check_schema
 from privity.party.transcript import TRANSCRIPTS
 
 CODED = "coded"

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from privity.common.consortium import member_folder
+from privity.common.consortium.invitation import Invite
+from privity.common.consortium.key_renewal import Next
+from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.crypto.identity import Identity
-from privity.common.files import write_private
-from privity.common.membership import member_folder
-from privity.common.membership.joining import Invite
-from privity.common.membership.member_folder import make_folder, make_join
-from privity.common.membership.renewal import Next
+from privity.common.storage.safe_files import write_private
 from privity.party.config import PartyConfig
 from privity.party.policy import Approval
 from privity.party.sources.address import moved

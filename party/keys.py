@@ -10,12 +10,12 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from privity.common.canonical import digest
+from privity.common.consortium.key_renewal import Next
+from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.certificates import same_certificate
 from privity.common.crypto.identity import Identity, PublicIdentity
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.membership.renewal import Next
-from privity.common.protocol.manifest import Manifest
+from privity.common.storage.canonical_json import digest
 
 FORMER, GONE = "former", ".gone-"
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from privity.common.errors import PrivityError
-from privity.common.node.metrics import known_code
+from privity.common.node.metrics_page import known_code
 from privity.common.node.tls_check import Stage
 from privity.common.privacy.ledger import Ledger
 from privity.common.protocol.steps import Step

@@ -9,17 +9,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privity.common.algorithms import ALGORITHMS, account_of
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats import shorten
 from privity.common.formats.toml_file import read_toml
 from privity.common.privacy.budget import amount_problems, parse_delta, parse_epsilon
+from privity.common.privacy.group_privacy import Amount, most_of_a_person
 from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.person import Amount, most_of_a_person
 from privity.common.privacy.population import Population
-from privity.common.protocol.plan import RunSpec
-from privity.common.protocol.sum_kind import Method, SumKind
+from privity.common.protocol.run_spec import RunSpec
+from privity.common.protocol.secure_sum_method import Method, SumKind
+from privity.common.synthesis.algorithms import ALGORITHMS, account_of
 
 FORMAT_VERSION = 1
 DECLARED = ("total_epsilon", "total_delta", "rows_per_person")

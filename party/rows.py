@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.joint_counts import JointCounter, Request
-from privity.common.pair_counts import count_all
-from privity.common.schema import Schema
-from privity.common.statistics import Marginal
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import Marginal
+from privity.common.data.pair_tables import count_all
+from privity.common.data.parent_set_tables import JointCounter, Request
+from privity.common.data.schema import Schema
 from privity.party.sources.fingerprint import digest, fingerprint
 
 Counts = npt.NDArray[np.int64]

@@ -16,24 +16,25 @@ from typing import Any, ClassVar, Self
 
 import pandas as pd
 
-from privity.common.algorithms import ALGORITHMS
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema, load_schema, parse_schema
+from privity.common.data.table_reading import encode
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json, require
-from privity.common.journal import MEMORY, Journal
-from privity.common.models import Model, load
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.group_privacy import Amount, most_of_a_person
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_files import declare, open_ledger
-from privity.common.privacy.person import Amount, most_of_a_person
 from privity.common.privacy.population import Population, parse_population
-from privity.common.privacy.record import RunRecord
-from privity.common.reading import encode
-from privity.common.release.conditions import codes_where
-from privity.common.release.synthesis import synthesise
-from privity.common.schema import Schema, load_schema, parse_schema
-from privity.common.table import CodedTable
-from privity.party.local import LocalSession, complete
-from privity.party.releases import ChargedReleases
+from privity.common.privacy.run_record import RunRecord
+from privity.common.release.sampling_conditions import codes_where
+from privity.common.release.synthetic_rows import synthesise
+from privity.common.storage.journal import MEMORY, Journal
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.models import Model
+from privity.common.synthesis.models import load_model as load
+from privity.party.charged_releases import ChargedReleases
+from privity.party.local_session import LocalSession, complete
 from privity.party.rows import InMemory, Rows
 
 OWNER = "owner"
@@ -107,7 +108,7 @@ class Synthesizer:
 
         Args:
             table: one row a person, or as many as the population was declared with; values as in the schema. Or rows
-                where they are: ``privity.party.sources.open.open_rows(...).rows``.
+                where they are: ``privity.party.sources.open_rows.open_rows(...).rows``.
             schema: the table's declared domains: a Schema, a descriptor, or the path of one.
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).

@@ -13,18 +13,18 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from privity.common.canonical import canonical_bytes, parse
+from privity.common.consortium.manifest import manifest_from
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.files import sync, write_private
 from privity.common.formats import parse_json
-from privity.common.journal import Journal
-from privity.common.protocol.manifest import manifest_from
-from privity.common.protocol.plan import check_run_name
+from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.steps import Close, Done, Reply, Step, step_digest
 from privity.common.protocol.transcript import Entry, Transcript, transcript_text
+from privity.common.storage.canonical_json import canonical_bytes, parse
+from privity.common.storage.journal import Journal
+from privity.common.storage.safe_files import sync, write_private
 from privity.common.wire.codec import encode_reply, encode_step
 from privity.party.keys import Keys
-from privity.party.known_ledger import KnownLedger
+from privity.party.ledger_rollback import KnownLedger
 
 TRANSCRIPTS = "transcripts"
 MOST_REFUSALS = 1_000

@@ -3,8 +3,9 @@
     python -m benchmarks.accuracy --data DIR --out docs/benchmarks --environments PEERS
 
 reads DIR/adult.csv.gz and DIR/adult.schema.json, and so for each table, and writes accuracy.md, and pictures into
-accuracy/ beside it. Parties stand in one process (``privity.deploy.in_process``): what is opened has the same law as
-over the network. Seeds decide the split of the rows, which rows are held out, and the sampling; noise has none.
+accuracy/ beside it. Parties stand in one process (``privity.deploy.planning.in_process_session``): what is opened has
+the same law as over the network. Seeds decide the split of the rows, which rows are held out, and the sampling; noise
+has none.
 
 Results are kept in accuracy/, one line for each point and seed, so that a sweep can be cut off, go on, and be widened:
 results.jsonl holds ours, of which those of other versions of the algorithms do not count (``--any-code`` takes them

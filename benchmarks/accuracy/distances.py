@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.cache import Values
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.release.evaluation.marginal_distance import marginal_distances
 
 MOST_TRIPLES = 1_000
 """All triples are compared if there are no more, otherwise so many, drawn once for a number of attributes."""

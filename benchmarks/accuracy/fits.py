@@ -10,7 +10,7 @@ from benchmarks.accuracy.methods import FITS, fit_name
 from benchmarks.accuracy.points import Plan, Point
 from benchmarks.cache import Results
 from benchmarks.markdown import NONE, table
-from privity.common.inference.bounds import PGM, TABLES
+from privity.common.synthesis.inference.fit_choice import PGM, TABLES
 
 
 def fits_table(results: Results[Point], data: str, plan: Plan, guarantee: str) -> list[str]:

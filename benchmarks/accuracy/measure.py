@@ -21,13 +21,13 @@ from benchmarks.cache import CODE, ROOT, Cache, Results, Values, attempt, code_d
 from benchmarks.datasets import Dataset, load, split_table
 from benchmarks.sweep import Work, collect
 from benchmarks.utility import TASKS
-from privity.common.algorithms import ALGORITHMS
-from privity.common.evaluation.utility import hold_out, majority_error, misclassification
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.release.evaluation.classifier_utility import hold_out, majority_error, misclassification
+from privity.common.synthesis.algorithms import ALGORITHMS
 
 PLACES = (
-    *CODE, "common/inference", "common/evaluation/utility.py", "benchmarks/utility.py", "benchmarks/accuracy/wire.py",
-    "benchmarks/accuracy/distances.py",
+    *CODE, "common/release/evaluation/classifier_utility.py", "benchmarks/utility.py",
+    "benchmarks/accuracy/wire.py", "benchmarks/accuracy/distances.py",
 )  # fmt: skip
 """What decides our results besides the point."""
 

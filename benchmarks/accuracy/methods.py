@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from privity.common.algorithms import ALGORITHMS
+from privity.common.data.schema import Schema
 from privity.common.errors import PrivityError
-from privity.common.inference.bounds import INFERENCES
-from privity.common.schema import Schema
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.inference.fit_choice import INFERENCES
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from benchmarks.cache import Values
 from benchmarks.datasets import Dataset, load
 from benchmarks.peers.environments import ENVIRONMENTS, Installed, install, last_line
 from benchmarks.utility import TASKS
-from privity.common.evaluation.utility import hold_out, misclassification
-from privity.common.privacy.concentrated import rho_within
-from privity.common.schema import Schema
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema
+from privity.common.privacy.zcdp_budget import rho_within
+from privity.common.release.evaluation.classifier_utility import hold_out, misclassification
 
 RUNNER = Path(__file__).parents[1] / "peers" / "run.py"
 MEASURES = "1"

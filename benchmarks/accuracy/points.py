@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from benchmarks.accuracy.methods import COMPARED, FITS, SLOW, UNLIKE
 from benchmarks.utility import TASKS
-from privity.common.privacy.concentrated import converted, rho_within
+from privity.common.privacy.zcdp_budget import converted, rho_within
 
 PURE, DELTA = "0", "1e-9"
 GUARANTEES = {DELTA: "(eps, 1e-9)", PURE: "pure eps"}

@@ -23,7 +23,7 @@ from benchmarks.accuracy.points import (
 from benchmarks.cache import Results
 from benchmarks.markdown import NONE, not_measured, table
 from benchmarks.series import Series, of_series
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
 
 FOLDER = "accuracy"  # of the pictures and results, beside the document
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from privity.common.planning.plan import Arithmetic, Planner
-from privity.common.protocol.draws import DrawSeries
 from privity.common.protocol.round import Round
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, USUAL_KEY_BITS
-from privity.deploy.in_process import InProcessSession
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, USUAL_KEY_BITS
+from privity.common.protocol.selection_series import DrawSeries
+from privity.deploy.planning.cost_forecast import Arithmetic, Planner
+from privity.deploy.planning.in_process_session import InProcessSession
 
 NO_ARITHMETIC = Arithmetic(0.0, 0.0)
 

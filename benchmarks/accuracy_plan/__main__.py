@@ -1,7 +1,7 @@
 """How good ``privity plan --accuracy`` is, and the fit of its profiles.
 
     python -m benchmarks.accuracy_plan fit --data a.csv.gz b.csv.gz --schema a.schema.json b.schema.json \\
-        --library --fits fits.jsonl --out common/planning/profiles.json
+        --library --fits fits.jsonl --out deploy/planning/profiles.json
     python -m benchmarks.accuracy_plan try --data a.csv.gz b.csv.gz --schema a.schema.json b.schema.json \\
         --fits fits.jsonl --cache tried.jsonl --out docs/benchmarks
 
@@ -21,9 +21,9 @@ from benchmarks.accuracy_plan.library import library_tables
 from benchmarks.accuracy_plan.trial import EPSILONS, PARTIES, report, try_table
 from benchmarks.datasets import Dataset, load
 from benchmarks.sweep import say
-from privity.common.planning.stand_in import profiles_text
-from privity.common.table import CodedTable
-from privity.deploy.workers import worker_processes
+from privity.common.data.coded_table import CodedTable
+from privity.deploy.planning.invented_tables import profiles_text
+from privity.deploy.planning.worker_processes import worker_processes
 
 LONG = 10_000
 """Rows from which on a table of the library is tried: in shorter ones noise is nearly all there is."""

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import expit, logit
 from statsmodels.api import RLM
 
-from privity.common.counting import contingency_table
-from privity.common.planning.stand_in import ATTRIBUTES, ROWS, Profile, draw_loadings, sample
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_table
+from privity.deploy.planning.invented_tables import ATTRIBUTES, ROWS, Profile, draw_loadings, sample
 
 MOST_ROWS, MOST_ATTRIBUTES = 5000, 18
 """Of a table that are looked at: enough for means, and quick."""

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable, code_type
+from privity.common.data.coded_table import CodedTable, code_type
+from privity.common.data.schema import parse_schema
 
 LEAST_ROWS = 1000
 LEAST_ATTRIBUTES, MOST_ATTRIBUTES = 6, 80

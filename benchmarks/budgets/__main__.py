@@ -19,7 +19,7 @@ from benchmarks.budgets.text import write_page
 from benchmarks.cache import Cache, code_digest
 from benchmarks.sweep import say
 
-CODE = ("common/algorithms", "common/inference", "benchmarks/budgets/session.py")
+CODE = ("common/synthesis", "benchmarks/budgets/session.py")
 
 
 def main(arguments: list[str] | None = None) -> None:

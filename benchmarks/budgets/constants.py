@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from privity.common.algorithms import split_by_noise, worst_explained
-from privity.common.algorithms.aim import Settings
-from privity.common.algorithms.split_by_noise import Power, Split
-from privity.common.inference import maximum_likelihood
+from privity.common.synthesis.algorithms.aim import Settings
+from privity.common.synthesis.inference import maximum_likelihood
+from privity.common.synthesis.learning import budget_split, worst_explained
+from privity.common.synthesis.learning.budget_split import Power, Split
 
 AIM, MST = "aim", "mst"
 
@@ -94,7 +94,7 @@ TOGETHER = {
 
 def shipped(*, pure: bool) -> Constants:
     """What the software has now."""
-    split = split_by_noise.PURE if pure else split_by_noise.CONCENTRATED
+    split = budget_split.PURE if pure else budget_split.CONCENTRATED
     return Constants(
         split.tables,
         split.one_way,
@@ -121,8 +121,8 @@ def changes(algorithm: str, *, pure: bool) -> list[Change]:
 def in_place(constants: Constants) -> Iterator[dict[str, str]]:
     """The constants in the places of those that are shipped; gives the settings of a run."""
     shipped = (
-        split_by_noise.PURE,
-        split_by_noise.CONCENTRATED,
+        budget_split.PURE,
+        budget_split.CONCENTRATED,
         worst_explained.HANDICAP,
         maximum_likelihood.PRIOR,
         maximum_likelihood.SINGLE_RIDGE,
@@ -136,6 +136,6 @@ def in_place(constants: Constants) -> Iterator[dict[str, str]]:
 
 
 def _put(pure: Split, concentrated: Split, handicap: float, prior: float, ridge: float) -> None:
-    split_by_noise.PURE, split_by_noise.CONCENTRATED = pure, concentrated
+    budget_split.PURE, budget_split.CONCENTRATED = pure, concentrated
     worst_explained.HANDICAP = handicap
     maximum_likelihood.PRIOR, maximum_likelihood.SINGLE_RIDGE = prior, ridge

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.accuracy_plan.library import library_tables
 from benchmarks.budgets.session import Ground
-from privity.common.planning.stand_in import invent, shipped_profiles
-from privity.common.reading import read_table
-from privity.common.schema import load_schema, parse_schema
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import load_schema, parse_schema
+from privity.common.data.table_reading import read_table
+from privity.deploy.planning.invented_tables import invent, shipped_profiles
 
 LEAST_ROWS = 8000
 """In shorter tables of the library noise is nearly all there is."""

@@ -11,10 +11,10 @@ from typing import Any, cast
 from benchmarks.budgets.constants import AIM, REFERENCE, SHIPPED, Change, Constants, changes, in_place
 from benchmarks.budgets.session import Ground, mean_distance, session_over
 from benchmarks.cache import Cache
-from privity.common.algorithms import ALGORITHMS
-from privity.common.algorithms.split_by_noise import one_way_part, tables_for
-from privity.common.models.junction_tree import JunctionTreeModel
-from privity.party.local import complete
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+from privity.party.local_session import complete
 
 EPSILONS = ("0.1", "0.4", "1.6")
 DELTAS = ("0", "1e-9")

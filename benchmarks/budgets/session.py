@@ -18,21 +18,21 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.counting import contingency_table
-from privity.common.inference.graphical_model import GraphicalModel, Propagation
-from privity.common.inference.junction_tree import JunctionTree
-from privity.common.journal import MEMORY, Journal
-from privity.common.models.junction_tree import JunctionTreeModel
-from privity.common.privacy.concentrated import RhoAccount
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_table
+from privity.common.data.noisy_tables import Marginal
 from privity.common.privacy.ledger import Allowance, Ledger
-from privity.common.privacy.noise_law import GAUSSIAN
+from privity.common.privacy.noise_distribution import GAUSSIAN
 from privity.common.privacy.population import Population
+from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Draw, SelectTable
-from privity.common.statistics import Marginal
-from privity.common.table import CodedTable
-from privity.party.local import LocalSession
-from privity.party.releases import ChargedReleases
+from privity.common.storage.journal import MEMORY, Journal
+from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation
+from privity.common.synthesis.inference.junction_tree import JunctionTree
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+from privity.party.charged_releases import ChargedReleases
+from privity.party.local_session import LocalSession
 from privity.party.rows import InMemory
 
 RUN = "budgets"

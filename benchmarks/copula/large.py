@@ -19,12 +19,12 @@ from itertools import combinations
 
 import numpy as np
 
-from privity.common.algorithms import copula
-from privity.common.models.copula import columns_of
-from privity.common.pair_counts import count_all
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable, code_type
-from privity.deploy.in_process import InProcessSession
+from privity.common.data.coded_table import CodedTable, code_type
+from privity.common.data.pair_tables import count_all
+from privity.common.data.schema import parse_schema
+from privity.common.synthesis.algorithms import copula
+from privity.common.synthesis.models.copula_model import columns_of
+from privity.deploy.planning.in_process_session import InProcessSession
 
 ROWS_AT_ONCE = 1 << 19
 FOLLOWS = 85

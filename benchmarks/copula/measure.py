@@ -18,14 +18,18 @@ from benchmarks.copula.points import COST, DISTANCE, ERRORS, Plan, Point
 from benchmarks.cost import in_own_process
 from benchmarks.datasets import Dataset, load
 from benchmarks.sweep import Work, collect
-from privity.common.algorithms import ALGORITHMS
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import parse_schema
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.planning.in_process_session import InProcessSession
 
 OWN = ("large", "outputs", "queries")
-PLACES = (*CODE, "common/pair_counts.py", "common/blas.py", *(f"benchmarks/copula/{name}.py" for name in OWN))
+PLACES = (
+    *CODE,
+    "common/data/pair_tables.py",
+    *(f"benchmarks/copula/{name}.py" for name in OWN),
+)
 
 
 @dataclass(frozen=True)

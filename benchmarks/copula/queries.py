@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
 
 WAYS = (1, 2, 3)
 PARTS = (95, 99, 100)

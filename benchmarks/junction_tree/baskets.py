@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import parse_schema
 
 NAME = "baskets"
 ROWS = 88_162

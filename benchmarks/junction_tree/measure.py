@@ -34,16 +34,16 @@ from benchmarks.junction_tree.points import (
 from benchmarks.junction_tree.priview import PriView
 from benchmarks.sweep import Work, collect, in_processes
 from benchmarks.utility import TASKS
-from privity.common.algorithms import ALGORITHMS
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.evaluation.utility import hold_out, misclassification
-from privity.common.statistics import Marginal
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import Marginal
+from privity.common.release.evaluation.classifier_utility import hold_out, misclassification
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.planning.in_process_session import InProcessSession
 
 PLACES = (
     *CODE,
-    "common/evaluation/utility.py",
+    "common/release/evaluation/classifier_utility.py",
     *(f"benchmarks/{f}.py" for f in ("utility", "classifiers", "junction_tree/priview", "junction_tree/baskets")),
 )
 RANDOM_MARGINALS = 200

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 import networkx as nx
 
 from benchmarks.cache import Values
-from privity.common.algorithms.cccp import merge_by_cccp
-from privity.common.algorithms.clusters import Clusters, merge_exactly, merge_greedily, total_variance
-from privity.common.inference.junction_tree import maximal_cliques, triangulate
-from privity.common.statistics import Marginal
+from privity.common.data.noisy_tables import Marginal
+from privity.common.synthesis.inference.junction_tree import maximal_cliques, triangulate
+from privity.common.synthesis.learning.clique_clusters import Clusters, merge_exactly, merge_greedily, total_variance
+from privity.common.synthesis.learning.merging_by_cccp import merge_by_cccp
 
 ENUMERATED = 9
 """Most cliques of which all partitions (21,147 of 9) are tried here."""
@@ -38,7 +38,7 @@ def random_chordal(seed: int, least: int = 5, most: int = 16) -> tuple[list[Marg
 def compare(cliques: Sequence[Marginal], domain: Sequence[int]) -> Values:
     """Total variance (times epsilon squared) and seconds by method; without enumeration beyond ``ENUMERATED`` cliques.
 
-    ``cccp`` starts from what ``greedy`` found, as in ``privity.common.algorithms.optimal_merging``.
+    ``cccp`` starts from what ``greedy`` found, as in ``privity.common.synthesis.learning.optimal_merging``.
     """
     greedy, seconds = _timed(lambda: merge_greedily(cliques, domain))
     apart = total_variance([(clique,) for clique in cliques], domain)

@@ -6,8 +6,8 @@ again; a marginal is the distribution of greatest entropy with what the views sa
 
 - The views. The paper takes them from a catalogue of covering designs; here they are lines of a plane, see ``views``.
 - Neighbours differ by one replaced row, as everywhere in this project: noise of scale 2 V / epsilon for V views.
-- Consistency in one step (``privity.common.inference.consistency``) in the place of the paper's sequence, with its
-  result.
+- Consistency in one step (``privity.common.synthesis.inference.table_consistency``) in the place of the paper's
+  sequence, with its result.
 - The ripple step treats all cells that are too low at once, round after round.
 """
 
@@ -20,16 +20,16 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.counting import contingency_tables
-from privity.common.inference.consistency import make_consistent
-from privity.common.inference.estimation import Estimate
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.noisy_tables import Marginal
 from privity.common.privacy.budget import PureEpsilon
 from privity.common.privacy.entropy import SystemEntropy
 from privity.common.privacy.mechanisms import DiscreteLaplace
-from privity.common.privacy.relation import Relation
+from privity.common.privacy.neighbouring_relation import Relation
 from privity.common.privacy.sensitivity import contingency_tables as tables_sensitivity
-from privity.common.statistics import Marginal
-from privity.common.table import CodedTable
+from privity.common.synthesis.inference.estimation import Estimate
+from privity.common.synthesis.inference.table_consistency import make_consistent
 
 Counts = npt.NDArray[np.float64]
 

@@ -4,8 +4,8 @@
         --schema adult.schema.json nltcs.schema.json --cache sweep.jsonl --out docs/benchmarks --real
 
 writes multi_party.md, and pictures into multi_party/ beside it. Parties stand in one process
-(``privity.deploy.in_process``): the released values have the same law as over the network. ``--real`` adds a
-sample of runs by real processes. Seeds decide the split of the rows and the sampling; noise has none.
+(``privity.deploy.planning.in_process_session``): the released values have the same law as over the network. ``--real``
+adds a sample of runs by real processes. Seeds decide the split of the rows and the sampling; noise has none.
 
 Results are kept in the cache, one line for each point and seed, so that a sweep can be cut off, go on, and be
 widened. Results of other versions of the algorithms do not count; ``--any-code`` takes them all the same.

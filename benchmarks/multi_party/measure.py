@@ -15,17 +15,17 @@ import numpy as np
 
 from benchmarks.datasets import Dataset, load, split_table
 from benchmarks.multi_party.points import MAJORITY, REAL_ROWS, TASKS, VARIANTS, VIEWS, Point
-from privity.common.algorithms import ALGORITHMS
-from privity.common.algorithms.covering_design import optimal_design
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.evaluation.utility import hold_out, majority_error, misclassification
-from privity.common.reading import read_table
-from privity.common.schema import parse_schema
-from privity.common.statistics import NoisyTable
-from privity.common.table import CodedTable, Column
-from privity.deploy.in_process import InProcessSession
-from privity.deploy.phase_times import PhaseTimes
-from privity.deploy.simulate import Simulation, simulate
+from privity.common.data.coded_table import CodedTable, Column
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import parse_schema
+from privity.common.data.table_reading import read_table
+from privity.common.release.evaluation.classifier_utility import hold_out, majority_error, misclassification
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.learning.covering_design import optimal_design
+from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.simulation.phase_times import PhaseTimes
+from privity.deploy.simulation.simulated_run import Simulation, simulate
 
 PATIENCE = 300.0  # seconds of a party's silence; many processes share few cores
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from benchmarks.datasets import Dataset
 from benchmarks.utility import DEGREES
-from privity.common.algorithms import ALGORITHMS
+from privity.common.data.schema import Schema
 from privity.common.errors import PrivityError
-from privity.common.evaluation.utility import Task
-from privity.common.schema import Schema
+from privity.common.release.evaluation.classifier_utility import Task
+from privity.common.synthesis.algorithms import ALGORITHMS
 
 COMPARED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-subn": ("dp-subn", {}),

@@ -10,7 +10,7 @@ from benchmarks.markdown import not_measured, table
 from benchmarks.multi_party import tables, wire
 from benchmarks.multi_party.cache import Results
 from benchmarks.multi_party.points import CURVE, FIGURE_5, IN_BITS, MIDDLE, RIVALS, VARIANTS, Plan
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
 
 FOLDER = "multi_party"  # of the pictures, beside the document
 

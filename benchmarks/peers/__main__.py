@@ -22,10 +22,10 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.peers.environments import ENVIRONMENTS, Installed, environment_of_project, install, last_line
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.reading import read_table
-from privity.common.schema import Schema, load_schema
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema, load_schema
+from privity.common.data.table_reading import read_table
+from privity.common.release.evaluation.marginal_distance import marginal_distances
 
 OURS = "privity"
 EPSILONS = ("0.4", "1", "1.6")

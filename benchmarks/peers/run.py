@@ -34,9 +34,9 @@ def timed(fit: Callable[[], Any], sample: Callable[[Any], Any]) -> tuple[dict[st
 
 def privity(job: dict[str, Any]) -> dict[str, float]:
     """This project's PrivBayes with its defaults; sampled rows are decoded to real values."""
-    from privity.common.reading import read_table
-    from privity.common.schema import load_schema
-    from privity.common.table import write_csv
+    from privity.common.data.coded_table import write_csv
+    from privity.common.data.schema import load_schema
+    from privity.common.data.table_reading import read_table
     from privity.party.synthesizer import PrivBayes, declare_population
 
     schema = load_schema(job["schema"])

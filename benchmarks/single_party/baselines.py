@@ -27,15 +27,15 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.counting import contingency_tables
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.noisy_tables import Marginal
 from privity.common.privacy.budget import PureEpsilon
 from privity.common.privacy.entropy import SystemEntropy
 from privity.common.privacy.mechanisms import DiscreteLaplace, NoisyMax
-from privity.common.privacy.relation import Relation
+from privity.common.privacy.neighbouring_relation import Relation
 from privity.common.privacy.sensitivity import Sensitivity, scores
 from privity.common.privacy.sensitivity import contingency_tables as tables_sensitivity
-from privity.common.statistics import Marginal
-from privity.common.table import CodedTable
 
 Counts = npt.NDArray[np.float64]
 Tables = dict[Marginal, Counts]

@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from privity.common.counting import contingency_tables
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.noisy_tables import NoisyTables
 from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Draw, SelectTable
-from privity.common.statistics import NoisyTables
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
-from privity.party.handlers import PairScores, TableCounts, distances
+from privity.deploy.planning.in_process_session import InProcessSession
+from privity.party.answers_from_rows import PairScores, TableCounts, distances
 from privity.party.rows import InMemory
 
 NO_NOISE = 1e-6

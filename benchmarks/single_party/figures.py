@@ -10,7 +10,7 @@ from benchmarks.plots import draw
 from benchmarks.series import panel
 from benchmarks.single_party.points import Plan, Point, is_binary
 from benchmarks.single_party.series import all_series
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
 
 
 def draw_all(

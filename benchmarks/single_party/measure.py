@@ -28,15 +28,15 @@ from benchmarks.single_party.points import (
 )
 from benchmarks.sweep import collect
 from benchmarks.utility import TASKS
-from privity.common.algorithms import ALGORITHMS
-from privity.common.counting import contingency_tables
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.evaluation.utility import hold_out, misclassification
-from privity.common.models.bayesian_network import BayesianNetwork
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.release.evaluation.classifier_utility import hold_out, misclassification
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.models.bayesian_network import BayesianNetwork
+from privity.deploy.planning.in_process_session import InProcessSession
 
-UTILITY_CODE = ("common/evaluation/utility.py", "benchmarks/utility.py")
+UTILITY_CODE = ("common/release/evaluation/classifier_utility.py", "benchmarks/utility.py")
 BASELINE_CODE = ("common/privacy", *UTILITY_CODE, "benchmarks/classifiers.py", "benchmarks/single_party/baselines.py")
 MODEL_CODE = (*CODE, *UTILITY_CODE, "benchmarks/single_party/exact.py")
 MODELS = ("whole", "held out")

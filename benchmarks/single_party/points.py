@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from privity.common.inference.bounds import TABLES
-from privity.common.schema import Schema
+from privity.common.data.schema import Schema
+from privity.common.synthesis.inference.fit_choice import TABLES
 
 
 @dataclass(frozen=True)

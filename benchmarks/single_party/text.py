@@ -22,7 +22,7 @@ from benchmarks.single_party.points import (
     is_binary,
 )
 from benchmarks.single_party.series import all_series
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
 
 FOLDER = "single_party"  # of the pictures, beside the document
 

@@ -14,7 +14,7 @@ from typing import Self
 
 import psutil
 
-from privity.common.journal import connect
+from privity.common.storage.journal import connect
 
 JOURNAL, LEDGER = "journal.sqlite", "ledger.sqlite"
 

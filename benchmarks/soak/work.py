@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.soak.nodes import Sampler, entries, kept_files
-from privity.common.protocol.sum_kind import Method, sum_kind
-from privity.common.schema import load_schema
-from privity.deploy.operator_client import OperatorClient
-from privity.deploy.processes import ProcessGroup
-from privity.deploy.provisioning import HOST, Consortium, Limits, point_to, provision
+from privity.common.data.schema import load_schema
+from privity.common.protocol.secure_sum_method import Method, sum_kind
+from privity.deploy.consortium.provisioning import HOST, Consortium, Limits, point_to, provision
+from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.simulation.child_processes import ProcessGroup
 
 ATTRIBUTES = {"colour": ("red", "green", "blue"), "size": ("s", "m", "l", "xl"), "heavy": ("yes", "no")}
 ROWS = 30

@@ -16,22 +16,22 @@ from unittest.mock import patch
 
 from benchmarks.datasets import load
 from benchmarks.sources.rows import all_pairs, made_schema
-from privity.common.algorithms import ALGORITHMS
-from privity.common.journal import MEMORY, Journal
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import load_schema
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.population import Population
-from privity.common.schema import load_schema
-from privity.common.table import CodedTable
-from privity.party.local import LocalSession, complete
-from privity.party.releases import ChargedReleases
+from privity.common.storage.journal import MEMORY, Journal
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.party.charged_releases import ChargedReleases
+from privity.party.local_session import LocalSession, complete
 from privity.party.rows import InMemory
-from privity.party.sources import counted
+from privity.party.sources import counting_store
 from privity.party.sources.address import parse_address
-from privity.party.sources.batches import StoreBatches
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import Opened, open_rows
+from privity.party.sources.coded_batches import StoreBatches
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import Opened, open_rows
 from privity.party.sources.store import Codes
-from privity.party.sources.supersets import WIDEST_CELLS, supersets
+from privity.party.sources.table_supersets import WIDEST_CELLS, supersets
 
 EPSILON = Fraction(1)
 SPARK = (
@@ -54,7 +54,7 @@ def count(options: argparse.Namespace) -> dict[str, Any]:
     """Open, and count all pairs once."""
     found, seconds = opened(options)
     pairs = all_pairs(len(found.rows.schema.attributes))
-    with patch.object(counted, "supersets", partial(supersets, widest=options.widest)):
+    with patch.object(counting_store, "supersets", partial(supersets, widest=options.widest)):
         started = time.perf_counter()
         cells = found.rows.count(pairs)
         counting = time.perf_counter() - started

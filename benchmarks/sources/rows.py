@@ -8,8 +8,8 @@ from typing import Any
 
 import duckdb
 
-from privity.common.schema import Schema, parse_schema
-from privity.common.statistics import Marginal
+from privity.common.data.noisy_tables import Marginal
+from privity.common.data.schema import Schema, parse_schema
 
 SIZES = (4, 6, 8, 10, 12)
 """Categories of the five columns of integers, and of the five of texts."""

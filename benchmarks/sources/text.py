@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.markdown import table
 from benchmarks.plots import Curves, draw
-from privity.party.sources.supersets import WIDEST_CELLS
+from privity.party.sources.table_supersets import WIDEST_CELLS
 
 Values = Mapping[str, Any]
 Found = Mapping[str, Sequence[Values]]
@@ -123,8 +123,8 @@ def _sweep(found: Sequence[Values]) -> list[str]:
         some = [by[widest, store] for store in stores]
         rows.append([f"{widest:,}", str(some[0]["tables"]), *(f"{v['count']:.1f}" for v in some)])
     text = (
-        "`WIDEST_CELLS` of `party/sources/supersets.py`: the 190 tables follow from fewer, wider ones, which the server"
-        f" counts. {found[0]['rows']:,} rows, seconds; {WIDEST_CELLS:,} is what is used."
+        "`WIDEST_CELLS` of `party/sources/table_supersets.py`: the 190 tables follow from fewer, wider ones, which the"
+        f" server counts. {found[0]['rows']:,} rows, seconds; {WIDEST_CELLS:,} is what is used."
     )
     return [
         "## How wide a table is counted in the place of several",

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from privity.common.crypto.possession import check_usable
+from privity.common.crypto.key_possession import check_usable
 from privity.common.errors import Catalogue, PrivityError
 
 _KEY_BYTES = 32

@@ -20,7 +20,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.secret_texts import HIDDEN, holds_secret
+from privity.common.text.secret_texts import HIDDEN, holds_secret
 
 LONGEST_ECHO = 40  # characters of a value that a message repeats
 MOST_KEYS_NAMED = 10  # unknown or missing keys that one message names

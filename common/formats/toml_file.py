@@ -10,8 +10,8 @@ from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import check, located, path_text
-from privity.common.formats.lines import toml_lines
-from privity.common.secret_texts import holds_secret
+from privity.common.formats.line_numbers import toml_lines
+from privity.common.text.secret_texts import holds_secret
 
 WRITTEN_BY = {
     "consortium": "privity consortium init",

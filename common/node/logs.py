@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from privity.common.data.table_reading import RowProblemsFound
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.exit_codes import Exit, exit_code
-from privity.common.reading import RowProblemsFound
 
 FIELDS = (
     "run", "step", "phase", "party", "state", "reason", "status", "error", "file", "line", "holder", "days", "serial",

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from privity.common.errors import Problem
-from privity.common.visible import in_line
+from privity.common.text.visible import in_line
 
 _NAME = r"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})"
 _FORM = re.compile(rf"http://(?:({_NAME}+)(?::({_NAME}*))?@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})/?")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from privity.common.visible import in_lines
+from privity.common.text.visible import in_lines
 
 
 def _visible(value: object) -> object:
@@ -14,26 +15,30 @@ def _visible(value: object) -> object:
     return type(value)(in_lines(value)) if isinstance(value, str) else value
 
 
-_templates = Environment(
-    loader=PackageLoader(__name__, "."),
-    autoescape=True,
-    finalize=_visible,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+@cache
+def _templates(package: str) -> Environment:
+    """The templates of a package, on the page that all share."""
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(__name__, ".")]),
+        autoescape=True,
+        finalize=_visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
-def read_all() -> None:
+def read_all(package: str) -> None:
     """Read every template: pages that follow are quick, and a template that cannot be read shows at once."""
-    for name in _templates.list_templates(extensions=["j2"]):
-        _templates.get_template(name)
+    for name in _templates(package).list_templates(extensions=["j2"]):
+        _templates(package).get_template(name)
 
 
-def render(template: str, **context: Any) -> str:
-    """The page that a template of this package gives; every value is escaped, and visible (``privity.common.visible``).
+def render(package: str, template: str, **context: Any) -> str:
+    """The page that a template in this package's folder ``templates`` gives; every value is escaped, and visible
+    (``privity.common.text.visible``).
 
     Raises:
         jinja2.UndefinedError: a value that the template needs is not given.
     """
-    return _templates.get_template(template).render(**context)
+    return _templates(package).get_template(template).render(**context)

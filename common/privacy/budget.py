@@ -2,7 +2,7 @@
 
 A budget is an upper bound on a loss, so whatever cannot be kept exact is rounded up. Budgets add for
 releases on the same rows, even when later questions depend on earlier answers. Budgets of two kinds, or
-for two neighbouring relations, never add: see `privity.common.privacy.conversion`.
+for two neighbouring relations, never add: see `privity.common.privacy.budget_conversion`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats import shorten
-from privity.common.privacy.relation import PrivacyMismatchError, Relation, check_same_relation
+from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation, check_same_relation
 
 # Beyond this the guarantee is void in practice, and a typing error is the likelier reason.
 LARGEST_EPSILON = Fraction(100)

@@ -7,10 +7,10 @@ with the digest of its one answer before that answer leaves; a second answer to 
 file that held the first.
 
 Lines state what a step costs for one replaced row. What all of them cost a person follows from the rows a person that
-the population has now (``privity.common.privacy.person``): raising that number prices every line anew. Steps of a run
-in rho are charged along one order (``privity.common.privacy.privacy_filter``), so that a run may stop anywhere. Sums
-are exact: a step is refused whose price would give its run a denominator beyond ``LONGEST_BITS``. Only where those of
-many runs, or of a ledger from before that rule, come to more is a sum rounded up, by less than 1e-60 a line.
+the population has now (``privity.common.privacy.group_privacy``): raising that number prices every line anew. Steps of
+a run in rho are charged along one order (``privity.common.privacy.privacy_filter``), so that a run may stop anywhere.
+Sums are exact: a step is refused whose price would give its run a denominator beyond ``LONGEST_BITS``. Only where those
+of many runs, or of a ledger from before that rule, come to more is a sum rounded up, by less than 1e-60 a line.
 
 Lines are chained by SHA-256 (``privity.common.privacy.ledger_lines``), so that one changed or taken out in the middle
 is found at the next opening. A ledger that was taken over or merged keeps its own chain, as a book of its own; a line
@@ -30,9 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.journal import MEMORY
 from privity.common.privacy.budget import readable
-from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.group_privacy import Amount
 from privity.common.privacy.ledger_file import FORMAT_VERSION, MERGED, LedgerFile
 from privity.common.privacy.ledger_lines import (
     COLUMNS,
@@ -48,8 +47,9 @@ from privity.common.privacy.ledger_lines import (
     earlier_lines,
     kept_short,
 )
-from privity.common.privacy.person import Amount
 from privity.common.privacy.population import Population
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.storage.journal import MEMORY
 
 
 @dataclass(frozen=True)

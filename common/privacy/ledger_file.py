@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.journal import MEMORY, connect, room_wanted
 from privity.common.privacy.ledger_lines import (
     COLUMNS,
     OWN_BOOK,
@@ -36,6 +35,7 @@ from privity.common.privacy.ledger_lines import (
     kept_short,
     merges,
 )
+from privity.common.storage.journal import MEMORY, connect, room_wanted
 
 FORMAT_VERSION = "3"
 EARLIER_VERSIONS = ("1", "2")

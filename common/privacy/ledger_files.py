@@ -13,11 +13,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.files import private_folder, write_private
-from privity.common.journal import MEMORY
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_file import MERGED
 from privity.common.privacy.population import Population
+from privity.common.storage.journal import MEMORY
+from privity.common.storage.safe_files import private_folder, write_private
 
 SUFFIX = ".sqlite"
 WITHIN = Path("privity", "ledgers")

@@ -12,12 +12,12 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from privity.common.canonical import canonical_bytes
 from privity.common.errors import PrivityError
-from privity.common.privacy.concentrated import RhoAccount
-from privity.common.privacy.person import Amount, cost_of_a_person, rho_of_a_person
+from privity.common.privacy.group_privacy import Amount, cost_of_a_person, rho_of_a_person
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_filter import spent_under_unknown_cap
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.storage.canonical_json import canonical_bytes
 
 OWN_BOOK = 0
 COLUMNS = "book, position, kind, node, run, step, epsilon, delta, rho, terms, at, chain, answer"

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privity.common.privacy.budget import PureEpsilon, Zcdp, as_fraction
-from privity.common.privacy.concentrated import draw_rho
+from privity.common.privacy.discrete_gaussian import check_sigma_squared, discrete_gaussian
+from privity.common.privacy.discrete_laplace import discrete_laplace, noise_share
 from privity.common.privacy.entropy import Entropy, IntArray
-from privity.common.privacy.exponential import Trials, draw_trials, exponential_choice
-from privity.common.privacy.gaussian import check_sigma_squared, discrete_gaussian
-from privity.common.privacy.noise import discrete_laplace, noise_share
-from privity.common.privacy.relation import PrivacyMismatchError, Relation, check_same_relation
-from privity.common.privacy.selection import SelectionNoise, draw_selection_noise, noisy_max, noisy_max_scale
+from privity.common.privacy.exponential_mechanism import Trials, draw_trials, exponential_choice
+from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation, check_same_relation
+from privity.common.privacy.noisy_max import SelectionNoise, draw_selection_noise, noisy_max, noisy_max_scale
 from privity.common.privacy.sensitivity import Norm, Sensitivity
+from privity.common.privacy.zcdp_budget import draw_rho
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class NoisyMax:
 
     Theorem: with one-sided geometric noise of scale 2D/epsilon on integer scores, each of which neighbours
     move by at most D in any direction, and ties by an order drawn beforehand, the choice is
-    epsilon-differentially private. Proof: `privity.common.privacy.selection`.
+    epsilon-differentially private. Proof: `privity.common.privacy.noisy_max`.
     Assumptions: scores are exact integers; candidates and their number do not depend on rows.
     Source: McKenna and Sheldon 2020 (permute-and-flip, never worse than McSherry and Talwar's exponential
     mechanism 2007); Ding, Kifer, Steinke, Wang 2021 (as report-noisy-max); the integer form is ours.
@@ -144,7 +144,7 @@ class NoisyMax:
         return PureEpsilon(self.epsilon, sensitivity.relation)
 
     def draw(self, candidates: int, entropy: Entropy) -> SelectionNoise:
-        """All randomness of one choice; `privity.common.privacy.selection.noisy_max` makes the choice with it."""
+        """All randomness of one choice; `privity.common.privacy.noisy_max.noisy_max` makes the choice with it."""
         return draw_selection_noise(candidates, int(self.sensitivity.value), self.epsilon, entropy)
 
     choose = staticmethod(noisy_max)
@@ -156,7 +156,7 @@ class ExponentialMechanism:
 
     Theorem: where neighbours move each integer score by at most D, the logarithm of the ratio of an outcome's
     probabilities lies within an interval of length epsilon, the same for all outcomes; so the choice is
-    epsilon^2/8-zCDP. Proof and sampler: `privity.common.privacy.exponential`.
+    epsilon^2/8-zCDP. Proof and sampler: `privity.common.privacy.exponential_mechanism`.
     Assumptions: scores are exact integers; candidates and their number do not depend on rows.
     Source: McSherry and Talwar 2007; Durfee and Rogers 2019 (bounded range); Cesar and Rogers 2021, Lemma 3.2.
     Privacy map: L-infinity sensitivity up to D -> rho epsilon^2/8. More than D is refused.

@@ -51,7 +51,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from privity.common.privacy.conversion import best_order, conversion_constant
+from privity.common.privacy.budget_conversion import best_order, conversion_constant
 
 GRID = 10**12
 """What a run has cost before its end is rounded up to a multiple of 1/GRID, so that people can read it."""

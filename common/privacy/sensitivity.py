@@ -7,7 +7,7 @@ from enum import Enum
 from fractions import Fraction
 
 from privity.common.privacy.budget import as_fraction
-from privity.common.privacy.relation import PrivacyMismatchError, Relation, check_same_relation
+from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation, check_same_relation
 
 
 class Norm(Enum):

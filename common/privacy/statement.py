@@ -8,8 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from privity.common.privacy.person import Amount
-from privity.common.privacy.record import OWN_MODEL, RunRecord
+from privity.common.privacy.group_privacy import Amount
+from privity.common.privacy.run_record import OWN_MODEL, RunRecord
 
 FORMAT_VERSION = 2
 

@@ -29,11 +29,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.derived import DerivedAttributes
+from privity.common.data.derived_attributes import DerivedAttributes
+from privity.common.data.noisy_tables import Marginal
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.limits import DRAW_CELLS, check_tables, count_cells
-from privity.common.protocol.scores import LARGEST_SYNTHETIC
-from privity.common.statistics import Marginal
+from privity.common.protocol.evaluation_scores import LARGEST_SYNTHETIC
+from privity.common.protocol.step_limits import DRAW_CELLS, check_tables, count_cells
 
 SENSITIVITY = 1
 """The most by which one replaced row moves any score of a draw among tables."""

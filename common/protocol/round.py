@@ -11,16 +11,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from privity.common.canonical import digest
-from privity.common.derived import DerivedAttributes
+from privity.common.data.derived_attributes import DerivedAttributes
+from privity.common.data.noisy_tables import Marginal
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
-from privity.common.privacy.concentrated import GaussianTerms
-from privity.common.privacy.cost import noise_scale, score_scale
-from privity.common.privacy.noise_law import GAUSSIAN, LAPLACE, NoiseLaw
-from privity.common.protocol.limits import check_tables, count_cells
-from privity.common.protocol.scores import Score, check_scores
-from privity.common.statistics import Marginal
+from privity.common.privacy.laplace_composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
+from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
+from privity.common.privacy.step_cost import noise_scale, score_scale
+from privity.common.privacy.zcdp_budget import GaussianTerms
+from privity.common.protocol.evaluation_scores import Score, check_scores
+from privity.common.protocol.step_limits import check_tables, count_cells
+from privity.common.storage.canonical_json import digest
 
 
 @dataclass(frozen=True)

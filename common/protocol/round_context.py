@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from privity.common.canonical import canonical_bytes
+from privity.common.consortium.manifest import Manifest
 from privity.common.crypto import masks, paillier
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.packing import Layout, slot_width
 from privity.common.crypto.residues import Residues
+from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.attempt import MOST_ATTEMPTS, Attempt
 from privity.common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
 from privity.common.protocol.combiner_tree import CombinerTree
-from privity.common.protocol.manifest import Manifest
-from privity.common.protocol.plan import RunPlan
 from privity.common.protocol.round import Replacement, Round
-from privity.common.schema import Schema
+from privity.common.protocol.round_attempt import MOST_ATTEMPTS, Attempt
+from privity.common.protocol.run_spec import RunPlan
+from privity.common.storage.canonical_json import canonical_bytes
 
 
 @dataclass(frozen=True)

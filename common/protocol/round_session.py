@@ -8,20 +8,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from privity.common.privacy.composition import Accounting
-from privity.common.privacy.concentrated import RhoAccount
-from privity.common.privacy.cost import draw_epsilon, noise_scale, quotas
-from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
-from privity.common.privacy.record import Cost, RunRecord, noise_on_scores, noise_on_tables
-from privity.common.protocol.draws import DrawSeries
-from privity.common.protocol.openings import OpeningSeries
+from privity.common.data.noisy_tables import Marginal, NoisyScores, NoisyTables
+from privity.common.data.schema import Schema
+from privity.common.privacy.laplace_composition import Accounting
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.privacy.run_record import Cost, RunRecord, noise_on_scores, noise_on_tables
+from privity.common.privacy.step_cost import draw_epsilon, noise_scale, quotas
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.round import Round
-from privity.common.protocol.scores import Score
+from privity.common.protocol.running_sums import OpeningSeries
 from privity.common.protocol.secure_sum import noisy_tables
+from privity.common.protocol.selection_series import DrawSeries
 from privity.common.protocol.session import Result
 from privity.common.protocol.steps import Draw
-from privity.common.schema import Schema
-from privity.common.statistics import Marginal, NoisyScores, NoisyTables
 
 
 class RoundSession(ABC):

@@ -19,12 +19,12 @@ import numpy as np
 
 from privity.common.crypto import paillier, sealing
 from privity.common.crypto.identity import Identity
+from privity.common.data.noisy_tables import NoisyTables
+from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.attempt import Attempt
 from privity.common.protocol.round import Round
+from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.round_context import RoundContext
-from privity.common.schema import Schema
-from privity.common.statistics import NoisyTables
 
 Blobs = Sequence[tuple[str, sealing.SealedBlob]]
 """What a combiner is given: (sender, blob)."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from privity.common.models import Model
-from privity.common.privacy.composition import Accounting
-from privity.common.privacy.record import RunRecord
+from privity.common.data.noisy_tables import AttributeParentPair, Marginal, NoisyScores, NoisyTables
+from privity.common.data.schema import Schema
+from privity.common.privacy.laplace_composition import Accounting
+from privity.common.privacy.run_record import RunRecord
+from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.openings import OpeningSeries
-from privity.common.protocol.scores import Score
-from privity.common.schema import Schema
-from privity.common.statistics import AttributeParentPair, Marginal, NoisyScores, NoisyTables
+from privity.common.protocol.running_sums import OpeningSeries
+from privity.common.synthesis.models import Model
 
 Result = TypeVar("Result")
 
@@ -99,7 +99,7 @@ class Session(Protocol):
     def delta(self) -> Fraction:
         """What the run may cost besides epsilon; 0 is pure differential privacy.
 
-        A run with a delta has an account in rho (``privity.common.privacy.concentrated``), unless its algorithm names a
+        A run with a delta has an account in rho (``privity.common.privacy.zcdp_budget``), unless its algorithm names a
         composition of a round of its own. An ``epsilon`` that is asked for below is then an amount of it: the same part
         of the run's rho as of its epsilon.
         """
@@ -116,8 +116,8 @@ class Session(Protocol):
         """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all.
 
         ``weights`` are one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
-        With ``accounting`` (``privity.common.privacy.composition``) it costs its delta too; there is no account in rho
-        then.
+        With ``accounting`` (``privity.common.privacy.laplace_composition``) it costs its delta too; there is no account
+        in rho then.
         """
         ...
 
@@ -141,7 +141,8 @@ class Session(Protocol):
         """Declare ``draws`` draws once; they cost every party that makes some ``epsilon`` in all.
 
         Each draw happens at one party: quotas in proportion to the public row counts, or balanced.
-        ``score`` is a name in ``privity.common.privacy.scores``: of attribute-parent pairs, or ``DISTANCE``, of tables.
+        ``score`` is a name in ``privity.common.privacy.structure_scores``: of attribute-parent pairs, or ``DISTANCE``,
+        of tables.
         """
         ...
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privity.common.candidates import Candidates
-from privity.common.canonical import digest
 from privity.common.crypto.sealing import SealedBlob
-from privity.common.privacy.concentrated import draw_rho
-from privity.common.protocol.attempt import Attempt
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.privacy.zcdp_budget import draw_rho
+from privity.common.protocol.candidate_pairs import Candidates
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.plan import RunPlan, RunSpec
 from privity.common.protocol.round import Round
-from privity.common.statistics import AttributeParentPair
+from privity.common.protocol.round_attempt import Attempt
+from privity.common.protocol.run_spec import RunPlan, RunSpec
+from privity.common.storage.canonical_json import digest
 
 FREE = Fraction(0)
 

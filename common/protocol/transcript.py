@@ -19,13 +19,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from privity.common.canonical import b64, canonical_bytes, digest, unb64
+from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.identity import Identity, sign, verify
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json, require
 from privity.common.protocol.combiner_tree import FAN_IN
-from privity.common.protocol.manifest import Manifest
 from privity.common.protocol.steps import CombineBlock, Reply, Sealed, Step
+from privity.common.storage.canonical_json import b64, canonical_bytes, digest, unb64
 
 FORMAT_VERSION = 1
 LONGEST_STEP, LONGEST_NAME = 200, 63

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from privity.common.files import appearing
-from privity.common.release.content import Release
-from privity.common.schema import Schema
-from privity.common.statistics import NoisyTable
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import Schema
+from privity.common.release.release_contents import Release
+from privity.common.storage.safe_files import appearing
 
 FORMAT_VERSION = 1
 

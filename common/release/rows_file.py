@@ -9,11 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from privity.common.attribute import Attribute
+from privity.common.data.attribute import Attribute
+from privity.common.data.coded_table import write_csv
+from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.files import appearing
-from privity.common.schema import Schema
-from privity.common.table import write_csv
+from privity.common.storage.safe_files import appearing
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 LARGEST_INT64 = 2**63 - 1

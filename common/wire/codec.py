@@ -7,24 +7,24 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from privity.common.canonical import canonical_bytes, parse, positive_fraction
 from privity.common.crypto.sealing import SealedBlob
+from privity.common.data.noisy_tables import Marginal
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.composition import Accounting
-from privity.common.privacy.concentrated import GaussianTerms
+from privity.common.privacy.laplace_composition import Accounting
+from privity.common.privacy.zcdp_budget import GaussianTerms
 from privity.common.protocol import round as rounds
 from privity.common.protocol import steps
-from privity.common.protocol.attempt import Attempt
-from privity.common.protocol.plan import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
-from privity.common.protocol.scores import scores_from
-from privity.common.statistics import Marginal
-from privity.common.visible import cut
-from privity.common.wire.candidates import decode_candidates, encode_candidates
+from privity.common.protocol.evaluation_scores import scores_from
+from privity.common.protocol.round_attempt import Attempt
+from privity.common.protocol.run_spec import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
+from privity.common.storage.canonical_json import canonical_bytes, parse, positive_fraction
+from privity.common.text.visible import cut
+from privity.common.wire.candidate_pairs import decode_candidates, encode_candidates
 from privity.common.wire.expected_tables import decode_expected, encode_expected
 from privity.common.wire.v1 import privity_pb2 as pb
 
 CHUNK_BYTES = 1 << 16
-"""Small enough that a slow link brings one within ``privity.common.node.progress.SILENCE_SECONDS``."""
+"""Small enough that a slow link brings one within ``privity.common.node.connection_silence.SILENCE_SECONDS``."""
 
 LARGEST_STEP = 1 << 24
 """Most bytes of a step: a draw of the most candidates, or the blobs of a node of the tree."""

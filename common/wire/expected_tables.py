@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.limits import DRAW_CANDIDATES, DRAW_CELLS
+from privity.common.protocol.step_limits import DRAW_CANDIDATES, DRAW_CELLS
 from privity.common.wire.v1 import privity_pb2 as pb
 
 MOST_ATTRIBUTES = 1 << 20

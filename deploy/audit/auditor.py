@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from privity.deploy.audit.estimate import Bound, lower_bound
+from privity.deploy.audit.loss_estimate import Bound, lower_bound
 from privity.deploy.audit.subject import Seen, Source, Subject, system_source
 
 

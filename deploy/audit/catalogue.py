@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from privity.deploy.audit.concentrated import concentrated_subjects
-from privity.deploy.audit.inputs import input_subjects
+from privity.deploy.audit.algorithm_runs import run_subjects
+from privity.deploy.audit.input_paths import input_subjects
 from privity.deploy.audit.mechanisms import mechanism_subjects
 from privity.deploy.audit.protocols import protocol_subjects
-from privity.deploy.audit.runs import run_subjects
+from privity.deploy.audit.runs_in_zcdp import concentrated_subjects
 from privity.deploy.audit.subject import Subject
 
 

@@ -7,24 +7,22 @@ from fractions import Fraction
 
 import numpy as np
 
-from privity.common.journal import Journal
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.budget import PureEpsilon, Zcdp
-from privity.common.privacy.conversion import zcdp_to_approximate
-from privity.common.privacy.cost import RELATION as REPLACE
-from privity.common.privacy.cost import noise_scale
+from privity.common.privacy.budget_conversion import zcdp_to_approximate
 from privity.common.privacy.ledger import MEMORY, Allowance, Ledger
 from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
 from privity.common.privacy.population import Population
-from privity.common.privacy.scores import DISTANCE
 from privity.common.privacy.sensitivity import Norm
 from privity.common.privacy.sensitivity import contingency_tables as tables_move
 from privity.common.privacy.sensitivity import scores as scores_move
-from privity.common.statistics import AttributeParentPair
-from privity.common.table import CodedTable
-from privity.deploy.audit.consortium import PLENTY, POPULATION, UNLIMITED
-from privity.deploy.audit.laws import statistics
-from privity.deploy.audit.subject import Seen, Source, Subject
-from privity.deploy.audit.worlds import (
+from privity.common.privacy.step_cost import RELATION as REPLACE
+from privity.common.privacy.step_cost import noise_scale
+from privity.common.privacy.structure_scores import DISTANCE
+from privity.common.storage.journal import Journal
+from privity.deploy.audit.audited_consortium import PLENTY, POPULATION, UNLIMITED
+from privity.deploy.audit.neighbouring_tables import (
     counts_of_zeros,
     expecting_zeros,
     flipped_row,
@@ -32,9 +30,11 @@ from privity.deploy.audit.worlds import (
     one_farther,
     opposed_pairs,
 )
-from privity.party import handlers
-from privity.party.local import LocalSession
-from privity.party.releases import ChargedReleases
+from privity.deploy.audit.noise_evidence import statistics
+from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.party import answers_from_rows
+from privity.party.charged_releases import ChargedReleases
+from privity.party.local_session import LocalSession
 from privity.party.rows import InMemory
 
 ATTRIBUTES = 400  # outcomes of one local release
@@ -186,8 +186,8 @@ def score_sensitivity(kind: str, binary: bool, runs: int, quick: int) -> Subject
         # One row apart from all others that agree is the worst for I too.
         table = matched_halves(world, rows) if kind == "F" else opposed_pairs(world, rows, 0, binary=binary)
         pair = AttributeParentPair(0, (1,))
-        (score,) = handlers.PairScores(InMemory(table)).of([pair], kind)
-        sensitivity = handlers.selection_sensitivity([pair], table.schema.domain, rows, kind)
+        (score,) = answers_from_rows.PairScores(InMemory(table)).of([pair], kind)
+        sensitivity = answers_from_rows.selection_sensitivity([pair], table.schema.domain, rows, kind)
         noise = DiscreteLaplace(Fraction(sensitivity)).draw(count, source("score"))
         return Seen({"public": (noise + score).astype(np.float64)[:, None]})
 

@@ -16,21 +16,27 @@ from itertools import combinations
 
 import numpy as np
 
-from privity.common.privacy.cost import noise_scale, score_scale
-from privity.common.privacy.scores import DISTANCE
-from privity.common.protocol.openings import OpeningSeries, schedule_weights
-from privity.common.protocol.plan import RunPlan
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.privacy.step_cost import noise_scale, score_scale
+from privity.common.privacy.structure_scores import DISTANCE
+from privity.common.protocol.evaluation_scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
 from privity.common.protocol.round import Replacement, Round
-from privity.common.protocol.scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
+from privity.common.protocol.run_spec import RunPlan
+from privity.common.protocol.running_sums import OpeningSeries, schedule_weights
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import Contribute, Refusal, Sum
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
-from privity.common.statistics import AttributeParentPair
-from privity.common.table import CodedTable
-from privity.curator.session import NetworkSession
-from privity.deploy.audit.consortium import PLENTY, Consortium, Member, generous_policy
-from privity.deploy.audit.laws import statistics
+from privity.curator.network_session import NetworkSession
+from privity.deploy.audit.audited_consortium import PLENTY, Consortium, Member, generous_policy
+from privity.deploy.audit.neighbouring_tables import (
+    counts_of_zeros,
+    expecting_zeros,
+    flipped_row,
+    one_farther,
+    opposed_pairs,
+)
+from privity.deploy.audit.noise_evidence import statistics
 from privity.deploy.audit.subject import Seen, Source, Subject
-from privity.deploy.audit.worlds import counts_of_zeros, expecting_zeros, flipped_row, one_farther, opposed_pairs
 
 KEY_BITS = 256
 ATTRIBUTES = 300  # outcomes of one round

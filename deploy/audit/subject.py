@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from privity.common.privacy.entropy import Entropy, SeededEntropy, SystemEntropy
-from privity.deploy.audit.estimate import Outcomes
+from privity.deploy.audit.loss_estimate import Outcomes
 
 Source = Callable[[str], Entropy]
 """Randomness by label: production noise is drawn from what it gives."""
@@ -35,7 +35,7 @@ class Seen:
     """What the observers saw of many independent runs in one world.
 
     Attributes:
-        views: by observer the outcomes, as `privity.deploy.audit.estimate.lower_bound` takes them.
+        views: by observer the outcomes, as `privity.deploy.audit.loss_estimate.lower_bound` takes them.
         charged: what the ledger of the party with the replaced row was charged for what is in one
             outcome; None where no ledger takes part.
         charged_delta: the same for delta; None: the subject's claim.

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.secret_texts import HIDDEN, holds_secret
+from privity.common.text.secret_texts import HIDDEN, holds_secret
 
 DUCKDB_FILES = (".duckdb", ".ddb")
 POSTGRESQL = ("postgresql", "postgres")

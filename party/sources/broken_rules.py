@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from privity.common.reading import read_batches
-from privity.common.rules.text_rows import of_texts
-from privity.common.schema import Schema
+from privity.common.data.constraints.row_texts import of_texts
+from privity.common.data.schema import Schema
+from privity.common.data.table_reading import read_batches
 from privity.party.sources.address import Address, Form
-from privity.party.sources.coding import quoted
-from privity.party.sources.open import connect
+from privity.party.sources.open_rows import connect
+from privity.party.sources.sql_coding import quoted
 
 MOST_COMBINATIONS = 1 << 20
 """Of values of all attributes that a rule is about, in a store other than CSV."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.schema import Schema
+from privity.common.data.schema import Schema
 
 PRIME = 2**31 - 1
 BLOCK_ROWS = 1 << 16

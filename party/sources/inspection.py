@@ -6,14 +6,14 @@ import time
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from privity.common.data.schema import Schema
+from privity.common.data.table_reading import Coder, no_rows
 from privity.common.errors import Problem
-from privity.common.reading import Coder, no_rows
-from privity.common.schema import Schema
 from privity.party.rows import Rows
 from privity.party.sources.address import Address, Form
-from privity.party.sources.holding import Access
-from privity.party.sources.open import connect, faults, known_texts
-from privity.party.sources.query import Questions, Survey, surveyed
+from privity.party.sources.held_rows import Access
+from privity.party.sources.open_rows import connect, faults, known_texts
+from privity.party.sources.sql_queries import Questions, Survey, surveyed
 
 MOST_TABLES = 190
 """Pair tables that are counted to see how long it takes: those of 20 attributes."""

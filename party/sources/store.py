@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from privity.party.sources.columns import Column
+from privity.party.sources.store_columns import Column
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 

@@ -41,14 +41,14 @@ def test_files_stay_small() -> None:
 def test_only_the_edges_know_grpc_and_generated_types() -> None:
     edges = {
         "party/agent.py",
-        "curator/introspection.py",
-        "curator/servicer.py",
+        "curator/health_and_reflection.py",
+        "curator/grpc_services.py",
         "curator/server.py",
-        "curator/named_errors.py",
-        "deploy/operator_client.py",
-        "deploy/progress.py",
-        "deploy/run_status.py",
-        "deploy/simulate.py",
+        "curator/call_errors.py",
+        "deploy/operator/operator_client.py",
+        "deploy/operator/live_progress.py",
+        "deploy/operator/run_status.py",
+        "deploy/simulation/simulated_run.py",
     }
     for path in sources():
         name = path.relative_to(ROOT).as_posix()
@@ -64,7 +64,7 @@ def test_no_process_is_forked_from_one_that_may_have_threads() -> None:
 
     The benchmark of secure sums forks its parties while it has no threads of its own.
     """
-    here = {"deploy/workers.py", "deploy/benchmark_consortium.py"}
+    here = {"deploy/planning/worker_processes.py", "deploy/simulation/benchmark_consortium.py"}
     paths = [*sources(), *(ROOT / "benchmarks").rglob("*.py")]
     words = ("ProcessPoolExecutor", "multiprocessing", "os.fork")
     makers = {p.relative_to(ROOT).as_posix() for p in paths if any(word in p.read_text() for word in words)}
@@ -72,19 +72,30 @@ def test_no_process_is_forked_from_one_that_may_have_threads() -> None:
 
 
 def test_rows_are_read_in_one_file_of_the_party() -> None:
-    """Only handlers count or score rows; the release layer hands them the table and nothing else does."""
+    """Only answers_from_rows counts or scores rows; the release layer hands them the table and nothing else does."""
     for path in (ROOT / "party").glob("*.py"):
-        if path.name != "handlers.py":
-            assert not imported(path) & {"privity.common.counting", "privity.common.privacy.scores"}, path.name
+        if path.name != "answers_from_rows.py":
+            assert not imported(path) & {
+                "privity.common.data.contingency_tables",
+                "privity.common.privacy.structure_scores",
+            }, path.name
 
 
 def test_private_paths_use_no_floating_point_randomness() -> None:
     """numpy's generators sample released models and invented tables, and split rows for their owner's eyes alone;
     noise has one source only."""
-    sampling = ("common/release/synthesis.py", "common/models/", "common/table.py", "common/planning/stand_in.py")
+    sampling = (
+        "common/release/synthetic_rows.py",
+        "common/synthesis/models/",
+        "common/data/coded_table.py",
+        "deploy/planning/invented_tables.py",
+    )
     allowed = (
         *sampling,
-        *(f"common/evaluation/{name}.py" for name in ("attacks", "document", "references", "utility")),
+        *(
+            f"common/release/evaluation/{name}.py"
+            for name in ("attacks", "evaluation_document", "reference_tables", "classifier_utility")
+        ),
     )
     for path in sources():
         name = path.relative_to(ROOT).as_posix()

@@ -1,4 +1,4 @@
-"""What a command says goes through common/terminal.py, which makes texts visible: nothing prints around it."""
+"""What a command says goes through common/text/terminal.py, which makes texts visible: nothing prints around it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOOR = ROOT / "common" / "terminal.py"
+DOOR = ROOT / "common" / "text" / "terminal.py"
 SOURCES = [
     p
     for name in ("common", "party", "curator", "deploy")
@@ -88,7 +88,7 @@ def test_a_way_around_is_found(bad: str) -> None:
 
 def test_what_commands_do_is_not_found() -> None:
     assert not ways_around(
-        "from privity.common import terminal\nfrom privity.common.terminal import say\nsay(refusal, err=True)\n"
+        "from privity.common import terminal\nfrom privity.common.text.terminal import say\nsay(refusal, err=True)\n"
         "from rich.progress import Progress\n"
         "with Progress(console=terminal.console(err=True)) as progress:\n    progress.console.print(refusal)"
     )

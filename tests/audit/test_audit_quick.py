@@ -8,12 +8,12 @@ from fractions import Fraction
 import pytest
 from typer.testing import CliRunner
 
-import privity.deploy.audit_command as command
+import privity.deploy.cli.audit as command
 from privity.deploy.audit.auditor import audit
 from privity.deploy.audit.catalogue import all_subjects, mechanisms
-from privity.deploy.audit.report import as_markdown
+from privity.deploy.audit.findings import as_markdown
 from privity.deploy.audit.subject import Subject, seeded_source, system_source
-from privity.deploy.cli import app
+from privity.deploy.cli.main import app
 
 ALL = all_subjects()
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privity.deploy.audit.estimate import clopper_pearson_lower, clopper_pearson_upper, lower_bound
-from privity.deploy.audit.laws import log_law, statistics
+from privity.deploy.audit.loss_estimate import clopper_pearson_lower, clopper_pearson_upper, lower_bound
+from privity.deploy.audit.noise_evidence import log_law, statistics
 
 
 @pytest.mark.parametrize("runs", [1, 7, 100, 12_345, 3_000_000])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from privity.deploy.audit.auditor import audit
-from privity.deploy.audit.inputs import LETTERS, NUMBERS, input_subjects, missing_frame, ordered_csv, release_of
+from privity.deploy.audit.input_paths import LETTERS, NUMBERS, input_subjects, missing_frame, ordered_csv, release_of
 from privity.deploy.audit.subject import Subject
-from privity.party.sources import csv_rows
+from privity.party.sources import csv_files
 from tests.harness.column_readers import column_as_text, ranks_by_all
 
 ORDERED = release_of("order", LETTERS, ([21, 0], [20, 1]), ordered_csv, 400, 0)
@@ -26,13 +26,13 @@ def test_a_release_from_a_file_or_a_frame_holds_its_claim(subject: Subject) -> N
 
 def test_an_order_that_all_texts_of_the_column_decide_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finding A1: one text that is no integer chose which rows of everybody count."""
-    monkeypatch.setattr(csv_rows, "_ranks", ranks_by_all)
+    monkeypatch.setattr(csv_files, "_ranks", ranks_by_all)
     assert not holds(ORDERED)
 
 
 def test_a_column_that_is_written_as_text_by_its_type_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finding A2: one missing value made 1.0 of everybody's 1."""
-    monkeypatch.setattr("privity.common.reading.read_column", column_as_text)
+    monkeypatch.setattr("privity.common.data.table_reading.read_column", column_as_text)
     assert not holds(MISSING)
 
 

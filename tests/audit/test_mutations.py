@@ -15,17 +15,18 @@ import numpy as np
 import pytest
 
 from privity.common.errors import PrivityError
+from privity.common.privacy.discrete_laplace import noise_share
 from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_lines import Spent
-from privity.common.privacy.noise import noise_share
-from privity.common.privacy.scores import SCORES
+from privity.common.privacy.structure_scores import SCORES
+from privity.common.protocol.evaluation_scores import TreeScore
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.limits import count_cells
-from privity.common.protocol.plan import RunPlan
 from privity.common.protocol.round import Round
-from privity.common.protocol.scores import TreeScore
-from privity.common.protocol.sum_kind import MASKS
+from privity.common.protocol.run_spec import RunPlan
+from privity.common.protocol.secure_sum_method import MASKS
+from privity.common.protocol.step_limits import count_cells
+from privity.deploy.audit.algorithm_runs import whole_run
 from privity.deploy.audit.auditor import Finding, audit
 from privity.deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
 from privity.deploy.audit.protocols import (
@@ -38,10 +39,9 @@ from privity.deploy.audit.protocols import (
     scored_release,
     two_rounds,
 )
-from privity.deploy.audit.runs import whole_run
 from privity.deploy.audit.subject import Subject, seeded_source
-from privity.party.handlers import noisy_counts
-from privity.party.releases import ChargedReleases
+from privity.party.answers_from_rows import noisy_counts
+from privity.party.charged_releases import ChargedReleases
 
 ONE = Fraction(1)
 FIRST, SECOND = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
@@ -107,7 +107,7 @@ def test_a_party_that_skips_its_share(lazy: str, acting, monkeypatch) -> None:
             return np.zeros(cells, dtype=np.int64)
         return noise_share(scale, quota, cells, entropy)
 
-    monkeypatch.setattr("privity.common.privacy.noise_law.noise_share", share)
+    monkeypatch.setattr("privity.common.privacy.noise_distribution.noise_share", share)
     other = "party-2" if lazy == "party-1" else "party-1"
     subject = ROUND if lazy == "party-1" else one_round(SECOND, ONE, 2_400, 0)
     assert other in broken(subject)
@@ -129,7 +129,7 @@ def test_a_share_that_is_used_for_two_rounds(acting, monkeypatch) -> None:
     def share(scale, quota, cells, entropy):
         return kept.setdefault((acting[-1], cells), noise_share(scale, quota, cells, entropy))
 
-    monkeypatch.setattr("privity.common.privacy.noise_law.noise_share", share)
+    monkeypatch.setattr("privity.common.privacy.noise_distribution.noise_share", share)
     subject = replace(TWO, runs=300, sample=begin_anew(TWO.sample))
     assert broken(subject) == {"public, curator", "party-2"}
 
@@ -188,7 +188,7 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
 @pytest.mark.parametrize("subject", [NOISY_MAX, DRAWS, DISTANCES], ids=["made-up scores", "pairs", "tables"])
 def test_the_factor_two_of_a_draw_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
-    monkeypatch.setattr("privity.common.privacy.selection.noisy_max_scale", scale)
+    monkeypatch.setattr("privity.common.privacy.noisy_max.noisy_max_scale", scale)
     assert broken(replace(subject, runs=2 * subject.runs))
 
 
@@ -199,12 +199,12 @@ def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
         everybody = 40
         return 4 * rows * rows * (everybody - 1) // everybody**2
 
-    monkeypatch.setattr("privity.party.releases.handlers.selection_sensitivity", of_all_rows)
+    monkeypatch.setattr("privity.party.charged_releases.answers_from_rows.selection_sensitivity", of_all_rows)
     assert broken(replace(DRAWS, runs=600))
 
 
 def test_half_the_sensitivity_of_a_distance(monkeypatch) -> None:
-    monkeypatch.setattr("privity.party.releases.SENSITIVITY", Fraction(1, 2))
+    monkeypatch.setattr("privity.party.charged_releases.SENSITIVITY", Fraction(1, 2))
     assert broken(replace(DISTANCES, runs=1_200))
 
 

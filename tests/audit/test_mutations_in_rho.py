@@ -8,15 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privity.common.privacy.gaussian import discrete_gaussian
+from privity.common.privacy.discrete_gaussian import discrete_gaussian
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_lines import Spent
-from privity.common.privacy.noise_law import GAUSSIAN, NoiseLaw
+from privity.common.privacy.noise_distribution import GAUSSIAN, NoiseLaw
 from privity.deploy.audit.auditor import audit
-from privity.deploy.audit.concentrated import adaptive_rounds, draws_of_tables, series_of_draws
 from privity.deploy.audit.protocols import Setting
+from privity.deploy.audit.runs_in_zcdp import adaptive_rounds, draws_of_tables, series_of_draws
 from privity.deploy.audit.subject import Subject, seeded_source
-from privity.party.releases import ChargedReleases
+from privity.party.charged_releases import ChargedReleases
 
 THREE = adaptive_rounds(Setting((3, 4, 5), 1, 0), 2_400, 0)
 TWO = adaptive_rounds(Setting((3, 3), 1, 0), 600, 0)
@@ -81,7 +81,7 @@ def _only_the_first(self, line, with_line=Spent.with_line):
 
 def test_the_factor_two_of_a_draw_left_out(monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
-    monkeypatch.setattr("privity.common.privacy.exponential.noisy_max_scale", scale)
+    monkeypatch.setattr("privity.common.privacy.exponential_mechanism.noisy_max_scale", scale)
     assert broken(DRAWS) == {"public"}
     assert broken(replace(TABLES, runs=600)) == {"public"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privity.common.counting import contingency_tables
-from privity.common.privacy.scores import r_score, r_sensitivity
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.privacy.structure_scores import r_score, r_sensitivity
+from privity.deploy.audit.algorithm_runs import small_tables
+from privity.deploy.audit.neighbouring_tables import flipped_row, opposed_pairs
 from privity.deploy.audit.protocols import Setting
-from privity.deploy.audit.runs import small_tables
-from privity.deploy.audit.worlds import flipped_row, opposed_pairs
 
 
 def rows(table: CodedTable) -> list[tuple[int, ...]]:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.schema import parse_schema
-from privity.party.sources import through_ibis
+from privity.party.sources import ibis_store
 from privity.party.sources.address import parse_address
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import open_rows
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import open_rows
 from tests.harness.stores import Row, put
 
 NAMES = [
@@ -141,7 +141,7 @@ def test_spark_reads_texts_as_they_are_whatever_it_is_set_to_or_is_refused(
     for name, value in settings.items():
         session.conf.set(name, value)
         assert opened(address, fields, Hold.STORE).tolist() == [[2, 1, 1]]
-    monkeypatch.setattr(through_ibis, "SETTINGS", {})
+    monkeypatch.setattr(ibis_store, "SETTINGS", {})
     for name, value in settings.items():
         session.conf.set(name, value)
         with pytest.raises(PrivityError, match="it reads or compares texts in a way of its own"):

@@ -38,17 +38,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema, parse_schema
+from privity.common.data.table_reading import RowProblemsFound, encode
 from privity.common.errors import PrivityError
-from privity.common.reading import RowProblemsFound, encode
-from privity.common.schema import Schema, parse_schema
-from privity.common.table import CodedTable
 from privity.party.rows import InMemory
-from privity.party.sources import csv_rows
+from privity.party.sources import csv_files
 from privity.party.sources.address import parse_address
-from privity.party.sources.batches import StoreBatches
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import connect, known_texts, open_rows
-from privity.party.sources.query import Questions, Slots
+from privity.party.sources.coded_batches import StoreBatches
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import connect, known_texts, open_rows
+from privity.party.sources.sql_queries import Questions, Slots
 from privity.party.synthesizer import OneWay
 from tests.harness import ledgers
 from tests.harness.column_readers import column_as_text, ranks_by_all
@@ -424,9 +424,9 @@ def test_a_record_of_a_csv_file_is_read_the_same_in_any_company(wrap: str, field
 def test_where_batches_end_and_what_is_remembered_decides_nothing(
     at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privity.common.reading.CELLS_AT_ONCE", at_once)
-    monkeypatch.setattr("privity.common.reading.MOST_TEXTS", at_once)
-    monkeypatch.setattr("privity.common.reading.MOST_FAULTS", 1)
+    monkeypatch.setattr("privity.common.data.table_reading.CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr("privity.common.data.table_reading.MOST_TEXTS", at_once)
+    monkeypatch.setattr("privity.common.data.table_reading.MOST_FAULTS", 1)
     for field in ("string, other", "integer, edge"):
         holds(csv_code(tmp_path, "LF", field), [b"1", b"0", b'"1"'], RECORDS[1::2], "CSV, small batches")
 
@@ -813,12 +813,12 @@ def test_one_number_of_a_file_does_not_recode_nan(tmp_path: Path) -> None:
 def test_the_property_fails_where_an_order_is_decided_by_all_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_rows, "_ranks", ranks_by_all)
+    monkeypatch.setattr(csv_files, "_ranks", ranks_by_all)
     with pytest.raises(AssertionError):
         test_which_rows_of_a_person_count_depends_on_that_person_alone(1, tmp_path)
 
 
 def test_the_property_fails_where_a_column_is_written_as_text_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privity.common.reading.read_column", column_as_text)
+    monkeypatch.setattr("privity.common.data.table_reading.read_column", column_as_text)
     with pytest.raises(AssertionError):
         test_a_value_of_a_frame_counts_the_same_in_any_company("inferred", "string, other", False)

@@ -11,15 +11,15 @@ import duckdb
 import numpy as np
 import pytest
 
+from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.schema import parse_schema
 from privity.party.rows import Rows
-from privity.party.sources import counted, passes
-from privity.party.sources import holding as opening
+from privity.party.sources import counting_store, rereading
+from privity.party.sources import held_rows as opening
 from privity.party.sources.address import parse_address
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import open_rows
-from privity.party.sources.supersets import supersets
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import open_rows
+from privity.party.sources.table_supersets import supersets
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 
@@ -160,7 +160,7 @@ def test_a_file_that_comes_or_goes_is_a_change(form: str, address: str, tmp_path
 def test_a_file_that_changes_between_two_passes_ends_the_question(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(passes, "PASS_CELLS", 1)
+    monkeypatch.setattr(rereading, "PASS_CELLS", 1)
     rows = opened(put("parquet", tmp_path, ROWS), Hold.STORE, tmp_path)
     expected = joint(rows)
     answers = rows.joint_counts(REQUESTS)
@@ -225,8 +225,8 @@ def test_rows_that_were_loaded_for_the_draws_of_a_run_are_of_its_state(
 def test_each_statement_of_a_question_is_about_the_same_rows(
     change: str, visits: str, server: postgresql.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counted, "STATEMENT_TABLES", 1)
-    monkeypatch.setattr(counted, "supersets", lambda marginals, domain: supersets(marginals, domain, 1))
+    monkeypatch.setattr(counting_store, "STATEMENT_TABLES", 1)
+    monkeypatch.setattr(counting_store, "supersets", lambda marginals, domain: supersets(marginals, domain, 1))
     found = open_rows(parse_address(visits), SCHEMA, Access(Hold.STORE, MEMORY))
     assert found.store is not None
     asked = []

@@ -14,17 +14,17 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from privity.common.data.schema import Schema, parse_schema
+from privity.common.data.table_reading import RowProblemsFound
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.reading import RowProblemsFound
-from privity.common.schema import Schema, parse_schema
 from privity.party.config import load_config
 from privity.party.rows import Rows
-from privity.party.sources import postgresql as client
-from privity.party.sources import through_ibis
+from privity.party.sources import ibis_store
+from privity.party.sources import postgresql_store as client
 from privity.party.sources.address import parse_address
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import open_rows
-from privity.party.sources.query import Slots
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import open_rows
+from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 
@@ -394,7 +394,7 @@ def test_what_ibis_refuses(address: str, said: str, tmp_path: Path) -> None:
 
 def test_an_extra_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "psycopg", None)
-    monkeypatch.setattr(through_ibis, "ibis", None)
+    monkeypatch.setattr(ibis_store, "ibis", None)
     for address, extra in (("postgresql://u:secret@h/d#t", "postgresql"), ("sqlite:///x.db#t", "ibis")):
         error = refusal(address)
         assert error.kind is Catalogue.SOURCE_REFUSED

@@ -16,12 +16,12 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
-from privity.common.schema import Schema, parse_schema
 from privity.party.rows import Rows
 from privity.party.sources.address import parse_address
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import open_rows
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import open_rows
 from tests.harness import postgresql
 from tests.harness.typed_table import (
     POSTGRESQL,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from privity.common.errors import PrivityError
-from privity.common.journal import MEMORY, Journal
+from privity.common.storage.journal import MEMORY, Journal
 
 KEYS = st.sampled_from(
     ["a/x", "a/x/1", "a/y", "a%/x", "a0", "ab/x", "B/x", "#ended/a", "#ended/ab", "\u00e9/x", "a/\U0010ffff"]
@@ -196,5 +196,5 @@ class SharedByTwo(InAFile):
 
 @pytest.mark.parametrize("way", [InMemory, InAFile, ReopenedAtEveryCall, KilledAtEveryCall, SharedByTwo])
 def test_the_store_keeps_its_contract(way: type[StoreContract], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privity.common.journal.WHOLE_BYTES", 1000)
+    monkeypatch.setattr("privity.common.storage.journal.WHOLE_BYTES", 1000)
     run_state_machine_as_test(way, settings=settings(max_examples=15, stateful_step_count=25, deadline=None))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privity.common.journal import Journal
 from privity.common.privacy.ledger import Ledger
-from privity.common.release.content import REPORT
+from privity.common.release.release_contents import REPORT
+from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR
 from tests.crash.world import RUN, Outcome

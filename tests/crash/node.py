@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import privity.curator.cli
-import privity.curator.desk
-import privity.curator.driver
+import privity.curator.pending_steps
+import privity.curator.run_driver
+import privity.deploy.cli.curator
+import privity.deploy.cli.party
 import privity.party.agent
-import privity.party.cli
 import privity.party.config
 from privity.common.crypto import paillier
-from privity.common.journal import Journal
 from privity.common.node import logs
 from privity.common.privacy.entropy import SeededEntropy
 from privity.common.protocol.steps import Pending, Refusal
+from privity.common.storage.journal import Journal
 from privity.common.wire.codec import decode_reply, decode_step
-from privity.curator.desk import Desk
+from privity.curator.pending_steps import Desk
 from privity.curator.server import CuratorServer
-from privity.party.releases import ChargedReleases
+from privity.party.charged_releases import ChargedReleases
 from tests.crash.recording import Recorder
 from tests.crash.switch import Kill, Switch
 from tests.crash.variants import VARIANTS
@@ -71,7 +71,7 @@ def live(life: Life) -> None:
     """Be this node until killed."""
     folder, recorder = Path(life.folder), Recorder(Path(life.record), life.who, life.number)
     Switch(life.kill, recorder).watch(folder)
-    privity.curator.desk.PENDING_SECONDS = 0.05
+    privity.curator.pending_steps.PENDING_SECONDS = 0.05
     privity.party.agent.RETRY_SECONDS = (0.02, 0.05, 0.1)
     privity.party.agent.dialling_options = functools.partial(_impatient, privity.party.agent.dialling_options)
     if life.who == CURATOR:
@@ -85,9 +85,9 @@ def live(life: Life) -> None:
             privity.party.config.ChargedReleases = functools.partial(ChargedReleases, entropy=source)
     VARIANTS[life.variant](life.who, life.number)
     if life.who == CURATOR:
-        privity.curator.cli.serve(folder / "curator.toml", None, logs.LogFormat.TEXT, False)
+        privity.deploy.cli.curator.serve(folder / "curator.toml", None, logs.LogFormat.TEXT, False)
     else:
-        privity.party.cli.serve(folder / "party.toml", logs.LogFormat.TEXT, False)
+        privity.deploy.cli.party.serve(folder / "party.toml", logs.LogFormat.TEXT, False)
 
 
 def _impatient(options: Any, *arguments: Any) -> list[tuple[str, Any]]:
@@ -105,11 +105,11 @@ def _fix_curator(life: Life) -> None:
     class Fixed:
         randbits = staticmethod(random.Random(life.seed).getrandbits)
 
-    privity.curator.driver.secrets = Fixed
+    privity.curator.run_driver.secrets = Fixed
     if life.key is not None:
         document = json.loads(Path(life.key).read_text(encoding="ascii"))
         pair = paillier.secret_from_dict(document)
-        privity.curator.driver.paillier.generate_keypair = lambda *_bits, **_options: (pair.public, pair)
+        privity.curator.run_driver.paillier.generate_keypair = lambda *_bits, **_options: (pair.public, pair)
 
 
 def _digest(data: bytes) -> str:

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from privity.common.privacy.concentrated import RhoAccount
 from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.zcdp_budget import RhoAccount
 from tests.crash.checks import problems
 from tests.crash.conftest import Undisturbed
 from tests.crash.matrix import Worlds, kill_at, kills, points

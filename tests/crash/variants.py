@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from privity.common.journal import Journal
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.protocol.steps import Reply, SealBlock, Step
+from privity.common.storage.journal import Journal
 from privity.common.wire.codec import encode_reply
-from privity.party.known_ledger import KnownLedger
-from privity.party.releases import ChargedReleases
+from privity.party.charged_releases import ChargedReleases
+from privity.party.ledger_rollback import KnownLedger
 from privity.party.transcript import Transcripts
 
 CURATOR = "curator"

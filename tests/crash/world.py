@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.crypto import paillier
+from privity.common.data.schema import load_schema
 from privity.common.errors import PrivityError
-from privity.common.journal import Journal
-from privity.common.protocol.sum_kind import Method, sum_kind
-from privity.common.schema import load_schema
-from privity.deploy import operator_client
-from privity.deploy.operator_client import OperatorClient
-from privity.deploy.provisioning import HOST, Consortium, Limits, point_to, provision
+from privity.common.protocol.secure_sum_method import Method, sum_kind
+from privity.common.storage.journal import Journal
+from privity.deploy.consortium.provisioning import HOST, Consortium, Limits, point_to, provision
+from privity.deploy.operator import operator_client
+from privity.deploy.operator.operator_client import OperatorClient
 from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR, Life
 from tests.crash.recording import Records

@@ -80,9 +80,10 @@ class Zygote:
 def main() -> None:
     """Fork nodes until standard input closes."""
     from privity.common import pages
+    from privity.common.release.report import TEMPLATES
     from tests.crash.node import Life, live  # slow, and not needed at the tests' end
 
-    pages.read_all()
+    pages.read_all(TEMPLATES)
 
     gc.freeze()
     reports, wake = os.pipe()

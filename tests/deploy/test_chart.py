@@ -24,7 +24,7 @@ from privity.party.config import load_config
 from tests.harness.command import ROOT, privity, run_in
 from tests.harness.founding import entry_points
 
-CHART = ROOT / "deploy" / "helm" / "privity"
+CHART = ROOT / "deploy" / "packaging" / "helm" / "privity"
 NORTH = "patients of the north"
 PEOPLE = {"name": NORTH, "totalEpsilon": 1}
 PARTY = {"role": "party", "member": "north", "rows": {"claim": "north-rows"}, "population": PEOPLE}

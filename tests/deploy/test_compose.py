@@ -1,4 +1,4 @@
-"""deploy/compose.yaml: read strictly, and compared with what a consortium's folders and the account's ledgers hold."""
+"""compose.yaml: read strictly, and compared with the folders of a consortium and the ledgers of the account."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.deploy.test_image import state_home
 from tests.harness.command import ROOT
 from tests.harness.walkthrough import PARTIES
 
-FILE = ROOT / "deploy" / "compose.yaml"
+FILE = ROOT / "deploy" / "packaging" / "compose.yaml"
 VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 
 

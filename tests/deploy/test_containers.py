@@ -1,4 +1,4 @@
-"""deploy/containers.py: asks for what compose.yaml asks for; with an engine, a consortium of three and a run."""
+"""containers.py asks for what compose.yaml asks for; with an engine, a consortium of three and a run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger_files import default_ledger, open_ledger
-from privity.common.release.folder import verify_release
-from privity.deploy import containers
+from privity.common.release.release_folder import verify_release
+from privity.deploy.packaging import containers
 from tests.deploy.conftest import STATE
 from tests.deploy.test_compose import services
 from tests.deploy.test_image import state_home

@@ -1,4 +1,4 @@
-"""deploy/Dockerfile without an engine: what goes into the image, and its steps in an environment of their own."""
+"""The Dockerfile without an engine: what goes into the image, and its steps in an environment of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privity.common.exit_codes import Exit
 from tests.harness.command import ROOT
 from tests.harness.tables import write_people
 
-FILE = ROOT / "deploy" / "Dockerfile"
+FILE = ROOT / "deploy" / "packaging" / "Dockerfile"
 ENTRY_POINTS = ("privity-party", "privity-curator")
 SECRETS = (
     "north/tls.key", "north/keys/signing.pem", "north/party.toml", "north.csv", "consortium.env", "tests/conftest.py",
@@ -60,7 +60,7 @@ def context(folder: Path) -> set[str]:
     build = pytest.importorskip("docker.utils.build", reason="the docker SDK is not installed (extra containers)")
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    sent = build.exclude_paths(str(folder), patterns, dockerfile="deploy/Dockerfile")
+    sent = build.exclude_paths(str(folder), patterns, dockerfile="deploy/packaging/Dockerfile")
     return {name for name in sent if (folder / name).is_file()}
 
 
@@ -77,11 +77,12 @@ def test_what_is_copied_is_there_and_is_sent() -> None:
 
 
 def test_keys_rows_and_settings_are_not_sent(tmp_path: Path) -> None:
-    for name in (*SECRETS, "deploy/cli.py"):
+    for name in (*SECRETS, "deploy/cli/main.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x", encoding="ascii")
-    shutil.copy(FILE, tmp_path / "deploy")
-    assert context(tmp_path) == {"deploy/cli.py", "deploy/Dockerfile"}
+    (tmp_path / "deploy" / "packaging").mkdir()
+    shutil.copy(FILE, tmp_path / "deploy" / "packaging")
+    assert context(tmp_path) == {"deploy/cli/main.py", "deploy/packaging/Dockerfile"}
 
 
 def environment() -> dict[str, str]:

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from privity.common.data.schema import load_schema
 from privity.common.privacy.ledger_files import declared, default_ledger, ledgers_folder
-from privity.common.schema import load_schema
-from privity.deploy import cli, containers
+from privity.deploy.cli import main
+from privity.deploy.packaging import containers
 from privity.party.config import load_config, read_policy
 from tests.deploy.test_compose import VARIABLE
 from tests.deploy.test_image import ENTRY_POINTS, state_home
@@ -84,16 +85,16 @@ def test_the_first_command_of_the_compose_section_takes_the_place_of_the_walkthr
     ledgers = str(ledgers_folder().parent)
     assert given == {"PRIVITY_FOLDERS": str(tmp_path), "PRIVITY_USER": user, "PRIVITY_LEDGERS": ledgers}
     assert {population_of(tmp_path / name) for name in PARTIES} <= set(declared()), "for this account, by the page"
-    compose = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+    compose = (ROOT / "deploy" / "packaging" / "compose.yaml").read_text(encoding="utf-8")
     assert {name for name, mark, _ in VARIABLE.findall(compose) if mark == "?"} == set(given)
     for command in beginning("Three on one machine", "docker compose"):
         words = shlex.split(command)
         assert words[words.index("--env-file") + 1] == "consortium.env"
-        assert words[words.index("--file") + 1] == "$SOURCES/deploy/compose.yaml"
+        assert words[words.index("--file") + 1] == "$SOURCES/deploy/packaging/compose.yaml"
 
 
 def test_every_command_of_the_containers_module_is_one() -> None:
-    shown = beginning("Three on one machine", "python -m privity.deploy.containers")
+    shown = beginning("Three on one machine", "python -m privity.deploy.packaging.containers")
     for command in shown:
         name, *options = shlex.split(command)[3:]
         result = CliRunner().invoke(containers.app, [name, "--help"])
@@ -205,9 +206,9 @@ def test_the_commands_for_systemd_make_a_folder_that_the_unit_finds(
 
 def test_the_proxies_take_the_samples_as_they_are() -> None:
     (init,) = beginning("Behind nginx or envoy", "privity curator init")
-    assert "--listen" in CliRunner().invoke(cli.app, ["curator", "init", "--help"]).output
+    assert "--listen" in CliRunner().invoke(main.app, ["curator", "init", "--help"]).output
     listen = shlex.split(init)[shlex.split(init).index("--listen") + 1]
-    assert listen in (ROOT / "deploy" / "proxies" / "nginx.conf").read_text(encoding="utf-8")
+    assert listen in (ROOT / "deploy" / "packaging" / "proxies" / "nginx.conf").read_text(encoding="utf-8")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for command in section("Behind nginx or envoy"):
         program, *arguments = shlex.split(command.replace("$SOURCES", str(ROOT)))

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from privity.common.crypto.certificates import self_signed
-from privity.common.files import write_private
 from privity.common.node.tls_check import check_connection
-from privity.common.release.folder import verify_release
+from privity.common.release.release_folder import verify_release
+from privity.common.storage.safe_files import write_private
 from tests.harness.command import ROOT, run_in, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES
 
-SAMPLES = ROOT / "deploy" / "proxies"
+SAMPLES = ROOT / "deploy" / "packaging" / "proxies"
 CUT = "no connection to the curator"
 
 
@@ -116,7 +116,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     found(site.place, f"localhost:{site.proxy_port}", listen=f"127.0.0.1:{site.curator_port}")
     with contextlib.ExitStack() as stack:
         for role, name in (("curator", "curator"), *(("party", party) for party in PARTIES)):
-            command = [sys.executable, "-m", "privity.deploy.cli", role, "serve", "--config", f"{name}/{role}.toml"]
+            command = [
+                sys.executable,
+                "-m",
+                "privity.deploy.cli.main",
+                role,
+                "serve",
+                "--config",
+                f"{name}/{role}.toml",
+            ]
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
             stack.enter_context(running(command, site.place / f"{name}.log", cwd=site.place, env=environment))
         wait_until(lambda: answers(site.curator_port), "the curator listens")

@@ -14,7 +14,7 @@ from privity.common.privacy.ledger_files import ledgers_folder
 from tests.harness.command import ROOT
 from tests.harness.founding import entry_points
 
-UNITS = ROOT / "deploy" / "systemd"
+UNITS = ROOT / "deploy" / "packaging" / "systemd"
 INSTALLED = "/opt/privity/bin"
 STATE = "/var/lib"
 """Where systemd makes what StateDirectory names."""

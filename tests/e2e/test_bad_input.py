@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.algorithms import ALGORITHMS
 from privity.common.exit_codes import Exit
+from privity.common.synthesis.algorithms import ALGORITHMS
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, write_people
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from privity.common import formats
 from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit, exit_code
-from privity.deploy.cli import app
+from privity.deploy.cli.main import app
 from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import people, write_people

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.data.schema import load_schema
 from privity.common.exit_codes import Exit
 from privity.common.node.logs import FIELDS
-from privity.common.protocol.sum_kind import MASKS
-from privity.common.schema import load_schema
-from privity.deploy.provisioning import Consortium, Limits, point_to, provision
+from privity.common.protocol.secure_sum_method import MASKS
+from privity.deploy.consortium.provisioning import Consortium, Limits, point_to, provision
 from tests.harness.command import PATIENCE_SECONDS, privity, start, wait_until
 from tests.harness.scrape import free_address, shown
 from tests.harness.tables import people, write_people

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from privity.common.exit_codes import Exit
-from privity.common.journal import Journal
 from privity.common.privacy.ledger import Allowance, Charge
-from privity.common.protocol.plan import RunSpec
+from privity.common.protocol.run_spec import RunSpec
+from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals, closed_key
 from privity.party.config import JOURNAL_FILE, ledger_of, load_config, read_policy
 from tests.harness.command import program

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from privity import load_model
 from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit, exit_code
-from privity.common.release.content import RELEASE_FILES
-from privity.deploy.cli import app
-from privity.party import load_model
+from privity.common.release.release_contents import RELEASE_FILES
+from privity.deploy.cli.main import app
 from tests.harness.command import privity as in_a_process
 from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people

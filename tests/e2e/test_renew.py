@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from privity.common.consortium.manifest import read_manifest
 from privity.common.crypto.identity import Identity
-from privity.common.protocol.manifest import read_manifest
-from privity.common.release.folder import verify_release
+from privity.common.release.release_folder import verify_release
 from tests.harness.command import here, program, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 

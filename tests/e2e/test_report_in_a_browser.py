@@ -19,8 +19,8 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from privity.common.report.page import report_page
-from privity.common.schema import parse_schema
+from privity.common.data.schema import parse_schema
+from privity.common.release.report.report_page import report_page
 from tests.harness import browser
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people

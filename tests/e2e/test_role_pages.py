@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from privity.common.release.folder import verify_release
+from privity.common.release.release_folder import verify_release
 from tests.harness.command import ROOT, here, listening, program, shown_commands, wait_until
 from tests.harness.tables import write_people
 

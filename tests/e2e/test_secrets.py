@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from privity.deploy.provisioning import Consortium
+from privity.deploy.consortium.provisioning import Consortium
 from tests.e2e.test_node_logs import Nodes, consortium, operator_of
 from tests.harness.command import privity
 

@@ -13,16 +13,16 @@ import pandas as pd
 import psutil
 import pytest
 
+from privity.common.data.schema import load_schema
+from privity.common.data.table_reading import read_table
 from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit
 from privity.common.formats import require
-from privity.common.models.junction_tree import JunctionTreeModel
-from privity.common.models.load import load_model
-from privity.common.reading import read_table
-from privity.common.release.content import RELEASE_FILES
-from privity.common.release.folder import WRITTEN_AT
-from privity.common.schema import load_schema
-from privity.deploy.cli import app
+from privity.common.release.release_contents import RELEASE_FILES
+from privity.common.release.release_folder import WRITTEN_AT
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+from privity.common.synthesis.models.load_model import load_model
+from privity.deploy.cli.main import app
 from tests.harness.command import children, privity, start, wait_until
 from tests.harness.tables import write_people
 
@@ -194,8 +194,10 @@ def test_a_copula_under_a_delta_is_one_secure_round(tmp_path: Path) -> None:
 def test_more_rows_than_a_release_can_have_are_refused_before_any_process_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privity.common.release.synthesis.MOST_RELEASE_CELLS", ROWS)
-    monkeypatch.setattr("privity.deploy.simulate.provision", lambda *_given, **_named: pytest.fail("it went on"))
+    monkeypatch.setattr("privity.common.release.synthetic_rows.MOST_RELEASE_CELLS", ROWS)
+    monkeypatch.setattr(
+        "privity.deploy.simulation.simulated_run.provision", lambda *_given, **_named: pytest.fail("it went on")
+    )
     with pytest.raises(PrivityError, match=f"rows: {ROWS} rows, and a release of"):
         app(options(tmp_path, tmp_path / "release", "--epsilon", "1"), standalone_mode=False)
 

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from privity.common.exit_codes import Exit
-from privity.deploy.cli import app
+from privity.deploy.cli.main import app
 from tests.harness.command import here, privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import people, write_people

@@ -9,21 +9,21 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from privity.common import files
-from privity.common.canonical import parse
+from privity.common.consortium.manifest import manifest_from
 from privity.common.crypto.identity import Identity
-from privity.common.journal import Journal
 from privity.common.privacy.ledger import Ledger
-from privity.common.protocol.manifest import manifest_from
 from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Close, Contribute, Done
 from privity.common.protocol.transcript import read_transcript
+from privity.common.storage import safe_files
+from privity.common.storage.canonical_json import parse
+from privity.common.storage.journal import Journal
 from privity.common.wire.codec import decode_reply
 from privity.party import transcript
-from privity.party.engine import PartyEngine
+from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
-from privity.party.releases import ChargedReleases
 from privity.party.rows import InMemory
+from privity.party.step_answers import PartyEngine
 from tests.harness.command import ROOT
 from tests.harness.consortium import POPULATION, make_consortium, make_schema, make_table, open_policy
 
@@ -73,7 +73,7 @@ def close_and_die(folder: Path, writes: int) -> None:
     engine = party_of(folder)
     for name in ("record", "record_together", "erase", "drop"):
         setattr(Journal, name, before(getattr(Journal, name)))
-    transcript.write_private = before(files.write_private)
+    transcript.write_private = before(safe_files.write_private)
     transcript.sync = before(transcript.sync)
     print(decode_reply(engine.handle(Close(RUN, "COMPLETED"))))
 

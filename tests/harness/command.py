@@ -18,7 +18,7 @@ from unittest import mock
 
 import psutil
 
-from privity.deploy.cli import main
+from privity.deploy.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 120
@@ -32,7 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
     """Start ``privity`` in the background, output captured."""
     return subprocess.Popen(
-        [sys.executable, "-m", "privity.deploy.cli", *map(str, arguments)],
+        [sys.executable, "-m", "privity.deploy.cli.main", *map(str, arguments)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -51,7 +51,7 @@ def privity(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def run_in(place: Path, *arguments: str) -> str:
     """Run ``privity`` to its end in a folder, which must succeed: what it printed."""
     done = subprocess.run(
-        [sys.executable, "-m", "privity.deploy.cli", *arguments],
+        [sys.executable, "-m", "privity.deploy.cli.main", *arguments],
         cwd=place,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -80,7 +80,7 @@ def program(command: str) -> list[str]:
     """A command line of a page, to be run as it stands."""
     name, *arguments = shlex.split(command.removesuffix(" &"))
     assert name == "privity"
-    return [sys.executable, "-m", "privity.deploy.cli", *arguments]
+    return [sys.executable, "-m", "privity.deploy.cli.main", *arguments]
 
 
 def here(place: Path, command: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from privity.common.algorithms import ALGORITHMS
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.residues import Exponents
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema
 from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.population import Population
+from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.steps import Reply, Step
-from privity.common.protocol.sum_kind import Method
-from privity.common.schema import Schema
-from privity.common.table import CodedTable
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.codec import encode_step
-from privity.curator.driver import RunDriver
-from privity.curator.meter import Meter
-from privity.curator.request import RunRequest
-from privity.deploy.audit import consortium as production
-from privity.deploy.audit.consortium import POPULATION, Consortium
-from privity.deploy.audit.consortium import Member as Party
+from privity.curator.run_driver import RunDriver
+from privity.curator.run_request import RunRequest
+from privity.curator.traffic_meter import Meter
+from privity.deploy.audit import audited_consortium as production
+from privity.deploy.audit.audited_consortium import POPULATION, Consortium
+from privity.deploy.audit.audited_consortium import Member as Party
+from privity.party.charged_releases import EntropySource
 from privity.party.policy import Approval, Policy
-from privity.party.releases import EntropySource
 from tests.harness.tls import TestTls
 
 KEY_BITS = 512

@@ -9,10 +9,10 @@ from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
-from privity.common.canonical import canonical_bytes
-from privity.common.privacy.concentrated import converted
 from privity.common.privacy.ledger import MEMORY, Charge, Entry, Kind, Ledger
 from privity.common.privacy.population import Population
+from privity.common.privacy.zcdp_budget import converted
+from privity.common.storage.canonical_json import canonical_bytes
 
 PEOPLE = "people"
 

@@ -16,9 +16,9 @@ from typing import NoReturn, Self
 import grpc
 import grpc.aio
 
+from privity.common.consortium.manifest import CURATOR
 from privity.common.crypto.certificates import identity_from_san
-from privity.common.node.progress import SILENCE_SECONDS, serving_options
-from privity.common.protocol.manifest import CURATOR
+from privity.common.node.connection_silence import SILENCE_SECONDS, serving_options
 from privity.common.protocol.steps import Pending, Refusal
 from privity.common.wire.codec import CHUNK_BYTES, decode_reply, decode_step
 from privity.common.wire.v1 import privity_pb2 as pb

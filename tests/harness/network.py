@@ -12,25 +12,25 @@ from typing import Any, Self
 import grpc.aio
 from prometheus_client import CollectorRegistry
 
-from privity.common.canonical import b64
-from privity.common.files import write_whole
-from privity.common.node.progress import SILENCE_SECONDS
-from privity.common.protocol.manifest import CURATOR, Manifest, sign_manifest
-from privity.common.protocol.manifest_file import ManifestFile
-from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
+from privity.common.consortium.manifest import CURATOR, Manifest, sign_manifest
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.node.connection_silence import SILENCE_SECONDS
+from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.steps import Begin, Enrol, Enrolled
-from privity.common.protocol.sum_kind import Method
-from privity.curator.answers import Answers
-from privity.curator.meter import Meter
-from privity.curator.runs import DAY
+from privity.common.storage.canonical_json import b64
+from privity.common.storage.safe_files import write_whole
+from privity.curator.answer_store import Answers
+from privity.curator.network_session import NetworkSession
+from privity.curator.run_queue import DAY
 from privity.curator.server import CuratorConfig, CuratorServer
-from privity.curator.session import NetworkSession
+from privity.curator.traffic_meter import Meter
 from privity.party.agent import Agent
 from privity.party.config import Node, PartyConfig
-from privity.party.engine import PartyEngine
 from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
-from privity.party.sources.settings import RowSettings
+from privity.party.sources.source_settings import RowSettings
+from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
 

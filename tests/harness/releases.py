@@ -10,11 +10,11 @@ from typing import Any
 
 import pandas as pd
 
+from privity.common.data.schema import Schema
 from privity.common.privacy.statement import Split, privacy_statement
-from privity.common.release.content import FORMAT_VERSION, Release
-from privity.common.release.marginals import marginals_document
-from privity.common.release.synthesis import Synthesis, synthesise_release
-from privity.common.schema import Schema
+from privity.common.release.marginals_file import marginals_document
+from privity.common.release.release_contents import FORMAT_VERSION, Release
+from privity.common.release.synthetic_rows import Synthesis, synthesise_release
 from privity.party.synthesizer import OWNER, SYNTHESIZERS
 from tests.harness.ledgers import declared
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from privity.common.consortium.manifest import CURATOR
 from privity.common.crypto.certificates import Authority, Role, issue, make_authority, self_signed
 from privity.common.crypto.identity import Identity
-from privity.common.protocol.manifest import CURATOR
 
 HOST = "localhost"
 OPERATOR = "boss"

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from privity.common.attribute import Attribute, read_number
-from privity.common.schema import Schema, parse_schema
+from privity.common.data.attribute import Attribute, read_number
+from privity.common.data.schema import Schema, parse_schema
 
 NAN, INF = float("nan"), float("inf")
 UP, DOWN = math.nextafter(0.1, 1), math.nextafter(0.1, 0)

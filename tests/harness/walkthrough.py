@@ -9,7 +9,7 @@ from typing import Self
 
 import pandas as pd
 
-from privity.common.release.folder import verify_release
+from privity.common.release.release_folder import verify_release
 from tests.harness.command import shown_commands
 from tests.harness.tables import write_people
 

@@ -16,7 +16,7 @@ from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from privity.common.errors import PrivityError
-from privity.common.node.metrics import known_code
+from privity.common.node.metrics_page import known_code
 from privity.common.protocol.steps import Reply, Step
 from privity.common.wire.codec import CHUNK_BYTES, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb

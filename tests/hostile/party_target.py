@@ -14,8 +14,8 @@ import numpy as np
 
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Round
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
 from privity.common.protocol.steps import Close, Contribute, Done, Enrol, Opened, Refusal, Reply, SelectTable, Step
-from privity.common.protocol.sum_kind import MASKS, PAILLIER
 from privity.common.wire.codec import MalformedMessageError, decode_reply, decode_step, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.party import transcript

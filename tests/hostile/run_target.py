@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.node.metrics import known_code
+from privity.common.node.metrics_page import known_code
+from privity.common.protocol.secure_sum_method import MASKS
 from privity.common.protocol.steps import Close, Reply, Step
-from privity.common.protocol.sum_kind import MASKS
 from privity.common.wire.codec import MalformedMessageError, decode_reply, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.consortium import TestConsortium, make_schema, make_table, open_policy

@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from privity.common.protocol.manifest import sign_manifest
+from privity.common.consortium.manifest import sign_manifest
 from privity.common.protocol.steps import Enrol, Refusal, Reply
 from privity.common.wire.codec import CHUNK_BYTES, LARGEST_STEP, decode_reply, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from privity.common.errors import PrivityError
-from privity.common.protocol.limits import DRAW_CANDIDATES, DRAW_CELLS
-from privity.common.protocol.plan import MOST_MEMBERS
+from privity.common.protocol.run_spec import MOST_MEMBERS
+from privity.common.protocol.step_limits import DRAW_CANDIDATES, DRAW_CELLS
 from privity.common.protocol.steps import Learned, Refusal
-from privity.common.wire.candidates import MOST_GROUPS
+from privity.common.wire.candidate_pairs import MOST_GROUPS
 from privity.common.wire.codec import (
     LARGEST_MODEL,
     LARGEST_PLAN,

@@ -19,12 +19,12 @@ from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.formats import read_json
 from privity.common.privacy.statement import headline
-from privity.common.release.content import LARGEST_FILES, MARGINALS, MODEL, PRIVACY, RELEASE_FILES, RUN, SCHEMA
-from privity.common.release.folder import read_release
-from privity.common.release.former import current_privacy
+from privity.common.release.former_formats import current_privacy
+from privity.common.release.release_contents import LARGEST_FILES, MARGINALS, MODEL, PRIVACY, RELEASE_FILES, RUN, SCHEMA
+from privity.common.release.release_folder import read_release
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.deploy.operator_commands import client_of
+from privity.deploy.operator.operator_folder import client_of
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium
 from tests.harness.tls import HOST, OPERATOR
@@ -109,7 +109,9 @@ def test_content_of_no_file_is_refused(curator: LyingCurator, tmp_path: Path, pa
 def test_no_file_is_larger_than_a_release_can_have_it(
     curator: LyingCurator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("privity.deploy.operator_client.LARGEST_FILES", dict.fromkeys(LARGEST_FILES, 9) | {name: 8})
+    monkeypatch.setattr(
+        "privity.deploy.operator.operator_client.LARGEST_FILES", dict.fromkeys(LARGEST_FILES, 9) | {name: 8}
+    )
     other = next(known for known in LARGEST_FILES if known != name)
     error = fetched(curator, tmp_path, (other, b"9 bytes.."), (name, b"1234"), ("", b"5678"), ("", b"9"))
     assert f"the curator sent more of {name} than any release has" in error.message
@@ -167,7 +169,7 @@ def test_a_release_is_on_disk_file_by_file_before_it_has_its_name(
         assert (path == tmp_path) == (tmp_path / "release").exists()
         synced.append(path)
 
-    monkeypatch.setattr("privity.common.files.sync", sync)
+    monkeypatch.setattr("privity.common.storage.safe_files.sync", sync)
     curator.parts = list(autumn.items())
     client_of(curator.operator).fetch("autumn", tmp_path / "release")
     assert {(path.name, path.read_bytes()) for path in (tmp_path / "release").iterdir()} == set(autumn.items())

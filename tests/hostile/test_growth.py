@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.candidates import CandidateGroup, Candidates, ParentSets
-from privity.common.counting import contingency_table
-from privity.common.privacy.concentrated import GaussianTerms, RhoAccount
-from privity.common.privacy.scores import SCORES
-from privity.common.protocol.attempt import MOST_ATTEMPTS
+from privity.common.data.contingency_tables import contingency_table
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.privacy.structure_scores import SCORES
+from privity.common.privacy.zcdp_budget import GaussianTerms, RhoAccount
+from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.round import Round
+from privity.common.protocol.round_attempt import MOST_ATTEMPTS
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import (
     Choice,
     Close,
@@ -31,10 +33,8 @@ from privity.common.protocol.steps import (
     Select,
     Step,
 )
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
-from privity.common.statistics import AttributeParentPair
-from privity.party import handlers, transcript
-from privity.party.handlers import PairScores
+from privity.party import answers_from_rows, transcript
+from privity.party.answers_from_rows import PairScores
 from privity.party.rows import InMemory
 from tests.harness.consortium import make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
@@ -154,7 +154,7 @@ def test_a_party_learns_one_model_in_a_run(tmp_path: Path) -> None:
 def test_scores_are_kept_while_there_is_room_and_stay_the_same(monkeypatch) -> None:
     domain = (2, 3, 2, 4, 2)
     table = make_table(make_schema(domain), 40, seed=1)
-    monkeypatch.setattr(handlers, "KEPT_SCORES", 60)
+    monkeypatch.setattr(answers_from_rows, "KEPT_SCORES", 60)
     scores, known = PairScores(InMemory(table)), []
     for parent in (1, 2, 3, 4, 1, 2):
         group = Candidates([CandidateGroup((0,), ParentSets([(parent,), (parent, parent % 4 + 1)]))])
@@ -166,7 +166,7 @@ def test_scores_are_kept_while_there_is_room_and_stay_the_same(monkeypatch) -> N
 
 
 def test_a_party_takes_part_in_so_many_runs_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privity.party.last_heard.MOST_RUNS", 3)
+    monkeypatch.setattr("privity.party.run_expiry.MOST_RUNS", 3)
     consortium = make_consortium(3, folder=tmp_path)
     specs = [consortium.spec(run=f"run-{number}") for number in range(4)]
     for spec in specs[:3]:

@@ -18,10 +18,10 @@ from privity.common.node.logs import content_of
 from privity.common.protocol.steps import Refusal
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.curator.desk import Desk, PartyRefusedError
-from privity.curator.marks import COMPLETED
-from privity.curator.runs import Runs
-from privity.curator.servicer import OperatorServicer
+from privity.curator.grpc_services import OperatorServicer
+from privity.curator.pending_steps import Desk, PartyRefusedError
+from privity.curator.run_progress_marks import COMPLETED
+from privity.curator.run_queue import Runs
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request
@@ -30,7 +30,7 @@ from tests.protocol.test_network import channel
 
 SECRET = "/srv/curator/state/secret.sqlite"
 BREAKS = {
-    ("party", "GetManifest"): ("privity.common.protocol.manifest_file.ManifestFile", "document"),
+    ("party", "GetManifest"): ("privity.common.consortium.manifest_file.ManifestFile", "document"),
     ("party", "NextStep"): (Desk, "next_step"),
     ("party", "SendReply"): (Desk, "deliver"),
     ("party", "Alive"): (Desk, "alive"),
@@ -41,7 +41,7 @@ BREAKS = {
     ("operator", "Resume"): (Runs, "resume"),
     ("operator", "List"): (Runs, "all"),
     ("operator", "Why"): (OperatorServicer, "_status"),
-    ("operator", "GetManifest"): ("privity.common.protocol.manifest_file.ManifestFile", "document"),
+    ("operator", "GetManifest"): ("privity.common.consortium.manifest_file.ManifestFile", "document"),
     ("member", "Check"): ("privity.curator.server", "caller"),
 }
 REQUESTS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from privity.common.protocol.plan import Enrolment
+from privity.common.protocol.run_spec import Enrolment
 from privity.common.protocol.steps import (
     Begin,
     Choice,
@@ -30,7 +30,7 @@ from privity.common.protocol.steps import (
 )
 from privity.common.wire.codec import decode_reply, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
-from privity.curator.runs import COMPLETED, FAILED
+from privity.curator.run_queue import COMPLETED, FAILED
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 

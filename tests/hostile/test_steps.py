@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from privity.common.crypto import paillier
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.plan import Enrolment, RunPlan
 from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import (
     Begin,
     Choice,
@@ -35,9 +36,8 @@ from privity.common.protocol.steps import (
     Step,
     Sum,
 )
-from privity.common.statistics import AttributeParentPair
 from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
-from privity.party.rounds import MOST_OPEN
+from privity.party.sum_contributions import MOST_OPEN
 from tests.harness.consortium import KEY_BITS, TestConsortium, make_consortium
 from tests.hostile.test_fuzz import state_of
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 
-from privity.common.journal import Journal
 from privity.common.privacy.ledger import Allowance, Charge
-from privity.curator.marks import COMPLETED
-from privity.curator.request import parse_request
+from privity.common.storage.journal import Journal
+from privity.curator.run_progress_marks import COMPLETED
+from privity.curator.run_request import parse_request
 from privity.curator.run_state import Run
-from privity.deploy.operator_commands import client_of
+from privity.deploy.operator.operator_folder import client_of
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.protocol.sum_kind import MASKS as BY_MASKS
+from privity.common.protocol.secure_sum_method import MASKS as BY_MASKS
 from tests.harness.bad_line import (
     Changed,
     Cut,

@@ -16,11 +16,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from privity.common.data.schema import load_schema
+from privity.common.node.connection_silence import SILENCE_SECONDS, serving_options
 from privity.common.node.process import OPEN_FILES
-from privity.common.node.progress import SILENCE_SECONDS, serving_options
-from privity.common.protocol.sum_kind import MASKS
-from privity.common.schema import load_schema
-from privity.deploy.provisioning import Consortium, Limits, point_to, provision
+from privity.common.protocol.secure_sum_method import MASKS
+from privity.deploy.consortium.provisioning import Consortium, Limits, point_to, provision
 from tests.harness.command import PATIENCE_SECONDS, ROOT, privity, start, wait_until
 from tests.harness.tables import people, write_people
 
@@ -28,7 +28,7 @@ MEMBERS = ("north", "south")
 LIMITED = (
     "import os, resource, sys; soft, hard = map(int, sys.argv[1:3]); "
     "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)); "
-    "os.execv(sys.executable, [sys.executable, '-m', 'privity.deploy.cli', *sys.argv[3:]])"
+    "os.execv(sys.executable, [sys.executable, '-m', 'privity.deploy.cli.main', *sys.argv[3:]])"
 )
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.exit_codes import Exit
-from privity.common.release.content import RELEASE_FILES
-from privity.common.release.folder import verify_release
-from privity.curator.runs import COMPLETED
-from privity.deploy.operator_client import OperatorClient
+from privity.common.release.release_contents import RELEASE_FILES
+from privity.common.release.release_folder import verify_release
+from privity.curator.run_queue import COMPLETED
+from privity.deploy.operator.operator_client import OperatorClient
 from tests.harness.bad_line import Cut, Deaf, EndError, Line, Relay, Way
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of
@@ -81,7 +81,7 @@ def test_watching_goes_on_over_a_new_connection(tmp_path: Path, make: Callable[[
 def test_watching_ends_by_name_when_nothing_comes_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[], Line]
 ) -> None:
-    monkeypatch.setattr("privity.deploy.operator_client.REACH_SECONDS", 2.0)
+    monkeypatch.setattr("privity.deploy.operator.operator_client.REACH_SECONDS", 2.0)
 
     async def scenario() -> PrivityError:
         async with submitted(tmp_path, lambda _number: make()) as (network, relay):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.protocol.secure_sum_method import MASKS as BY_MASKS
 from privity.common.protocol.steps import Reply, Step
-from privity.common.protocol.sum_kind import MASKS as BY_MASKS
 from tests.harness.bad_line import Deaf, Line, Relay
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium

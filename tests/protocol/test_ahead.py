@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.protocol.sum_kind import MASKS
-from privity.party import rounds
+from privity.common.protocol.secure_sum_method import MASKS
+from privity.party import sum_contributions
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_secure_sum import NO_NOISE, TABLES, round_of
@@ -18,7 +18,7 @@ from tests.protocol.test_secure_sum import NO_NOISE, TABLES, round_of
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "AHEAD", 40)
+    monkeypatch.setattr(sum_contributions, "AHEAD", 40)
 
 
 def ready(consortium: TestConsortium, party: str = "party-1") -> int:

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
-from privity.common.journal import Journal
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.plan import RunSpec
 from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.steps import (
     Choice,
     Close,
@@ -29,8 +29,8 @@ from privity.common.protocol.steps import (
     Select,
     SelectTable,
 )
-from privity.common.statistics import AttributeParentPair
-from privity.curator.desk import Desk
+from privity.common.storage.journal import Journal
+from privity.curator.pending_steps import Desk
 from privity.party.approvals import MOST_WAITING, Approvals
 from privity.party.policy import Approval
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy

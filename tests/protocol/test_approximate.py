@@ -13,16 +13,16 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.formats import require
-from privity.common.privacy.composition import Accounting, calibrate
-from privity.common.privacy.concentrated import RhoAccount
+from privity.common.privacy.laplace_composition import Accounting, calibrate
 from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.noise_law import GAUSSIAN
-from privity.common.privacy.record import Cost, RunRecord
+from privity.common.privacy.noise_distribution import GAUSSIAN
+from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement, rounded_up
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.round import Replacement, Round
-from privity.common.protocol.scores import Evaluation
 from privity.common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
-from privity.common.release.checking import check_release
+from privity.common.release.verification import check_release
 from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select, SelectTable
-from privity.common.statistics import AttributeParentPair
-from privity.curator.request import RunRequest
+from privity.curator.run_request import RunRequest
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged
 

@@ -14,13 +14,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from numpy.typing import NDArray
 
-from privity.common.canonical import b64, canonical_bytes
 from privity.common.crypto import masks, sealing
 from privity.common.crypto.identity import Identity, PublicIdentity
 from privity.common.errors import PrivityError
-from privity.common.protocol.plan import Enrolment, RunPlan
 from privity.common.protocol.round import Round
+from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import (
     Begin,
     Close,
@@ -33,7 +33,7 @@ from privity.common.protocol.steps import (
     Sealed,
     Sum,
 )
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from privity.common.storage.canonical_json import b64, canonical_bytes
 from privity.common.wire.codec import decode_step, encode_reply
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy, small_key
 

@@ -14,9 +14,9 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Close
-from privity.curator.driver import RunDriver
-from privity.curator.request import parse_request
-from privity.curator.runs import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED, Runs
+from privity.curator.run_driver import RunDriver
+from privity.curator.run_queue import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED, Runs
+from privity.curator.run_request import parse_request
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 
@@ -87,7 +87,7 @@ def test_more_rows_than_a_release_can_have_are_refused_before_anything_is_charge
     consortium = make_consortium(3, domain=(8,) * 12)
     with pytest.raises(PrivityError, match="a release of 12 attributes has 22369621 at most"):
         consortium.drive(tmp_path / "release", algorithm="one-way", rows=100_000_000)
-    monkeypatch.setattr("privity.common.release.synthesis.MOST_RELEASE_CELLS", 12 * 179)
+    monkeypatch.setattr("privity.common.release.synthetic_rows.MOST_RELEASE_CELLS", 12 * 179)
     with pytest.raises(PrivityError, match=r"the parties state 180 rows \(party-1 60\)") as found:
         consortium.drive(tmp_path / "release", run="run-2", algorithm="one-way")
     assert found.value.remedy == "Give --rows, with 179 or fewer."
@@ -203,7 +203,7 @@ def test_a_run_that_is_resumed_before_it_could_stop_goes_on(tmp_path: Path) -> N
 def test_a_run_whose_end_could_not_be_brought_about_is_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privity.curator.runs.ROOM_SECONDS", 0.1)
+    monkeypatch.setattr("privity.curator.run_queue.ROOM_SECONDS", 0.1)
     close, failed = RunDriver.close, []
 
     async def failing(self: RunDriver, state: str) -> None:

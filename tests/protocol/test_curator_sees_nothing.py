@@ -21,9 +21,9 @@ from privity.common.crypto import paillier
 from privity.common.crypto.masks import PairwiseMasks
 from privity.common.protocol import secure_sum
 from privity.common.protocol.block_sums import MaskedSum
-from privity.common.protocol.plan import RunPlan
+from privity.common.protocol.run_spec import RunPlan
+from privity.common.protocol.secure_sum_method import MASKS
 from privity.common.protocol.steps import Done, Sealed, Sum
-from privity.common.protocol.sum_kind import MASKS
 from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import KEY_BITS, make_consortium
 from tests.harness.network import NetworkConsortium

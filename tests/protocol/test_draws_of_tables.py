@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privity.common.counting import contingency_tables
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
-from privity.common.privacy.concentrated import RhoAccount, draw_rho
-from privity.common.privacy.scores import DISTANCE
-from privity.common.privacy.selection import draw_selection_noise, noisy_max
+from privity.common.privacy.noisy_max import draw_selection_noise, noisy_max
+from privity.common.privacy.structure_scores import DISTANCE
+from privity.common.privacy.zcdp_budget import RhoAccount, draw_rho
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.steps import Choice, Close, Enrol, Refusal, SelectTable
-from privity.common.table import CodedTable
-from privity.curator.session import NetworkSession
+from privity.curator.network_session import NetworkSession
 from tests.harness.consortium import TestConsortium, make_schema, make_table, open_policy, seeded
 from tests.harness.ledgers import charged
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.table_reading import read_table
 from privity.common.errors import PrivityError
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.evaluation.over_parties import PHASE, scores_of, to_score
 from privity.common.formats import require
+from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, Split, TreeScore
 from privity.common.protocol.round import Round
-from privity.common.protocol.scores import Evaluation, MarginalScore, Split, TreeScore
 from privity.common.protocol.steps import Contribute, Done, Refusal
-from privity.common.reading import read_table
-from privity.common.release.folder import read_release
-from privity.common.table import CodedTable
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.release.evaluation.scores_over_parties import PHASE, scores_of, to_score
+from privity.common.release.release_folder import read_release
 from tests.harness.consortium import TestConsortium, make_schema, open_policy
 from tests.harness.ledgers import charged
 

@@ -13,10 +13,10 @@ import pytest
 
 from privity.common.exit_codes import Exit
 from privity.common.protocol.steps import Enrol, Pending, Refusal, Reply, Step
-from privity.common.visible import LONGEST_TEXT
+from privity.common.text.visible import LONGEST_TEXT
 from privity.common.wire.codec import encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
-from privity.curator.servicer import OperatorServicer
+from privity.curator.grpc_services import OperatorServicer
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium

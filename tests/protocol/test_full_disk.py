@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.journal import Journal
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.protocol.steps import Contribute, Done, Pending, Refusal, SealBlock, Sealed
-from privity.curator import driver, runs
-from privity.curator.marks import COMPLETED, RUNNING
+from privity.common.storage.journal import Journal
+from privity.curator import run_driver, run_queue
+from privity.curator.run_progress_marks import COMPLETED, RUNNING
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request
@@ -118,7 +118,7 @@ def test_a_checkpoint_without_room_is_put_off(tmp_path: Path, caplog: pytest.Log
 
 
 def test_a_curator_without_room_goes_on_when_there_is_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "ROOM_SECONDS", 0.1)
+    monkeypatch.setattr(run_queue, "ROOM_SECONDS", 0.1)
 
     async def scenario() -> None:
         consortium = consortium_for_runs(folder=tmp_path)
@@ -145,9 +145,9 @@ def test_a_curator_without_room_goes_on_when_there_is_some(tmp_path: Path, monke
 def test_a_release_for_which_there_is_no_room_is_written_when_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "ROOM_SECONDS", 0.1)
+    monkeypatch.setattr(run_queue, "ROOM_SECONDS", 0.1)
     tried: list[Path] = []
-    write = driver.write_release
+    write = run_driver.write_release
 
     def without_room(folder: Path, *content: object) -> None:
         tried.append(folder)
@@ -155,7 +155,7 @@ def test_a_release_for_which_there_is_no_room_is_written_when_there_is(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(folder, *content)
 
-    monkeypatch.setattr(driver, "write_release", without_room)
+    monkeypatch.setattr(run_driver, "write_release", without_room)
 
     async def scenario() -> None:
         consortium = consortium_for_runs(folder=tmp_path)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import PrivityError
-from privity.common.protocol.manifest_file import ManifestFile
 from privity.common.protocol.steps import Begin, Contribute, Done, Enrol, Pending, Refusal
-from privity.curator.desk import Desk
-from privity.curator.marks import COMPLETED, EXPIRED, RUNNING, STOPPED
 from privity.curator.metrics import CuratorMetrics
-from privity.curator.runs import Runs
-from privity.party.engine import PartyEngine
+from privity.curator.pending_steps import Desk
+from privity.curator.run_progress_marks import COMPLETED, EXPIRED, RUNNING, STOPPED
+from privity.curator.run_queue import Runs
 from privity.party.policy import Approval
+from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request
@@ -214,7 +214,7 @@ def test_one_wrong_reading_of_the_clock_erases_nothing(tmp_path: Path, monkeypat
 
 
 def test_a_step_that_is_repeated_is_a_word_about_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privity.party.last_heard.HEARD_SECONDS", 50.0)
+    monkeypatch.setattr("privity.party.run_expiry.HEARD_SECONDS", 50.0)
     consortium, plan = begun(tmp_path)
     party = consortium.parties["party-2"]
     age(party.journal, 100.0)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
-from privity.common.journal import Journal
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
-from privity.common.protocol.plan import Enrolment, RunPlan
 from privity.common.protocol.round import Round
+from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import Begin, Close, Contribute, Done, Enrol, Enrolled, Opened, Refusal, Select
-from privity.common.statistics import AttributeParentPair
-from privity.party.known_ledger import MARKS, KnownLedger
+from privity.common.storage.journal import Journal
+from privity.party.ledger_rollback import MARKS, KnownLedger
 from tests.harness.consortium import POPULATION, TestConsortium, make_consortium, open_policy
 from tests.harness.ledgers import charged, declared
 
@@ -166,7 +166,7 @@ def test_a_journal_that_was_lost_brings_no_second_selection_and_nothing_is_drawn
         party.journal.erase(f"run-1/choice/{draw}")
         party.journal.erase(f"run-1/reply/select/{draw}")
     drawn = []
-    monkeypatch.setattr("privity.party.releases.draw_selection_noise", lambda *_: drawn.append(1))
+    monkeypatch.setattr("privity.party.charged_releases.draw_selection_noise", lambda *_: drawn.append(1))
     for draw in range(5):
         for candidates in (tuple(pairs), tuple(pairs[1:]), tuple(reversed(pairs))):
             reply = consortium.tell(NAME, Select("run-1", "p", f"{draw}", candidates, Fraction(1, 10)))

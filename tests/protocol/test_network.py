@@ -12,11 +12,11 @@ import grpc
 import grpc.aio
 import pytest
 
+from privity.common.consortium.manifest import read_manifest
 from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
 from privity.common.errors import PrivityError
-from privity.common.protocol.manifest import read_manifest
 from privity.common.protocol.round import Round
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.wire.codec import CHUNK_BYTES
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privity.common.counting import contingency_tables
+from privity.common.data.contingency_tables import contingency_tables
 from privity.common.protocol.steps import Opened, Step
 from tests.harness.consortium import make_consortium
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privity.common.counting import contingency_tables
+from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
-from privity.common.privacy.concentrated import RhoAccount
-from privity.common.protocol.openings import schedule_weights
+from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.running_sums import schedule_weights
 from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import Contribute, Done, Refusal, Sealed, Sum
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 
 TABLES = ((0, 1), (1, 2))
@@ -167,7 +167,7 @@ def test_openings_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_t
 
 def series_of(plan, weights, name: str = "s") -> list[Round]:
     """The rounds of a series, as the session makes them."""
-    from privity.common.protocol.openings import OpeningSeries
+    from privity.common.protocol.running_sums import OpeningSeries
 
     async def unused(_round):
         raise AssertionError

@@ -18,7 +18,7 @@ from privity.common.crypto.certificates import self_signed
 from privity.common.errors import PrivityError
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.curator.runs import COMPLETED, FAILED
+from privity.curator.run_queue import COMPLETED, FAILED
 from privity.curator.server import CuratorServer
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.network import HOST, NetworkConsortium
@@ -137,7 +137,7 @@ def test_reflection_is_off_unless_it_is_set(tmp_path: Path, on: bool) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at a page takes its figures anew."""
-    monkeypatch.setattr("privity.common.node.metrics.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("privity.common.node.metrics_page.LOOK_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("fresh")

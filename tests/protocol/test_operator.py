@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.exit_codes import Exit
-from privity.common.release.folder import WRITTEN_AT
+from privity.common.release.release_folder import WRITTEN_AT
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.network import NetworkConsortium

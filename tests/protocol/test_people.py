@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.schema import parse_schema
+from privity.common.data.table_reading import read_table
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import require
-from privity.common.privacy.record import Cost, RunRecord
+from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement
 from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select
-from privity.common.reading import read_table
-from privity.common.release.checking import check_release
-from privity.common.schema import parse_schema
-from privity.common.statistics import AttributeParentPair
-from privity.common.table import CodedTable
+from privity.common.release.verification import check_release
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
 

@@ -14,7 +14,7 @@ import pytest
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.node.proxy import parse_proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
-from privity.deploy.operator_client import OperatorClient
+from privity.deploy.operator.operator_client import OperatorClient
 from privity.party.config import load_config
 from privity.party.joining import settings_text
 from tests.harness.consortium import make_consortium

@@ -13,7 +13,7 @@ import pytest
 
 from privity.common.formats import require
 from privity.common.protocol.steps import Reply, Step
-from privity.curator.meter import Meter
+from privity.curator.traffic_meter import Meter
 from tests.harness import consortium as harness
 from tests.harness.consortium import make_consortium
 

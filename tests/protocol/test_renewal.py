@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.canonical import b64
+from privity.common.consortium.invitation import Join, read_join
+from privity.common.consortium.key_renewal import Next, fitting_key
+from privity.common.consortium.manifest import CURATOR, Manifest
+from privity.common.consortium.member_folder import renew
 from privity.common.crypto.certificates import certificate_request, issue_for_request, self_signed
 from privity.common.crypto.identity import Identity, PublicIdentity
 from privity.common.errors import PrivityError
-from privity.common.membership.joining import Join, read_join
-from privity.common.membership.member_folder import renew
-from privity.common.membership.renewal import Next, fitting_key
-from privity.common.protocol.manifest import CURATOR, Manifest
 from privity.common.protocol.steps import Close
-from privity.deploy.operator_commands import OPERATOR_TOML, client_of
+from privity.common.storage.canonical_json import b64
+from privity.deploy.operator.operator_folder import OPERATOR_TOML, client_of
 from privity.party import agent
 from privity.party.keys import FORMER, KeyFiles
 from tests.harness.command import privity, wait_until

@@ -12,18 +12,18 @@ from privity.common.crypto import packing, paillier
 from privity.common.crypto.sealing import SealedBlob, open_sealed
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol import block_sums
-from privity.common.protocol.attempt import MOST_ATTEMPTS
 from privity.common.protocol.combiner_tree import tree_of
 from privity.common.protocol.round import Round
+from privity.common.protocol.round_attempt import MOST_ATTEMPTS
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import CombineBlock, Contribute, Done, Refusal, Reply, SealBlock, Sealed, Step, Sum
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from privity.common.wire.codec import decode_step
-from privity.curator import desk as desks
-from privity.curator import rounds
-from privity.curator.answers import Answers
-from privity.curator.desk import PartyRefusedError
-from privity.curator.meter import Meter
-from privity.curator.session import NetworkSession
+from privity.curator import pending_steps as desks
+from privity.curator import sum_rounds
+from privity.curator.answer_store import Answers
+from privity.curator.network_session import NetworkSession
+from privity.curator.pending_steps import PartyRefusedError
+from privity.curator.traffic_meter import Meter
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.protocol.test_secure_sum import KINDS, NO_NOISE, exact
 
@@ -306,7 +306,7 @@ def test_a_few_blocks_are_under_way_at_a_time() -> None:
 
     plain = consortium_of()
     measured(Watched({name: party.table for name, party in plain.parties.items()}), PAILLIER)
-    assert 1 < most <= rounds.BLOCKS_AT_ONCE + 1
+    assert 1 < most <= sum_rounds.BLOCKS_AT_ONCE + 1
 
 
 def test_what_a_party_sends_does_not_grow_with_the_parties() -> None:
@@ -396,7 +396,7 @@ def test_a_crash_after_the_vector_is_kept_leaves_a_round_that_goes_on(tmp_path, 
         raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr("privity.party.rounds.encode_step", crash)
+        patched.setattr("privity.party.sum_contributions.encode_step", crash)
         with pytest.raises(Crash):
             consortium.tell("party-2", Contribute(round_))
     consortium.restart("party-2")

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from privity.common.protocol.steps import Begin, Contribute, Done, Enrol, Enrolled, Refusal
-from privity.curator.marks import COMPLETED, FAILED, RUNNING
-from privity.party.engine import CHANGED, PartyEngine
+from privity.curator.run_progress_marks import COMPLETED, FAILED, RUNNING
+from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
-from privity.party.releases import ChargedReleases
 from privity.party.rows import Rows
 from privity.party.sources.address import parse_address
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import Opened, open_rows
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import Opened, open_rows
+from privity.party.step_answers import CHANGED, PartyEngine
 from tests.harness import postgresql
 from tests.harness.consortium import TestConsortium, make_consortium, seeded
 from tests.harness.network import NetworkConsortium

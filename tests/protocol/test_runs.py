@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import pytest
 
-from privity.common.algorithms import ALGORITHMS
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.record import RunRecord
+from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.steps import Choice, Select
-from privity.party.local import LocalSession
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.party.local_session import LocalSession
 from tests.harness.consortium import (
     TestConsortium,
     make_consortium,

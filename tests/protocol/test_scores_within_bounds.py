@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privity.common.data.coded_table import CodedTable
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.evaluation import over_parties
-from privity.common.evaluation.over_parties import PHASE, check_evaluation, scores_of, to_score
+from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, TreeScore, check_scores
 from privity.common.protocol.round import Round
-from privity.common.protocol.scores import Evaluation, MarginalScore, TreeScore, check_scores
 from privity.common.protocol.steps import Contribute, Done, Refusal
-from privity.common.release.checking import check_release
-from privity.common.release.content import RUN, SCORES
-from privity.common.table import CodedTable
+from privity.common.release.evaluation import scores_over_parties
+from privity.common.release.evaluation.scores_over_parties import PHASE, check_evaluation, scores_of, to_score
+from privity.common.release.release_contents import RUN, SCORES
+from privity.common.release.verification import check_release
 from privity.common.wire import codec
 from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema
@@ -46,14 +46,14 @@ def test_targets_whose_domains_leave_no_room_are_refused_before_any_party_is_ask
     schema = make_schema((3, 3, 2))
     asked = Evaluation(Fraction(1, 2), schema.names[:2])
     check_evaluation(asked, "dp-subn", Fraction(1), schema)
-    monkeypatch.setattr(over_parties, "TREES_CELLS", 5)
+    monkeypatch.setattr(scores_over_parties, "TREES_CELLS", 5)
     with pytest.raises(PrivityError, match="too large for what may be asked at once"):
         check_evaluation(asked, "dp-subn", Fraction(1), schema)
 
 
 def test_an_evaluation_without_any_table_is_refused_before_any_party_is_asked(monkeypatch) -> None:
     schema = make_schema((3, 3))
-    monkeypatch.setattr(over_parties, "SCORED_CELLS", 2)
+    monkeypatch.setattr(scores_over_parties, "SCORED_CELLS", 2)
     with pytest.raises(PrivityError, match="every table has more than"):
         check_evaluation(Evaluation(Fraction(1, 2)), "dp-subn", Fraction(1), schema)
     check_evaluation(Evaluation(Fraction(1, 2), schema.names[:1]), "dp-subn", Fraction(1), schema)
@@ -72,7 +72,7 @@ def test_absent_rows_are_scored_within_the_memory_that_there_is(monkeypatch) -> 
     schema = make_schema((2, 2))
     schema = replace(schema, attributes=tuple(replace(a, absent=True) for a in schema.attributes))
     table = CodedTable(schema, tuple(np.tile([0, 1], 500) for _ in schema.names))
-    monkeypatch.setattr(over_parties, "MOST_SCORED_ROWS", 100)
+    monkeypatch.setattr(scores_over_parties, "MOST_SCORED_ROWS", 100)
     # Of a thousand places one is taken to be filled: 999,000 absent rows would stand beside 1,000.
     scored = to_score(table, 1000, 1)
     assert scored.rows <= 1 + 100
@@ -85,7 +85,7 @@ def test_absent_rows_are_scored_within_the_memory_that_there_is(monkeypatch) -> 
 def test_a_tree_is_trained_on_rows_from_all_over_a_long_table(monkeypatch) -> None:
     first = np.repeat([0, 1], 500)
     table = CodedTable(make_schema((2, 2)), (first, first))
-    monkeypatch.setattr(over_parties, "TRAINED_ROWS", 100)
+    monkeypatch.setattr(scores_over_parties, "TRAINED_ROWS", 100)
     tree = scores_of(table, table.schema.names[:1])[-1]
     assert tree.of({(0, 1): np.array([[500, 0], [0, 500]])}, 1000) == 1000
 

@@ -10,15 +10,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privity.common.counting import contingency_tables
 from privity.common.crypto import paillier, sealing
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.packing import Layout, unpack
+from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
-from privity.common.protocol.attempt import Attempt
-from privity.common.protocol.plan import Enrolment, RunPlan
 from privity.common.protocol.round import Round
+from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.round_context import mask_keys
+from privity.common.protocol.run_spec import Enrolment, RunPlan
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import (
     Begin,
     Close,
@@ -33,7 +34,6 @@ from privity.common.protocol.steps import (
     Step,
     Sum,
 )
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, SumKind
 from tests.harness.consortium import TestConsortium, make_consortium
 
 TABLES = ((0, 1), (2,), (0, 1, 2))
@@ -149,7 +149,7 @@ def test_a_crash_between_charge_and_answer_leaves_it_charged_once(tmp_path, monk
         raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr("privity.party.handlers.noisy_counts", crash)
+        patched.setattr("privity.party.answers_from_rows.noisy_counts", crash)
         with pytest.raises(Crash):
             consortium.tell("party-2", step)
     party = consortium.restart("party-2")
@@ -563,7 +563,7 @@ def test_an_unforeseen_error_is_a_refusal_without_its_text(monkeypatch) -> None:
     def broken(*_arguments: object) -> None:
         raise ZeroDivisionError("a row's value")
 
-    monkeypatch.setattr("privity.party.handlers.noisy_counts", broken)
+    monkeypatch.setattr("privity.party.answers_from_rows.noisy_counts", broken)
     reply = consortium.tell("party-2", Contribute(round_of(plan)))
     assert isinstance(reply, Refusal)
     assert "ZeroDivisionError" in reply.message

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from privity.common.protocol.sum_kind import Method
-from privity.curator.marks import COMPLETED, STOPPED
+from privity.common.protocol.secure_sum_method import Method
+from privity.curator.run_progress_marks import COMPLETED, STOPPED
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request

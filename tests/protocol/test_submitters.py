@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from privity.common.crypto.certificates import self_signed
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.journal import Journal
+from privity.common.storage.journal import Journal
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.curator.marks import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED
+from privity.curator.run_progress_marks import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED
 from privity.curator.submissions import check_word
-from privity.deploy.operator_client import OperatorClient
-from privity.deploy.run_status import explained
+from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.operator.run_status import explained
 from tests.harness.command import privity
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
@@ -350,7 +350,7 @@ def test_a_request_for_more_rows_than_a_release_can_have_is_refused_when_it_is_s
 def test_a_list_of_runs_holds_the_newest_and_says_how_many_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privity.curator.servicer.LARGEST_LIST", 200)
+    monkeypatch.setattr("privity.curator.grpc_services.LARGEST_LIST", 200)
 
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, two_operators(), dialling=False) as network:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.algorithms import aim, mst
 from privity.common.protocol.steps import Contribute, SelectTable
+from privity.common.synthesis.algorithms import aim, mst
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 
 DOMAIN = (2, 3, 4, 2)

@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.crypto.sealing import SealedBlob
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
 from privity.common.protocol.round import Round
+from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.protocol.steps import (
     Begin,
     Close,
@@ -31,11 +33,9 @@ from privity.common.protocol.steps import (
     Select,
     Step,
 )
-from privity.common.protocol.sum_kind import sum_kind
 from privity.common.protocol.transcript import Transcript, read_transcript
-from privity.common.statistics import AttributeParentPair
-from privity.deploy.audit.consortium import small_key
-from privity.deploy.transcript_comparison import MEANING, Difference, compare
+from privity.deploy.audit.audited_consortium import small_key
+from privity.deploy.operator.transcript_comparison import MEANING, Difference, compare
 from privity.party import transcript as party_transcript
 from privity.party.policy import Approval
 from privity.party.transcript import MOST_REFUSALS, TOO_MANY, TRANSCRIPTS, Transcripts

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privity.common.schema import Schema, parse_schema
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema, parse_schema
 
 SHARED_DATA = Path(__file__).parents[2].parent / "shared" / "data"
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.data.coded_table import CodedTable, decode, write_csv
+from privity.common.data.schema import Schema, parse_schema
+from privity.common.data.table_reading import encode, read_table
 from privity.common.errors import ProblemsFound
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.reading import encode, read_table
-from privity.common.schema import Schema, parse_schema
-from privity.common.table import CodedTable, decode, write_csv
+from privity.common.release.evaluation.marginal_distance import marginal_distances
 
 FIELDS = [
     {

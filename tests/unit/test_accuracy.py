@@ -10,14 +10,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from privity.common.algorithms import ALGORITHMS
-from privity.common.planning.stand_in import Profile
-from privity.common.table import CodedTable
-from privity.deploy import accuracy_page
-from privity.deploy.accuracy import Estimate, Grid, Part, estimates
-from privity.deploy.in_process import InProcessSession, Repeated
-from privity.deploy.line_chart import Chart, Series, one_picture, tick_step
-from privity.deploy.rehearsal import (
+from privity.common.data.coded_table import CodedTable
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.planning import accuracy_page
+from privity.deploy.planning.expected_error import Estimate, Grid, Part, estimates
+from privity.deploy.planning.in_process_session import InProcessSession, Repeated
+from privity.deploy.planning.invented_tables import Profile
+from privity.deploy.planning.line_chart import Chart, Series, one_picture, tick_step
+from privity.deploy.planning.rehearsal import (
     MOST_DIFFERENT_ROWS,
     Rehearsal,
     Shape,
@@ -172,7 +172,7 @@ def test_what_is_expected_is_the_profile_that_was_named() -> None:
 
 
 def test_other_processes_find_the_same_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privity.deploy.accuracy.WORTH_PROCESSES", 0.0)
+    monkeypatch.setattr("privity.deploy.planning.expected_error.WORTH_PROCESSES", 0.0)
     found = estimates(shape(), grid("one-way"), profiles=PROFILES, processes=2)
     assert [e.epsilon for e in found] == [Fraction(1, 10), Fraction(2)]
 

@@ -40,14 +40,14 @@ from benchmarks.datasets import Dataset, split_table
 from benchmarks.peers import run
 from benchmarks.peers.environments import ENVIRONMENTS
 from benchmarks.utility import TASKS
-from privity.common.algorithms import ALGORITHMS
-from privity.common.evaluation.distance import distances_of_sets, marginal_distances
-from privity.common.evaluation.utility import Task
-from privity.common.planning.plan import Arithmetic, Planner
-from privity.common.planning.session import PlannedSession, rehearse
-from privity.common.privacy.concentrated import converted, rho_within
-from privity.common.protocol.sum_kind import PAILLIER
-from privity.common.schema import load_schema
+from privity.common.data.schema import load_schema
+from privity.common.privacy.zcdp_budget import converted, rho_within
+from privity.common.protocol.dry_session import PlannedSession, rehearse
+from privity.common.protocol.secure_sum_method import PAILLIER
+from privity.common.release.evaluation.classifier_utility import Task
+from privity.common.release.evaluation.marginal_distance import distances_of_sets, marginal_distances
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.planning.cost_forecast import Arithmetic, Planner
 
 DESCRIPTOR = {
     "name": "toy",

@@ -14,7 +14,7 @@ from benchmarks.accuracy_plan.__main__ import fit_all, read_fits
 from benchmarks.accuracy_plan.library import coded
 from benchmarks.accuracy_plan.trial import Tried, report, try_table
 from benchmarks.datasets import Dataset
-from privity.common.planning.stand_in import Profile, invent
+from privity.deploy.planning.invented_tables import Profile, invent
 from tests.harness.consortium import make_schema
 
 PROFILE = Profile((0.5, 0.8, 1.0), 0.0, 1.0, 0.1)

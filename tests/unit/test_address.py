@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
 from privity.party.sources.address import Form, parse_address, refuse_password
-from privity.party.sources.settings import RowSettings
+from privity.party.sources.source_settings import RowSettings
 
 HIDDEN = "JXZ"
 """Letters that occur in passwords and nowhere else."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from privity.common.inference.maximum_likelihood import fit_model
+from privity.common.synthesis.inference.maximum_likelihood import fit_model
 from tests.unit.test_maximum_likelihood import DOMAIN, LOOP, ROWS, SCHEMA, all_measured
 
 DEVIATION = 1.0

@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from privity.common.algorithms import ALGORITHMS
 from privity.common.privacy.budget import readable
-from privity.common.privacy.concentrated import rho_within
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
-from privity.common.protocol.plan import RunSpec
-from privity.common.protocol.scores import Evaluation
-from privity.common.protocol.sum_kind import MASKS
-from privity.party import asking
+from privity.common.privacy.zcdp_budget import rho_within
+from privity.common.protocol.evaluation_scores import Evaluation
+from privity.common.protocol.run_spec import RunSpec
+from privity.common.protocol.secure_sum_method import MASKS
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.party import run_notice
 from tests.harness.consortium import make_schema, open_policy
 
 SCHEMA = make_schema((2, 3, 4))
@@ -25,7 +25,7 @@ SPEC = RunSpec("autumn", "dp-subn", {}, ONE, 1, PARTIES, "0" * 64)
 
 
 def told(spec: RunSpec, parties_per_person: int = 1, **limits) -> list[str]:
-    return list(asking.in_words(spec, "north", SCHEMA, open_policy(**limits), parties_per_person))
+    return list(run_notice.in_words(spec, "north", SCHEMA, open_policy(**limits), parties_per_person))
 
 
 KINDS = {
@@ -152,9 +152,9 @@ def test_a_run_that_the_policy_forbids_is_said_to_be() -> None:
 def test_what_is_left_before_and_after() -> None:
     policy = open_policy(total_epsilon=Fraction(5), rows_per_person=2)
     ledger = Ledger.declare(":memory:", policy.population)
-    assert "epsilon 5 left of 5, 3 after this run" in asking.budget_in_words(SPEC, policy, ledger, 0)
+    assert "epsilon 5 left of 5, 3 after this run" in run_notice.budget_in_words(SPEC, policy, ledger, 0)
     ledger.charge(Charge("spring", "a", ONE / 2), Allowance(), "north")
-    assert "epsilon 4 left of 5, 2 after this run" in asking.budget_in_words(SPEC, policy, ledger, 0)
+    assert "epsilon 4 left of 5, 2 after this run" in run_notice.budget_in_words(SPEC, policy, ledger, 0)
     # What this run has been charged already is not counted again.
     ledger.charge(Charge("autumn", "a", ONE / 2), Allowance(), "north")
-    assert "epsilon 3 left of 5, 2 after this run" in asking.budget_in_words(SPEC, policy, ledger, 0)
+    assert "epsilon 3 left of 5, 2 after this run" in run_notice.budget_in_words(SPEC, policy, ledger, 0)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from privity.common.algorithms.association import noisy_association
-from privity.common.statistics import NoisyTable
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.synthesis.learning.pair_association import noisy_association
 
 ROWS = 10_000
 

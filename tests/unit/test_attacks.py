@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from privity.common.evaluation.attacks import MOST_SECRETS, Attack, run_attacks, secrets
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import parse_schema
+from privity.common.release.evaluation.attacks import MOST_SECRETS, Attack, run_attacks, secrets
 
 pytest.importorskip("anonymeter")
 ATTACKS = 120

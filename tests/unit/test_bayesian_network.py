@@ -7,11 +7,11 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.formats import read_json
-from privity.common.models.bayesian_network import BayesianNetwork, Node
-from privity.common.schema import parse_schema
-from privity.common.statistics import AttributeParentPair
+from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
 
 CRITICAL = {5: 20.5, 23: 49.7, 11: 31.3}
 """0.999 quantiles of the chi-square law, by degrees of freedom."""

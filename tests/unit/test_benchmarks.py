@@ -25,10 +25,16 @@ from benchmarks.multi_party.points import (
     refusal,
 )
 from benchmarks.multi_party.text import document
-from privity.common.evaluation.utility import Task, hold_out, labels, majority_error, misclassification
-from privity.common.schema import load_schema, parse_schema
-from privity.common.statistics import NoisyTable
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import load_schema, parse_schema
+from privity.common.release.evaluation.classifier_utility import (
+    Task,
+    hold_out,
+    labels,
+    majority_error,
+    misclassification,
+)
 
 DESCRIPTOR = {
     "name": "toy",

@@ -7,12 +7,12 @@ import sys
 import pytest
 from threadpoolctl import threadpool_info
 
-from privity.common.blas import one_blas_thread
+from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
 PROGRAM = """
 import threading
 from threadpoolctl import threadpool_info
-from privity.common.blas import keep_one_blas_thread, one_blas_thread
+from privity.common.synthesis.single_threaded_blas import keep_one_blas_thread, one_blas_thread
 
 def threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}

@@ -28,10 +28,11 @@ from benchmarks.budgets.measure import Block, Tried, blocks, key_of, together, t
 from benchmarks.budgets.session import Ground, mean_distance, model_pairs, session_over
 from benchmarks.budgets.text import write_page
 from benchmarks.cache import Cache
-from privity.common.algorithms import ALGORITHMS, split_by_noise, worst_explained
-from privity.common.inference import maximum_likelihood
-from privity.common.models.junction_tree import JunctionTreeModel
-from privity.party.local import complete
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.inference import maximum_likelihood
+from privity.common.synthesis.learning import budget_split, worst_explained
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+from privity.party.local_session import complete
 
 
 def make_ground(name: str = "public", *, reported: bool = False, seed: int = 1) -> Ground:
@@ -71,10 +72,10 @@ def test_the_distance_is_that_of_the_models_pairs() -> None:
 
 
 def test_constants_are_in_place_within_and_back_after_a_fault() -> None:
-    before = (split_by_noise.PURE, split_by_noise.CONCENTRATED, worst_explained.HANDICAP, maximum_likelihood.PRIOR)
+    before = (budget_split.PURE, budget_split.CONCENTRATED, worst_explained.HANDICAP, maximum_likelihood.PRIOR)
     changed = Change("handicap", 2.0).of(Change("tables", 0.5).of(REFERENCE[True]))
     with in_place(changed) as settings:
-        assert split_by_noise.PURE.tables.at_one == 0.5 * REFERENCE[True].tables.at_one
+        assert budget_split.PURE.tables.at_one == 0.5 * REFERENCE[True].tables.at_one
         assert worst_explained.HANDICAP == 1.2
         assert settings == {"draws": "1/10"}
 
@@ -84,7 +85,7 @@ def test_constants_are_in_place_within_and_back_after_a_fault() -> None:
 
     with pytest.raises(RuntimeError):
         fail()
-    after = (split_by_noise.PURE, split_by_noise.CONCENTRATED, worst_explained.HANDICAP, maximum_likelihood.PRIOR)
+    after = (budget_split.PURE, budget_split.CONCENTRATED, worst_explained.HANDICAP, maximum_likelihood.PRIOR)
     assert after == before
 
 
@@ -123,7 +124,7 @@ def test_all_that_is_shipped_is_tried_on_seeds_of_its_own() -> None:
     assert len(set(alone)) == 6 * 2 * 2
     assert {change for block in alone for change in tried_on(block)} == {SHIPPED}
     assert SHIPPED.of(REFERENCE[False]) == shipped(pure=False)
-    assert SHIPPED.of(REFERENCE[True]).tables == split_by_noise.PURE.tables
+    assert SHIPPED.of(REFERENCE[True]).tables == budget_split.PURE.tables
 
 
 def test_a_wide_table_keeps_some_attributes() -> None:

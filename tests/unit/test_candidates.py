@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.candidates import CandidateGroup, Candidates, ParentSets
-from privity.common.counting import contingency_table
+from privity.common.data.contingency_tables import contingency_table
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
-from privity.common.privacy.scores import SCORES
-from privity.common.privacy.selection import SelectionNoise, noisy_max
-from privity.common.protocol import limits
-from privity.common.protocol.limits import check_candidates, check_tables, count_cells
-from privity.common.statistics import AttributeParentPair
-from privity.party.handlers import PairScores, selection_sensitivity
+from privity.common.privacy.noisy_max import SelectionNoise, noisy_max
+from privity.common.privacy.structure_scores import SCORES
+from privity.common.protocol import step_limits
+from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
+from privity.common.protocol.step_limits import check_candidates, check_tables, count_cells
+from privity.party.answers_from_rows import PairScores, selection_sensitivity
 from privity.party.rows import InMemory
 
 DOMAIN = [2, 3, 2, 5, 4]
@@ -57,8 +57,8 @@ def verdict(check, *arguments):
 def test_the_check_of_candidates_is_that_of_their_tables(make_table, pairs, table_cells, round_cells):
     derived = make_table(DOMAIN, 1).schema.derived
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "TABLE_CELLS", table_cells)
-        patch.setattr(limits, "ROUND_CELLS", round_cells)
+        patch.setattr(step_limits, "TABLE_CELLS", table_cells)
+        patch.setattr(step_limits, "ROUND_CELLS", round_cells)
         expected = verdict(check_tables, [pair.marginal for pair in pairs], derived)
         assert verdict(check_candidates, pairs, derived) == expected
 
@@ -84,9 +84,9 @@ def test_scores_and_sensitivity_are_those_of_each_pair(make_table, data):
 
 
 def test_scores_that_may_need_more_than_64_bits_stay_whole_numbers(make_table, monkeypatch):
-    monkeypatch.setattr("privity.party.handlers.VECTOR_ROWS", 1)
+    monkeypatch.setattr("privity.party.answers_from_rows.VECTOR_ROWS", 1)
     monkeypatch.setattr(
-        "privity.party.handlers.SCORES", {"R": type("Huge", (), {"of": lambda joints: [2**70] * len(joints)})}
+        "privity.party.answers_from_rows.SCORES", {"R": type("Huge", (), {"of": lambda joints: [2**70] * len(joints)})}
     )
     assert PairScores(InMemory(make_table([2, 3], 9))).of([AttributeParentPair(0, (1,))], "R").tolist() == [2**70]
 

@@ -6,16 +6,16 @@ from itertools import combinations
 import pytest
 
 from benchmarks.junction_tree.merging import GOLDENS, random_chordal
-from privity.common.algorithms import clusters, optimal_merging
-from privity.common.algorithms.clusters import (
+from privity.common.errors import PrivityError
+from privity.common.synthesis.learning import clique_clusters, optimal_merging
+from privity.common.synthesis.learning.clique_clusters import (
     attributes_of,
     check_cliques,
     merge_exactly,
     merge_greedily,
     total_variance,
 )
-from privity.common.algorithms.optimal_merging import optimal_clusters
-from privity.common.errors import PrivityError
+from privity.common.synthesis.learning.optimal_merging import optimal_clusters
 
 EXAMPLE, SIZES = GOLDENS["Example 2"]
 
@@ -63,15 +63,15 @@ def moves(found):
 @pytest.mark.parametrize("seed", range(20))
 def test_the_best_move_and_merge_are_those_of_brute_force(seed):
     cliques, domain = chordal(seed)
-    start = clusters.ordered([(clique,) for clique in cliques])
-    for some in (start, clusters.ordered([tuple(cliques[:2]), *((c,) for c in cliques[2:])])):
+    start = clique_clusters.ordered([(clique,) for clique in cliques])
+    for some in (start, clique_clusters.ordered([tuple(cliques[:2]), *((c,) for c in cliques[2:])])):
         least = min((total_variance(move, domain) for move in moves(some)), default=0)
-        found = clusters._best_move(some, domain)
+        found = clique_clusters._best_move(some, domain)
         if found is None:
             assert least >= total_variance(some, domain)
         else:
             assert total_variance(found, domain) == least < total_variance(some, domain)
-    work = clusters._Merging(list(start), domain)
+    work = clique_clusters._Merging(list(start), domain)
     current = list(start)
     while len(current) > 1:
         merges = [
@@ -86,7 +86,7 @@ def test_the_best_move_and_merge_are_those_of_brute_force(seed):
 
 def test_the_relaxed_programme_is_never_worse_than_greedy():
     """A hundred graphs: benchmarks/junction_tree.py."""
-    cccp = pytest.importorskip("privity.common.algorithms.cccp")
+    cccp = pytest.importorskip("privity.common.synthesis.learning.merging_by_cccp")
     for seed in range(15):
         cliques, domain = chordal(seed)
         greedy = merge_greedily(cliques, domain)
@@ -97,7 +97,7 @@ def test_the_relaxed_programme_is_never_worse_than_greedy():
 
 def test_the_relaxed_programme_by_itself_leads_to_the_optimum_most_of_the_time():
     """From clusters that were joined for few cells alone, and without the moves that improve a solution."""
-    cccp = pytest.importorskip("privity.common.algorithms.cccp")
+    cccp = pytest.importorskip("privity.common.synthesis.learning.merging_by_cccp")
     best = tried = 0
     for cliques, domain in [(EXAMPLE, SIZES), *map(chordal, range(14))]:
         if len(cliques) <= 8:
@@ -114,7 +114,7 @@ def test_the_relaxed_programme_by_itself_leads_to_the_optimum_most_of_the_time()
 def test_without_cvxpy_many_cliques_are_merged_greedily_and_it_is_said(monkeypatch, caplog):
     cliques = [(a, a + 1) for a in range(12)]
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    monkeypatch.setitem(sys.modules, "privity.common.algorithms.cccp", None)
+    monkeypatch.setitem(sys.modules, "privity.common.synthesis.learning.merging_by_cccp", None)
     assert optimal_clusters(cliques, [2] * 13) == merge_greedily(cliques, [2] * 13)
     assert "cvxpy cannot be imported" in caplog.text
     caplog.clear()
@@ -125,10 +125,12 @@ def test_without_cvxpy_many_cliques_are_merged_greedily_and_it_is_said(monkeypat
 
 
 def test_clusters_stay_within_the_limits_of_a_table(monkeypatch):
-    monkeypatch.setattr(clusters, "TABLE_CELLS", 40)
+    monkeypatch.setattr(clique_clusters, "TABLE_CELLS", 40)
     for method in (merge_exactly, merge_greedily):
         found = method(EXAMPLE, SIZES)
-        assert all(len(cluster) == 1 or clusters.table_cells(attributes_of(cluster), SIZES) <= 40 for cluster in found)
+        assert all(
+            len(cluster) == 1 or clique_clusters.table_cells(attributes_of(cluster), SIZES) <= 40 for cluster in found
+        )
 
 
 def test_a_clique_that_no_table_holds_is_named(make_table):

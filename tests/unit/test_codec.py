@@ -10,19 +10,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from privity.common.canonical import canonical_bytes
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.sealing import SealedBlob
-from privity.common.privacy.composition import Accounting
-from privity.common.privacy.concentrated import RhoAccount
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.privacy.laplace_composition import Accounting
+from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.common.protocol import round as rounds
 from privity.common.protocol import steps
-from privity.common.protocol.attempt import Attempt
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.limits import DRAW_CANDIDATES
-from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
-from privity.common.statistics import AttributeParentPair
-from privity.common.wire.candidates import decode_candidates, encode_candidates
+from privity.common.protocol.round_attempt import Attempt
+from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.step_limits import DRAW_CANDIDATES
+from privity.common.storage.canonical_json import canonical_bytes
+from privity.common.wire.candidate_pairs import decode_candidates, encode_candidates
 from privity.common.wire.codec import (
     CHUNK_BYTES,
     MalformedMessageError,

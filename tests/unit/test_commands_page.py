@@ -12,7 +12,7 @@ import typer
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.exit_codes import Exit, exit_code
-from privity.deploy.cli import app
+from privity.deploy.cli.main import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 

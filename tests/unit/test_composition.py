@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.composition import (
+from privity.common.privacy.laplace_composition import (
     COMPOSITIONS,
     Accounting,
     advanced_epsilon,
     calibrate,
     laplace_delta,
 )
-from privity.common.privacy.concentrated import SHARED_SLACK, GaussianTerms, RhoAccount
 from privity.common.privacy.mechanisms import SharedDiscreteGaussian
-from privity.common.privacy.noise_law import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw
+from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw
+from privity.common.privacy.zcdp_budget import SHARED_SLACK, GaussianTerms, RhoAccount
 
 DELTA = Fraction(1, 2**30)
 ONE = Fraction(1)
@@ -223,5 +223,7 @@ def test_shares_of_what_is_allowed_are_gaussian_for_all_purposes():
 @pytest.mark.parametrize(("part", "kept"), [("0.9989", True), ("0.9991", False), ("1", False)])
 def test_a_thousandth_of_delta_is_left_unused_by_pld(monkeypatch, part, kept):
     """docs/privacy.md, "Budgets": the binomial tails are floats."""
-    monkeypatch.setattr("privity.common.privacy.composition.laplace_delta", lambda *_: float(Fraction(part) * DELTA))
+    monkeypatch.setattr(
+        "privity.common.privacy.laplace_composition.laplace_delta", lambda *_: float(Fraction(part) * DELTA)
+    )
     assert COMPOSITIONS["pld"].holds(Fraction(100), ((1, 2),), ONE, DELTA) is kept

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.budget import Zcdp
-from privity.common.privacy.concentrated import (
+from privity.common.privacy.budget_conversion import zcdp_to_approximate
+from privity.common.privacy.noise_distribution import GAUSSIAN, LEAST_SHARE
+from privity.common.privacy.zcdp_budget import (
     RELATION,
     GaussianTerms,
     RhoAccount,
@@ -22,10 +25,7 @@ from privity.common.privacy.concentrated import (
     short_below,
     tables_rho,
 )
-from privity.common.privacy.conversion import zcdp_to_approximate
-from privity.common.privacy.noise_law import GAUSSIAN, LEAST_SHARE
-from privity.common.statistics import AttributeParentPair
-from privity.deploy.in_process import InProcessSession
+from privity.deploy.planning.in_process_session import InProcessSession
 from tests.harness.consortium import make_schema, make_table
 
 ONE, DELTA = Fraction(1), Fraction(1, 10**9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privity.common.models.conditionals import draw
+from privity.common.synthesis.models.conditionals import draw
 
 SEEDS = 4000
 GIVEN = np.array([2, 0, 1, 2, 2, 1, 2, 0, 2, 2, 2])

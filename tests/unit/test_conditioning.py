@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.models.bayesian_network import BayesianNetwork, Node
-from privity.common.models.conditionals import conditional
-from privity.common.models.conditioning import conditioned
-from privity.common.models.junction_tree import Clique, JunctionTreeModel
-from privity.common.models.mixture import Mixture, Part
-from privity.common.release.synthesis import Patience, synthesise
-from privity.common.schema import parse_schema
-from privity.common.statistics import AttributeParentPair
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.schema import parse_schema
+from privity.common.release.synthetic_rows import Patience, synthesise
+from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
+from privity.common.synthesis.models.conditionals import conditional
+from privity.common.synthesis.models.conditioning import conditioned
+from privity.common.synthesis.models.junction_tree_model import Clique, JunctionTreeModel
+from privity.common.synthesis.models.mixture_model import Mixture, Part
 
 DOMAIN = (3, 2, 3, 2, 2)
 SCHEMA = parse_schema(

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from privity.common.inference.consistency import keep_above_threshold, make_consistent
-from privity.common.inference.estimation import Estimate, average, marginalise
+from privity.common.synthesis.inference.estimation import Estimate, average, marginalise
+from privity.common.synthesis.inference.table_consistency import keep_above_threshold, make_consistent
 
 ATTRIBUTES = 5
 ROWS = 1000

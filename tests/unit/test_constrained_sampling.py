@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
+from privity.common.data.coded_table import decode
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.schema import parse_schema
+from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError
-from privity.common.models.bayesian_network import BayesianNetwork, Node
-from privity.common.models.junction_tree import Clique, JunctionTreeModel
-from privity.common.models.mixture import Mixture, Part
-from privity.common.reading import encode
-from privity.common.release.notes import constraint_notes
-from privity.common.release.synthesis import OF_A_RELEASE, Patience, synthesise, synthesise_release
-from privity.common.schema import parse_schema
-from privity.common.statistics import AttributeParentPair
-from privity.common.table import decode
+from privity.common.release.shortcomings import constraint_notes
+from privity.common.release.synthetic_rows import OF_A_RELEASE, Patience, synthesise, synthesise_release
+from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
+from privity.common.synthesis.models.junction_tree_model import Clique, JunctionTreeModel
+from privity.common.synthesis.models.mixture_model import Mixture, Part
 
 FIELDS = [
     {"name": "age", "type": "integer", "edges": [0, 4, 8, 11]},
@@ -174,7 +174,7 @@ def test_a_release_gives_up_the_rule_that_cannot_be_met_keeps_the_others_and_say
 
 
 def test_a_release_without_any_row_that_meets_a_rule_is_made_without_rules(monkeypatch):
-    monkeypatch.setattr("privity.common.release.synthesis.OF_A_RELEASE", Patience(1 << 15, OF_A_RELEASE.times))
+    monkeypatch.setattr("privity.common.release.synthetic_rows.OF_A_RELEASE", Patience(1 << 15, OF_A_RELEASE.times))
     weights = {**WEIGHTS, "age": np.array([1.0, 0.0, 0.0])}
     made = synthesise_release(network(schema_of("age >= 4"), weights), 100, 1)
     assert made.frame.equals(synthesise(network(schema_of(), weights), 100, 1))

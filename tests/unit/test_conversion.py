@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from privity.common.privacy.budget import ApproxDP, PureEpsilon, Zcdp
-from privity.common.privacy.conversion import (
+from privity.common.privacy.budget_conversion import (
     log_above,
     log_below,
     pure_to_approximate,
@@ -19,7 +19,7 @@ from privity.common.privacy.conversion import (
     zcdp_to_approximate,
     zcdp_to_approximate_simple,
 )
-from privity.common.privacy.relation import PrivacyMismatchError, Relation
+from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE
 RHOS = st.fractions(min_value=Fraction(1, 10**6), max_value=50, max_denominator=10**6)

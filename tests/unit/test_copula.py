@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from privity.common.algorithms import ALGORITHMS
-from privity.common.algorithms.bivariate_normal import STRONGEST, correlation_for, orthant
-from privity.common.algorithms.copula import COLUMNS, nearest_correlations
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.models.copula import CopulaModel, columns_of, winners
-from privity.common.models.load import load_model
-from privity.common.release.notes import notes
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.release.shortcomings import notes
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms.copula import COLUMNS, nearest_correlations
+from privity.common.synthesis.learning.bivariate_normal import STRONGEST, correlation_for, orthant
+from privity.common.synthesis.models.copula_model import CopulaModel, columns_of, winners
+from privity.common.synthesis.models.load_model import load_model
+from privity.deploy.planning.in_process_session import InProcessSession
 from tests.unit.test_bayesian_network import schema_of
 
 NUMBERS = st.floats(-4, 4)

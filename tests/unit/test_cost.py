@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.counting import contingency_table
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_table
 from privity.common.errors import PrivityError
 from privity.common.privacy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, parse_epsilon, split_epsilon
-from privity.common.privacy.cost import draw_epsilon, noise_scale, quotas, selection_scale
-from privity.common.table import CodedTable
+from privity.common.privacy.step_cost import draw_epsilon, noise_scale, quotas, selection_scale
 
 ROWS = st.lists(st.integers(1, 10**7), min_size=1, max_size=12)
 DRAWS = st.integers(0, 200)

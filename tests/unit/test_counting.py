@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.counting import contingency_table, contingency_tables
+from privity.common.data.contingency_tables import contingency_table, contingency_tables
 
 
 def brute_force(table, attributes):

@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.algorithms.covering_design import ParameterTree, corners, design_cost, optimal_design, tree_views
-from privity.common.algorithms.finite_field import finite_field, prime_power
 from privity.common.errors import PrivityError
-from privity.common.privacy.cost import noise_scale
-from privity.common.protocol.limits import TABLE_CELLS
+from privity.common.privacy.step_cost import noise_scale
+from privity.common.protocol.step_limits import TABLE_CELLS
+from privity.common.synthesis.learning.covering_design import (
+    ParameterTree,
+    corners,
+    design_cost,
+    optimal_design,
+    tree_views,
+)
+from privity.common.synthesis.learning.finite_field import finite_field, prime_power
 
 ADULT = [16, 8, 16, 16, 16, 7, 14, 6, 5, 2, 16, 16, 16, 41, 2]
 DOMAINS = st.lists(st.integers(1, 20), min_size=1, max_size=40) | st.integers(1, 70).map(lambda d: [2] * d)

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privity.common.algorithms import ALGORITHMS
-from privity.deploy.in_process import InProcessSession
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.planning.in_process_session import InProcessSession
 
 GRAPHICAL = {"dp-subn", "privbayes", "jtree", "aim"}
 LIGHT = {"dp-ccbn", "privhd", "mst"}

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.counting import contingency_table
-from privity.common.derived import DerivedAttributes
-from privity.common.models.bayesian_network import BayesianNetwork, Node
-from privity.common.schema import parse_schema
-from privity.common.statistics import AttributeParentPair
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_table
+from privity.common.data.derived_attributes import DerivedAttributes
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.schema import parse_schema
+from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
 
 SIZES = st.lists(st.integers(2, 70), min_size=1, max_size=5)
 

@@ -7,15 +7,15 @@ import typer
 from typer.testing import CliRunner
 
 from privity.common import formats
-from privity.common.counting import contingency_table
-from privity.common.evaluation import distance
-from privity.common.evaluation.distance import marginal_distances
+from privity.common.data.coded_table import CodedTable, decode, write_csv
+from privity.common.data.contingency_tables import contingency_table
+from privity.common.data.schema import load_schema
+from privity.common.data.table_reading import read_table
 from privity.common.exit_codes import Exit
-from privity.common.reading import read_table
-from privity.common.schema import load_schema
-from privity.common.table import CodedTable, decode, write_csv
-from privity.deploy.evaluate_command import evaluate
-from privity.deploy.schema_commands import schema_app
+from privity.common.release.evaluation import marginal_distance
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.deploy.cli.evaluate import evaluate
+from privity.deploy.cli.schema import schema_app
 
 
 def brute_force(real, synthetic, way):
@@ -31,7 +31,7 @@ def brute_force(real, synthetic, way):
 @pytest.mark.parametrize("domain", [(2, 3, 4, 2), (16, 9, 20, 7), (300, 200, 3, 250), (5000, 2, 3)])
 @pytest.mark.parametrize("sparse_factor", [0, 4, 10**9])
 def test_equals_brute_force(make_table, monkeypatch, domain, sparse_factor):
-    monkeypatch.setattr(distance, "SPARSE_FACTOR", sparse_factor)
+    monkeypatch.setattr(marginal_distance, "SPARSE_FACTOR", sparse_factor)
     real, synthetic = make_table(domain, 60, seed=1), make_table(domain, 35, seed=2)
     found = marginal_distances(real, synthetic)
     for way in (1, 2, 3):

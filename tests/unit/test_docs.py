@@ -14,7 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from privity.common import formats
-from privity.common.algorithms import (
+from privity.common.consortium.manifest import read_manifest
+from privity.common.data.schema import load_schema, parse_schema
+from privity.common.privacy.population import Population
+from privity.common.synthesis.algorithms import (
     ALGORITHMS,
     aim,
     copula,
@@ -26,16 +29,13 @@ from privity.common.algorithms import (
     privbayes,
     privhd,
 )
-from privity.common.models.load import load_model
-from privity.common.privacy.population import Population
-from privity.common.protocol.manifest import read_manifest
-from privity.common.schema import load_schema, parse_schema
-from privity.curator.request import parse_request
+from privity.common.synthesis.models.load_model import load_model
+from privity.curator.run_request import parse_request
 from privity.curator.server import load_config as load_curator
-from privity.deploy.cli import app
-from privity.deploy.operator_commands import client_of
-from privity.deploy.organiser import load_agreement
-from privity.deploy.run_request import read_spec
+from privity.deploy.cli.main import app
+from privity.deploy.consortium.organiser import load_agreement
+from privity.deploy.operator.operator_folder import client_of
+from privity.deploy.operator.request_options import read_spec
 from privity.party.config import load_config as load_party
 from privity.party.policy import DECLARED, load_policy
 from privity.party.synthesizer import SYNTHESIZERS
@@ -139,7 +139,7 @@ def rules_of(module):
 
 @pytest.mark.parametrize(
     ("module", "heading"),
-    [("common/schema.py", "### Rules of a descriptor"), ("common/reading.py", "### Rules of a table")],
+    [("common/data/schema.py", "### Rules of a descriptor"), ("common/data/table_reading.py", "### Rules of a table")],
 )
 def test_every_rule_is_described(module, heading):
     text = sections("schema.md")["privity schema check"].split(heading)[1].split("\n###")[0]

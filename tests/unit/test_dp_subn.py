@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.algorithms import dp_subn
-from privity.common.algorithms.dp_subn import Settings, divide, learn
-from privity.common.algorithms.parameters import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
-from privity.common.algorithms.structure import draw_forest
-from privity.common.algorithms.usefulness import TableNoise
-from privity.common.privacy.cost import noise_scale
-from privity.deploy.in_process import InProcessSession
+from privity.common.privacy.step_cost import noise_scale
+from privity.common.synthesis.algorithms import dp_subn
+from privity.common.synthesis.algorithms.dp_subn import Settings, divide, learn
+from privity.common.synthesis.learning.network_structure import draw_forest
+from privity.common.synthesis.learning.parameter_learning import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
+from privity.common.synthesis.learning.theta_usefulness import TableNoise
+from privity.deploy.planning.in_process_session import InProcessSession
 
 ALWAYS = Settings(frontier="always")
 USEFUL = Settings()

@@ -11,20 +11,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privity.common.algorithms import ALGORITHMS
-from privity.common.journal import MEMORY as IN_MEMORY
-from privity.common.journal import Journal
+from privity.common.data.schema import Schema, load_schema, parse_schema
+from privity.common.data.table_reading import encode, read_rows
 from privity.common.privacy.ledger import Allowance
-from privity.common.reading import encode, read_rows
-from privity.common.release.synthesis import synthesise
-from privity.common.schema import Schema, load_schema, parse_schema
-from privity.party.local import LocalSession, complete
-from privity.party.releases import ChargedReleases
+from privity.common.release.synthetic_rows import synthesise
+from privity.common.storage.journal import MEMORY as IN_MEMORY
+from privity.common.storage.journal import Journal
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.party.charged_releases import ChargedReleases
+from privity.party.local_session import LocalSession, complete
 from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import Opened, open_rows
-from privity.party.sources.query import Slots
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import Opened, open_rows
+from privity.party.sources.sql_queries import Slots
 from privity.party.synthesizer import OneWay, declare_population
 from tests.harness.ledgers import declared
 

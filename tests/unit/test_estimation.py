@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from privity.common.inference.estimation import (
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.synthesis.inference.estimation import (
     Estimate,
     average,
     collect,
@@ -19,8 +20,7 @@ from privity.common.inference.estimation import (
     shrink_pair,
     smooth,
 )
-from privity.common.inference.estimation import one_way_marginals as one_way
-from privity.common.statistics import NoisyTable
+from privity.common.synthesis.inference.estimation import one_way_marginals as one_way
 
 COUNTS = st.floats(-1000, 1000, allow_nan=False, width=32)
 TABLES = arrays(float, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=COUNTS)

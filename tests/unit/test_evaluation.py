@@ -7,18 +7,24 @@ import numpy as np
 import pytest
 
 from privity.common import formats
-from privity.common.counting import contingency_table
-from privity.common.evaluation import document
-from privity.common.evaluation.document import Question, evaluate_tables
-from privity.common.evaluation.features import one_hot
-from privity.common.evaluation.k_marginal import k_marginal_score
-from privity.common.evaluation.propensity import expected_pmse, pmse, propensity
-from privity.common.evaluation.references import independent_columns, resampled
-from privity.common.evaluation.utility import METHODS, Task, answers, majority_error, misclassification, usual_tasks
-from privity.common.pages import render
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
-from privity.deploy.evaluate_command import document_context
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_table
+from privity.common.data.schema import parse_schema
+from privity.common.release.evaluation import evaluation_document
+from privity.common.release.evaluation.classifier_utility import (
+    METHODS,
+    Task,
+    answers,
+    majority_error,
+    misclassification,
+    usual_tasks,
+)
+from privity.common.release.evaluation.evaluation_document import Question, evaluate_tables
+from privity.common.release.evaluation.features import one_hot
+from privity.common.release.evaluation.k_marginal import k_marginal_score
+from privity.common.release.evaluation.propensity import expected_pmse, pmse, propensity
+from privity.common.release.evaluation.reference_tables import independent_columns, resampled
+from privity.deploy.evaluation.evaluation_report import evaluation_page
 
 FIELDS = [
     {"name": "age", "type": "integer", "edges": [0, 20, 40, 60, 80]},
@@ -169,7 +175,7 @@ def test_the_same_tables_give_the_same_document(made):
 
 
 def test_large_tables_are_cut_for_classifiers_and_not_for_distances(monkeypatch):
-    monkeypatch.setattr(document, "MOST_ROWS", 100)
+    monkeypatch.setattr(evaluation_document, "MOST_ROWS", 100)
     real, synthetic = table(600), table(400, 1)
     made = evaluated(Question(real, synthetic, tasks=(Task("sick", "sick"),)))
     assert made["utility"]["trained_on"] == {"real": 100, "synthetic": 100}
@@ -180,7 +186,7 @@ def test_large_tables_are_cut_for_classifiers_and_not_for_distances(monkeypatch)
 
 
 def test_what_cannot_be_made_is_said_with_a_remedy(monkeypatch):
-    monkeypatch.setattr(document, "_there", lambda library: False)
+    monkeypatch.setattr(evaluation_document, "_there", lambda library: False)
     real = table(60)
     made = evaluated(Question(real, table(3, 1), control=table(60, 2), attacks=3))
     left_out = {one["section"]: one for one in made["left_out"]}
@@ -189,7 +195,7 @@ def test_what_cannot_be_made_is_said_with_a_remedy(monkeypatch):
     assert "anonymeter" in left_out["attacks"]["remedy"]
     without = evaluated(Question(real, table(60, 1)))
     assert "--control" in next(one["remedy"] for one in without["left_out"] if one["section"] == "attacks")
-    page = render("evaluation.html.j2", **document_context(without))
+    page = evaluation_page(without)
     assert "without control rows" in page
 
 
@@ -215,7 +221,7 @@ def test_parties_have_rows_of_their_own():
 
 
 def test_the_page_says_at_its_top_that_it_is_not_for_release(made):
-    page = render("evaluation.html.j2", **document_context(made))
+    page = evaluation_page(made)
     assert 0 < page.index("NOT FOR RELEASE") < page.index("<h2")
     assert "<script" not in page
     assert "://" not in page

@@ -13,24 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.counting import contingency_tables
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
-from privity.common.journal import Journal
-from privity.common.planning.session import PlannedSession
-from privity.common.privacy.concentrated import RhoAccount, draw_rho
 from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.ledger import Allowance, Ledger
-from privity.common.privacy.record import RunRecord
-from privity.common.privacy.scores import DISTANCE
+from privity.common.privacy.run_record import RunRecord
+from privity.common.privacy.structure_scores import DISTANCE
+from privity.common.privacy.zcdp_budget import RhoAccount, draw_rho
+from privity.common.protocol.dry_session import PlannedSession
+from privity.common.protocol.evaluation_scores import LARGEST_SYNTHETIC
 from privity.common.protocol.expected_tables import LARGEST_HANDICAP, SENSITIVITY, ExpectedTables, check_expected
-from privity.common.protocol.limits import DRAW_CELLS
-from privity.common.protocol.scores import LARGEST_SYNTHETIC
+from privity.common.protocol.step_limits import DRAW_CELLS
 from privity.common.protocol.steps import Select, SelectTable, step_digest
-from privity.common.statistics import AttributeParentPair
-from privity.common.table import CodedTable
-from privity.party import handlers
-from privity.party.local import LocalSession
-from privity.party.releases import ChargedReleases
+from privity.common.storage.journal import Journal
+from privity.party import answers_from_rows
+from privity.party.charged_releases import ChargedReleases
+from privity.party.local_session import LocalSession
 from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema, make_table
 from tests.harness.ledgers import charged, declared
@@ -76,7 +76,7 @@ ABSURD = st.integers(1, LARGEST_SYNTHETIC - 1).flatmap(
 
 def scores_of(table: CodedTable, expected: ExpectedTables) -> list[int]:
     check_expected(expected, SCHEMA.derived, table.rows)
-    return handlers.distances(expected, handlers.TableCounts(InMemory(table))).tolist()
+    return answers_from_rows.distances(expected, answers_from_rows.TableCounts(InMemory(table))).tolist()
 
 
 @given(st.lists(ROW, min_size=1, max_size=20), ABSURD)
@@ -203,14 +203,14 @@ class Counted(InMemory):
 
 def test_tables_are_counted_once_for_all_draws_and_never_more_kept_than_there_is_room(monkeypatch) -> None:
     rows = Counted(make_table(SCHEMA, 50, seed=1))
-    counts = handlers.TableCounts(rows)
+    counts = answers_from_rows.TableCounts(rows)
     first = [part.tolist() for part in counts.of(PAIRS)]
     assert [part.tolist() for part in counts.of((PAIRS[2], PAIRS[0], PAIRS[2]))] == [first[2], first[0], first[2]]
     assert rows.asked == 3
     counts.forget()
     counts.of(PAIRS[:1])
     assert rows.asked == 4
-    monkeypatch.setattr(handlers, "KEPT_CELLS", 14)
+    monkeypatch.setattr(answers_from_rows, "KEPT_CELLS", 14)
     assert [part.tolist() for part in counts.of(PAIRS[1:])] == first[1:]
     assert sum(part.size for part in counts._kept.values()) == 20, "those of one draw are kept however many they are"
     assert [part.tolist() for part in counts.of(PAIRS[:2])] == first[:2]

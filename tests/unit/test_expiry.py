@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
+from privity.common.consortium.certificate_expiry import Expiring, ExpiryWatch
 from privity.common.crypto.certificates import self_signed
-from privity.common.membership.expiry import Expiring, ExpiryWatch
 
 
 def end_of(pem: str) -> datetime:

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from privity.common.privacy.budget import Zcdp
 from privity.common.privacy.entropy import SeededEntropy
-from privity.common.privacy.exponential import MOST_TRIALS, Trials, draw_trials, exponential_choice, first_accepted
+from privity.common.privacy.exponential_mechanism import (
+    MOST_TRIALS,
+    Trials,
+    draw_trials,
+    exponential_choice,
+    first_accepted,
+)
 from privity.common.privacy.mechanisms import ExponentialMechanism
-from privity.common.privacy.relation import PrivacyMismatchError, Relation
+from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
 from privity.common.privacy.sensitivity import Norm, Sensitivity, scores
 from tests.unit.test_selection import law as law_of_noisy_max
 

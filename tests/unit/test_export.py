@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from privity.common.privacy.noise_law import NoiseLaw
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import parse_schema
+from privity.common.privacy.noise_distribution import NoiseLaw
 from privity.common.release.export import export_dpsynth, export_mbi, measurement
-from privity.common.release.folder import read_release
-from privity.common.schema import parse_schema
-from privity.common.statistics import NoisyTable
+from privity.common.release.release_folder import read_release
 from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people

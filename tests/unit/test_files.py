@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.errors import PrivityError
-from privity.common.files import appearing, write_private, write_whole
-from privity.deploy.schema_commands import write_text
+from privity.common.storage.safe_files import appearing, write_private, write_text, write_whole
 
 Write = Callable[[Path], None]
 

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from privity.common.schema import Schema, parse_schema
+from privity.common.data.schema import Schema, parse_schema
 from privity.party.sources.fingerprint import PRIME, cube_sql, digest, fingerprint, mixed_sql, weights
 
 DOMAIN = (2, 3, 300, 70_000)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from privity.common.privacy import gaussian
+from privity.common.privacy import discrete_gaussian as sampler
+from privity.common.privacy.discrete_gaussian import LARGEST_GRID, check_sigma_squared, discrete_gaussian
+from privity.common.privacy.discrete_laplace import bernoulli_exp_product
 from privity.common.privacy.entropy import SeededEntropy
-from privity.common.privacy.gaussian import LARGEST_GRID, check_sigma_squared, discrete_gaussian
-from privity.common.privacy.noise import bernoulli_exp_product
 
 
 def entropy(label: str) -> SeededEntropy:
@@ -116,7 +116,7 @@ def test_what_is_refused():
 def test_a_proposal_that_could_wrap_is_an_error(monkeypatch):
     for far in (2**10, -(2**10)):
         monkeypatch.setattr(
-            gaussian, "discrete_laplace", lambda scale, size, _, far=far: np.full(size, far * int(scale))
+            sampler, "discrete_laplace", lambda scale, size, _, far=far: np.full(size, far * int(scale))
         )
         with pytest.raises(OverflowError):
             discrete_gaussian(Fraction(5), 3, entropy(""))

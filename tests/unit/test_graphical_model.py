@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from privity.common.inference.graphical_model import GraphicalModel, Propagation, cells_of_tree, tree_over
+from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation, cells_of_tree, tree_over
 
 
 @st.composite

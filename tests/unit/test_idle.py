@@ -6,7 +6,7 @@ import os
 import threading
 import time
 
-from privity.party.idle import LOWEST_PRIORITY, IdleTime
+from privity.party.randomness_ahead import LOWEST_PRIORITY, IdleTime
 
 
 def wait_until(condition, seconds: float = 10.0) -> None:

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 from privity.common import formats
-from privity.common.algorithms import ALGORITHMS, aim, dp_ccbn, dp_subn, jtree, mst, privbayes, privhd
+from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
-from privity.common.inference import bounds
-from privity.common.inference.bounds import MOST_BYTES, PGM, TABLES, choose_inference, size_of_fit
-from privity.common.inference.maximum_likelihood import STEPS
-from privity.common.models.junction_tree import JunctionTreeModel
-from privity.common.protocol.sum_kind import Method
-from privity.common.release.folder import write_release
-from privity.common.release.notes import fallback, how_fitted
-from privity.common.report.page import report_page
-from privity.common.schema import parse_schema
-from privity.deploy.in_process import InProcessSession
+from privity.common.protocol.secure_sum_method import Method
+from privity.common.release.release_folder import write_release
+from privity.common.release.report.report_page import report_page
+from privity.common.release.shortcomings import fallback, how_fitted
+from privity.common.synthesis.algorithms import ALGORITHMS, aim, dp_ccbn, dp_subn, jtree, mst, privbayes, privhd
+from privity.common.synthesis.inference import fit_choice
+from privity.common.synthesis.inference.fit_choice import MOST_BYTES, PGM, TABLES, choose_inference, size_of_fit
+from privity.common.synthesis.inference.maximum_likelihood import STEPS
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+from privity.deploy.operator.request_options import run_request
 from privity.deploy.options import learning_settings
-from privity.deploy.run_plan import plan_document, planned, show_plan
-from privity.deploy.run_request import run_request
+from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.run_cost import plan_document, planned, show_plan
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 
@@ -73,7 +73,7 @@ def test_every_algorithm_that_offers_it_ends_in_the_fit_that_was_asked_for(make_
 @pytest.mark.parametrize(("bound", "said"), [("MOST_BYTES", "bytes, more than 1"), ("MOST_SECONDS", "s, more than 0")])
 @pytest.mark.parametrize("algorithm", CHOICE)
 def test_beyond_a_bound_the_light_fit_is_used_and_the_record_says_why(make_table, monkeypatch, algorithm, bound, said):
-    monkeypatch.setattr(bounds, bound, 1 if bound == "MOST_BYTES" else 0)
+    monkeypatch.setattr(fit_choice, bound, 1 if bound == "MOST_BYTES" else 0)
     session, _ = learn(make_table([3, 2, 4, 2], 2000), algorithm, {"inference": PGM})
     used = session.record.inference
     assert (used.method, used.asked) == (TABLES, PGM)
@@ -124,7 +124,7 @@ def released(folder, algorithm, settings):
 def test_a_release_and_its_report_say_which_fit_was_used_and_why_not_another(tmp_path, monkeypatch):
     used, _ = released(tmp_path / "used", "mst", {"inference": PGM})
     light, _ = released(tmp_path / "light", "mst", {})
-    monkeypatch.setattr(bounds, "MOST_BYTES", 1)
+    monkeypatch.setattr(fit_choice, "MOST_BYTES", 1)
     fallen, table = released(tmp_path / "fallen", "mst", {"inference": PGM})
     for release in (used, light, fallen):
         formats.require(json.loads(json.dumps(release.marginals)), "marginals", "marginals.json")
@@ -177,7 +177,7 @@ def test_a_plan_says_what_a_fit_takes_and_that_the_light_one_takes_its_place(cap
     assert (document["method"], document["asked"]) == (PGM, PGM)
     assert said(asked("copula"))[0] is None
     assert "fit:" not in said(asked("copula"))[1]
-    monkeypatch.setattr(bounds, "MOST_BYTES", 1)
+    monkeypatch.setattr(fit_choice, "MOST_BYTES", 1)
     document, words = said(asked(inference=PGM))
     assert (document["method"], document["asked"]) == (TABLES, PGM)
     assert "fit: the light one" in words

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common import joint_counts
-from privity.common.counting import contingency_table
-from privity.common.joint_counts import PACKED_CELLS, JointCounter
-from privity.common.privacy.scores import r_score, r_scores
-from privity.common.statistics import AttributeParentPair
-from privity.party.handlers import PairScores
+from privity.common.data import parent_set_tables
+from privity.common.data.contingency_tables import contingency_table
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.parent_set_tables import PACKED_CELLS, JointCounter
+from privity.common.privacy.structure_scores import r_score, r_scores
+from privity.party.answers_from_rows import PairScores
 from privity.party.rows import InMemory
 
 
@@ -45,8 +45,8 @@ def test_blocks_threads_and_shared_tables_change_nothing(make_table, domain, row
             ("THREADED_ROWS", 0, 300),
             ("REQUESTS_AT_ONCE", 1, 3),
         ):
-            patch.setattr(joint_counts, name, data.draw(st.integers(least, most)))
-        patch.setattr(joint_counts.os, "cpu_count", lambda: 2)
+            patch.setattr(parent_set_tables, name, data.draw(st.integers(least, most)))
+        patch.setattr(parent_set_tables.os, "cpu_count", lambda: 2)
         found = list(JointCounter(table).count_all(requests))
     assert len(found) == len(requests)
     for (parents, attributes), tables in zip(requests, found, strict=True):

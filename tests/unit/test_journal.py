@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
-from privity.common.journal import Journal
+from privity.common.storage.journal import Journal
 
 WRITERS = 4
 KEYS = 10

@@ -11,8 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.algorithms import ALGORITHMS, privhd
-from privity.common.algorithms.dependency_graph import (
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import parse_schema
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.synthesis.algorithms import ALGORITHMS, privhd
+from privity.common.synthesis.algorithms.privhd import bigger_cliques, useful_triangulation
+from privity.common.synthesis.inference.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
+from privity.common.synthesis.learning.dependency_graph import (
     decomposable_edges,
     draw_edges,
     most_cells,
@@ -20,16 +27,9 @@ from privity.common.algorithms.dependency_graph import (
     plan_edges,
     visible_edges,
 )
-from privity.common.algorithms.parameters import PAIR_SHARE, PARAMETERS, learn_cliques
-from privity.common.algorithms.privhd import bigger_cliques, useful_triangulation
-from privity.common.algorithms.usefulness import TableNoise
-from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.inference.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
-from privity.common.protocol.limits import ROUND_CELLS, TABLE_CELLS
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
+from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, PARAMETERS, learn_cliques
+from privity.common.synthesis.learning.theta_usefulness import TableNoise
+from privity.deploy.planning.in_process_session import InProcessSession
 from tests.unit.test_junction_tree import graphs
 
 BOTH = ("jtree", "privhd")

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.inference.junction_tree import eliminate, junction_tree, maximal_cliques, table_cells, triangulate
+from privity.common.synthesis.inference.junction_tree import (
+    eliminate,
+    junction_tree,
+    maximal_cliques,
+    table_cells,
+    triangulate,
+)
 
 EXAMPLE = [(1, 2), (2, 3), (2, 4), (3, 5), (4, 5), (4, 6)]
 """Example 1 of Chen et al. (KDD 2015): a cycle 2-3-5-4 with two tails."""

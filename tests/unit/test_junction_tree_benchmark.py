@@ -15,10 +15,10 @@ from benchmarks.datasets import Dataset
 from benchmarks.junction_tree import baskets, measure, merging, points, priview, text
 from benchmarks.junction_tree.__main__ import main
 from benchmarks.junction_tree.series import SECTIONS
-from privity.common.counting import contingency_tables
-from privity.common.evaluation.utility import Task, labels
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.schema import parse_schema
+from privity.common.release.evaluation.classifier_utility import Task, labels
 
 SURE = Fraction(10**9)  # an epsilon so large that noise is 0
 

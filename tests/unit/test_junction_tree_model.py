@@ -7,9 +7,9 @@ import pytest
 
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.formats import read_json
-from privity.common.models.conditionals import draw
-from privity.common.models.junction_tree import Clique, JunctionTreeModel
-from privity.common.models.load import load_model
+from privity.common.synthesis.models.conditionals import draw
+from privity.common.synthesis.models.junction_tree_model import Clique, JunctionTreeModel
+from privity.common.synthesis.models.load_model import load_model
 from tests.unit.test_bayesian_network import chi_square, counts_of, schema_of
 
 DOMAIN = (2, 3, 2, 3, 2)

@@ -18,10 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from privity.common.errors import PrivityError
 from privity.common.privacy import ledger_lines
-from privity.common.privacy.concentrated import RhoAccount
 from privity.common.privacy.ledger import MEMORY, Allowance, Charge, Kind, Ledger
 from privity.common.privacy.population import Population
-from privity.party import cli as party_cli
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.deploy.cli import party as party_cli
 from tests.harness.ledgers import PEOPLE, charged, charges, declared
 
 ONE = Allowance(Fraction(1))

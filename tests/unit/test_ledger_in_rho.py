@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.concentrated import RhoAccount, converted
 from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.zcdp_budget import RhoAccount, converted
 from tests.harness.ledgers import charged, charges, declared
 from tests.unit.test_ledger import charge
 

@@ -12,10 +12,10 @@ from fractions import Fraction
 import pytest
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.concentrated import RhoAccount, converted
 from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_filter import spent_under_unknown_cap
+from privity.common.privacy.zcdp_budget import RhoAccount, converted
 from tests.harness.ledgers import PEOPLE, charged, charges, declared, earlier_ledger
 
 DELTA = Fraction(1, 10**9)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privity.common.data.schema import load_schema
 from privity.common.errors import ProblemsFound
-from privity.common.formats.lines import json_lines, toml_lines
+from privity.common.formats.line_numbers import json_lines, toml_lines
 from privity.common.privacy.population import Population
-from privity.common.schema import load_schema
 from privity.curator.server import load_config as load_curator
 from privity.party.policy import Policy, load_policy
 

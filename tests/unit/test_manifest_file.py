@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.canonical import b64
+from privity.common.consortium.manifest import Manifest, sign_manifest
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
-from privity.common.files import write_whole
-from privity.common.protocol.manifest import Manifest, sign_manifest
-from privity.common.protocol.manifest_file import ManifestFile
+from privity.common.storage.canonical_json import b64
+from privity.common.storage.safe_files import write_whole
 
 ORGANISER = Identity.generate()
 FIRST = Manifest("clinics", {"north": Identity.generate().public()}, "0" * 64, None, False)

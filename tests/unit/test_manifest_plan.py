@@ -10,14 +10,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from privity.common.canonical import b64, canonical_bytes, parse
+from privity.common.consortium.manifest import Manifest, open_manifest, read_manifest, sign_manifest
 from privity.common.crypto.certificates import check_self_signed, self_signed
 from privity.common.crypto.identity import Identity, sign
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.protocol.manifest import Manifest, open_manifest, read_manifest, sign_manifest
-from privity.common.protocol.plan import Enrolment, RunPlan, RunSpec
-from privity.common.protocol.sum_kind import MASKS, Method, SumKind
+from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.secure_sum_method import MASKS, Method, SumKind
+from privity.common.storage.canonical_json import b64, canonical_bytes, parse
 
 NAMES = ("north", "south", "east")
 IDENTITIES = {name: Identity.generate() for name in NAMES}

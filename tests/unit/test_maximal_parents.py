@@ -6,7 +6,7 @@ from math import prod
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.algorithms.maximal_parents import maximal_parent_sets
+from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
 
 LEVELS = st.lists(st.lists(st.integers(2, 9), min_size=1, max_size=3), min_size=0, max_size=4)
 

@@ -8,13 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from privity.common.inference.estimation import collect
-from privity.common.inference.graphical_model import Propagation, tree_over
-from privity.common.inference.groups import condense
-from privity.common.inference.maximum_likelihood import STEPS, _Problem, _terms, fit_model
-from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
-from privity.common.schema import parse_schema
-from privity.common.statistics import NoisyTable
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import parse_schema
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.synthesis.inference.estimation import collect
+from privity.common.synthesis.inference.graphical_model import Propagation, tree_over
+from privity.common.synthesis.inference.groups import condense
+from privity.common.synthesis.inference.maximum_likelihood import STEPS, _Problem, _terms, fit_model
 
 ROWS = 2000
 DOMAIN = (4, 3, 2, 3)

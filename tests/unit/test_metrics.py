@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from privity.common.crypto.certificates import self_signed
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.logs import FIELDS
-from privity.common.node.metrics import CONNECTIONS, OTHER, CertificateDays, exported
+from privity.common.node.metrics_page import CONNECTIONS, OTHER, CertificateDays, exported
 from privity.common.node.tls_check import Stage
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.protocol.steps import Close
@@ -147,7 +147,7 @@ def hung_up(line: socket.socket) -> bool:
 def test_who_does_not_ask_in_time_is_hung_up_on_without_a_word(
     asked: bytes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("privity.common.node.metrics.ASK_SECONDS", 0.1)
+    monkeypatch.setattr("privity.common.node.metrics_page.ASK_SECONDS", 0.1)
     address = free_address()
     ended = threading.Event()
 
@@ -169,7 +169,7 @@ def test_who_does_not_ask_in_time_is_hung_up_on_without_a_word(
 def test_who_asks_and_does_not_read_is_hung_up_on_without_a_word(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("privity.common.node.metrics.ASK_SECONDS", 2.0)
+    monkeypatch.setattr("privity.common.node.metrics_page.ASK_SECONDS", 2.0)
     registry, address = CollectorRegistry(), free_address()
     Gauge("much", "x" * (1 << 24), registry=registry)
     with exported(address, registry), dialled(address) as line:

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.models.bayesian_network import BayesianNetwork, Node
-from privity.common.models.load import load_model
-from privity.common.models.mixture import Mixture, Part
-from privity.common.statistics import AttributeParentPair
+from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
+from privity.common.synthesis.models.load_model import load_model
+from privity.common.synthesis.models.mixture_model import Mixture, Part
 
 
 def constant(schema, code):

@@ -10,10 +10,19 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from privity.common.algorithms import ALGORITHMS, aim, mst, split_by_noise, worst_explained
-from privity.common.algorithms.mst import most_edges
-from privity.common.algorithms.split_by_noise import tables_for
-from privity.common.algorithms.worst_explained import (
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.protocol.dry_session import PlannedSession
+from privity.common.storage.journal import MEMORY, Journal
+from privity.common.synthesis.algorithms import ALGORITHMS, aim, mst
+from privity.common.synthesis.algorithms.mst import most_edges
+from privity.common.synthesis.inference.fit_choice import PGM
+from privity.common.synthesis.learning import budget_split, worst_explained
+from privity.common.synthesis.learning.budget_split import tables_for
+from privity.common.synthesis.learning.worst_explained import (
     JOINT,
     PARTIES,
     candidate_pairs,
@@ -21,17 +30,9 @@ from privity.common.algorithms.worst_explained import (
     noise_of_draws,
     selection_for,
 )
-from privity.common.counting import contingency_tables
-from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.inference.bounds import PGM
-from privity.common.journal import MEMORY, Journal
-from privity.common.planning.session import PlannedSession
-from privity.common.privacy.concentrated import RhoAccount
-from privity.common.privacy.ledger import Allowance
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
-from privity.party.local import LocalSession, complete
-from privity.party.releases import ChargedReleases
+from privity.deploy.planning.in_process_session import InProcessSession
+from privity.party.charged_releases import ChargedReleases
+from privity.party.local_session import LocalSession, complete
 from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema
 from tests.harness.ledgers import declared
@@ -283,7 +284,7 @@ def test_more_tables_are_worth_measuring_the_less_noise_there_is():
     counts = [tables_for(session, Fraction(epsilon)) for epsilon in (Fraction(1, 1000), 1, 10, 1000)]
     assert counts == sorted(counts)
     assert counts[0] <= 2
-    assert counts[-1] == 10 * split_by_noise.PURE.tables.largest
+    assert counts[-1] == 10 * budget_split.PURE.tables.largest
 
 
 def test_an_overview_is_over_few_groups(people):
@@ -308,5 +309,5 @@ def test_the_split_hardly_depends_on_the_number_of_parties(make_table, delta):
         )
         for k in (1, 25)
     ]
-    one, many = (split_by_noise.noise_of_table(session, Fraction(2)) for session in sessions)
+    one, many = (budget_split.noise_of_table(session, Fraction(2)) for session in sessions)
     assert many == pytest.approx(one * math.sqrt(25 / 24), rel=0.02)

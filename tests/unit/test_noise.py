@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privity.common.privacy.entropy import SeededEntropy, SystemEntropy, uniform_below
-from privity.common.privacy.noise import (
+from privity.common.privacy.discrete_laplace import (
     bernoulli_exp,
     discrete_laplace,
     geometric,
@@ -18,6 +17,7 @@ from privity.common.privacy.noise import (
     polya,
     share_variance,
 )
+from privity.common.privacy.entropy import SeededEntropy, SystemEntropy, uniform_below
 
 ACCEPT, REJECT = 4.5, 10.0  # standard deviations of the chi-square statistic
 

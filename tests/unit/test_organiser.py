@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from privity.common.canonical import b64
+from privity.common.consortium.invitation import Join, fingerprint, read_invite, read_join
+from privity.common.consortium.manifest import read_manifest, sign_manifest
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.crypto.identity import Identity
+from privity.common.data.schema import load_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.formats import read_json
-from privity.common.membership.joining import Join, fingerprint, read_invite, read_join
-from privity.common.membership.member_folder import make_folder, make_join
-from privity.common.protocol.manifest import read_manifest, sign_manifest
-from privity.common.protocol.manifest_file import ManifestFile
-from privity.common.schema import load_schema
+from privity.common.storage.canonical_json import b64
 from privity.curator.joining import settings_text
-from privity.deploy.operator_commands import OPERATOR_TOML
-from privity.deploy.organiser import Organiser, load_agreement
+from privity.deploy.consortium.organiser import Organiser, load_agreement
+from privity.deploy.operator.operator_folder import OPERATOR_TOML
 from privity.party import joining
 from privity.party.policy import Approval
 from tests.harness.command import here, privity

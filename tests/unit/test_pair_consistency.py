@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.inference import pair_consistency
-from privity.common.inference.consistency import make_consistent
-from privity.common.inference.estimation import collect
-from privity.common.inference.pair_consistency import ConsistentPairs
-from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
-from privity.common.statistics import NoisyTables
+from privity.common.data.noisy_tables import NoisyTables
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.synthesis.inference import pair_consistency
+from privity.common.synthesis.inference.estimation import collect
+from privity.common.synthesis.inference.pair_consistency import ConsistentPairs
+from privity.common.synthesis.inference.table_consistency import make_consistent
 
 
 def noisy(domain, with_single, weights, seed):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common import pair_counts
-from privity.common.counting import contingency_tables
-from privity.common.pair_counts import count_all, counting_bytes, fill_pair_counts, rows_at_once
+from privity.common.data import pair_tables
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.pair_tables import count_all, counting_bytes, fill_pair_counts, rows_at_once
 
 
 def both_ways(table, pairs):
@@ -36,10 +36,10 @@ def test_every_pair_is_counted_as_by_itself(make_table, domain, rows, random):
 
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 1000, 40_000])
 def test_blocks_of_rows_and_columns_have_no_seams(make_table, monkeypatch, rows):
-    monkeypatch.setattr(pair_counts, "WORDS_AT_ONCE", 7)
-    monkeypatch.setattr(pair_counts, "COLUMNS_AT_ONCE", 5)
-    monkeypatch.setattr(pair_counts, "TASK_COLUMNS", 3)
-    monkeypatch.setattr(pair_counts, "rows_at_once", lambda _columns: 1280)
+    monkeypatch.setattr(pair_tables, "WORDS_AT_ONCE", 7)
+    monkeypatch.setattr(pair_tables, "COLUMNS_AT_ONCE", 5)
+    monkeypatch.setattr(pair_tables, "TASK_COLUMNS", 3)
+    monkeypatch.setattr(pair_tables, "rows_at_once", lambda _columns: 1280)
     table = make_table([2] * 9 + [3, 4, 17, 50], rows)
     found, wanted = both_ways(table, list(combinations(range(13), 2)))
     assert (found == wanted).all()

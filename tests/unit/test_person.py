@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
-from privity.common.journal import MEMORY, Journal
 from privity.common.privacy.budget import ApproxDP, Zcdp
-from privity.common.privacy.composition import COMPOSITIONS, calibrate
-from privity.common.privacy.concentrated import RELATION, SHARED_SLACK, RhoAccount, converted, rho_within
-from privity.common.privacy.conversion import zcdp_to_approximate
+from privity.common.privacy.budget_conversion import zcdp_to_approximate
+from privity.common.privacy.group_privacy import cost_of_a_person, most_of_a_person, rho_of_a_person
+from privity.common.privacy.laplace_composition import COMPOSITIONS, calibrate
 from privity.common.privacy.ledger import Allowance, Charge
-from privity.common.privacy.person import cost_of_a_person, most_of_a_person, rho_of_a_person
-from privity.common.privacy.record import Cost, RunRecord
+from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement, rounded_up
+from privity.common.privacy.zcdp_budget import RELATION, SHARED_SLACK, RhoAccount, converted, rho_within
 from privity.common.protocol.round import Round
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
-from privity.deploy.audit.estimate import lower_bound
-from privity.party.releases import ChargedReleases
+from privity.common.storage.journal import MEMORY, Journal
+from privity.deploy.audit.loss_estimate import lower_bound
+from privity.party.charged_releases import ChargedReleases
 from privity.party.rows import InMemory
 from privity.party.synthesizer import Copula, OneWay, declare_population
 from tests.harness.ledgers import declared

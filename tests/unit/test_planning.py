@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privity.common.algorithms import ALGORITHMS
 from privity.common.crypto.residues import Exponents
-from privity.common.planning.plan import Arithmetic, Planner, products
-from privity.common.planning.session import PlannedSession, rehearse
+from privity.common.privacy.discrete_laplace import discrete_laplace
 from privity.common.privacy.entropy import SystemEntropy
-from privity.common.privacy.noise import discrete_laplace
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, Method, SumKind
+from privity.common.protocol.dry_session import PlannedSession, rehearse
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, Method, SumKind
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.planning.cost_forecast import Arithmetic, Planner, products
 from tests.harness.consortium import KEY_BITS, make_consortium, make_schema, open_policy
 
 DOMAIN = (2, 3, 4, 3)

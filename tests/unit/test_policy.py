@@ -7,11 +7,11 @@ import pytest
 
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.privacy.concentrated import RhoAccount
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.population import Population
-from privity.common.protocol.plan import RunSpec
-from privity.common.protocol.sum_kind import MASKS, Method, SumKind
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.protocol.run_spec import RunSpec
+from privity.common.protocol.secure_sum_method import MASKS, Method, SumKind
 from privity.party.policy import Approval, Policy
 from privity.party.policy import load_policy as load
 

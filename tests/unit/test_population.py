@@ -13,11 +13,11 @@ import pytest
 from privity import OneWay, declare_population
 from privity.common.errors import PrivityError
 from privity.common.privacy import ledger_files
-from privity.common.privacy.concentrated import RhoAccount
 from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
 from privity.common.privacy.ledger_files import declare, default_ledger, open_ledger, other_ledgers
 from privity.common.privacy.ledger_lines import Line
 from privity.common.privacy.population import Population, parse_population
+from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.party.config import node_id
 from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people
@@ -250,7 +250,7 @@ def test_a_ledger_that_may_not_be_read_or_written_is_refused_and_says_so(tmp_pat
     def denied(*_args, **_options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("privity.common.journal.os.open", denied)
+    monkeypatch.setattr("privity.common.storage.journal.os.open", denied)
     with refused("Permission denied", "ledger-unusable"):
         Ledger(tmp_path / "l", "patients")
     with refused("Permission denied", "ledger-unusable"):

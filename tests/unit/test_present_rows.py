@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.algorithms import ALGORITHMS
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.journal import MEMORY, Journal
-from privity.common.models.bayesian_network import BayesianNetwork, Node
-from privity.common.models.copula import CopulaModel
-from privity.common.models.junction_tree import JunctionTreeModel
-from privity.common.models.mixture import Mixture, Part
-from privity.common.models.present_rows import present_count, sample_present
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.schema import parse_schema
+from privity.common.data.table_reading import encode
 from privity.common.privacy.ledger import Allowance
-from privity.common.reading import encode
-from privity.common.release.synthesis import rows_to_publish, synthesise
-from privity.common.schema import parse_schema
-from privity.common.statistics import AttributeParentPair
-from privity.common.table import CodedTable
-from privity.party.local import LocalSession, complete
-from privity.party.releases import ChargedReleases
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.release.synthetic_rows import rows_to_publish, synthesise
+from privity.common.storage.journal import MEMORY, Journal
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
+from privity.common.synthesis.models.copula_model import CopulaModel
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+from privity.common.synthesis.models.mixture_model import Mixture, Part
+from privity.common.synthesis.models.present_rows import present_count, sample_present
+from privity.party.charged_releases import ChargedReleases
+from privity.party.local_session import LocalSession, complete
 from privity.party.rows import InMemory
 from tests.harness.ledgers import declared
 

@@ -18,8 +18,7 @@ from scipy.stats import norm
 
 from privity.common.errors import PrivityError
 from privity.common.privacy.budget import Zcdp
-from privity.common.privacy.concentrated import RELATION, RhoAccount, converted, draw_rho, rho_within
-from privity.common.privacy.conversion import (
+from privity.common.privacy.budget_conversion import (
     _best_order,
     best_order,
     conversion_constant,
@@ -28,6 +27,7 @@ from privity.common.privacy.conversion import (
 )
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.privacy_filter import UNKNOWN_CAP_ORDERS, PrivacyFilter, constant, spent_under_unknown_cap
+from privity.common.privacy.zcdp_budget import RELATION, RhoAccount, converted, draw_rho, rho_within
 from tests.harness.ledgers import declared
 
 DELTA = Fraction(1, 10**9)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common import counting
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_table
 from privity.common.privacy.budget import ApproxDP, PureEpsilon, Zcdp, compose
-from privity.common.privacy.cost import RELATION, draw_epsilon, noise_scale, selection_scale
-from privity.common.privacy.relation import PrivacyMismatchError, Relation
+from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
 from privity.common.privacy.sensitivity import Norm, Sensitivity, contingency_tables, scores
-from privity.common.table import CodedTable
+from privity.common.privacy.step_cost import RELATION, draw_epsilon, noise_scale, selection_scale
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE
 NUMBERS = st.fractions(min_value=0, max_value=100, max_denominator=10**6)
@@ -38,7 +38,7 @@ def test_what_contingency_tables_move_by():
 def cells_of(schema, rows, marginals):
     columns = tuple(np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     table = CodedTable(schema, columns)
-    return np.concatenate([counting.contingency_table(table, m).ravel() for m in marginals])
+    return np.concatenate([contingency_table(table, m).ravel() for m in marginals])
 
 
 @pytest.mark.parametrize("relation", Relation)

@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privity.common.algorithms.encoding import levels_of
-from privity.common.algorithms.privbayes import Settings, learn
-from privity.common.algorithms.structure import Limits, useful_candidates
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import parse_schema
 from privity.common.errors import ProblemsFound
-from privity.common.protocol.lots import public_lot
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable
-from privity.deploy.in_process import InProcessSession
+from privity.common.protocol.public_coin import public_lot
+from privity.common.synthesis.algorithms.privbayes import Settings, learn
+from privity.common.synthesis.learning.encoding import levels_of
+from privity.common.synthesis.learning.network_structure import Limits, useful_candidates
+from privity.deploy.planning.in_process_session import InProcessSession
 
 
 def run(tables, epsilon, settings=None):

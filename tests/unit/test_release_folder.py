@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
-from privity.common.release import folder
-from privity.common.release.content import RELEASE_FILES
-from privity.common.release.folder import read_release, verify_release
-from privity.common.schema import parse_schema
+from privity.common.release import release_folder as folder
+from privity.common.release.release_contents import RELEASE_FILES
+from privity.common.release.release_folder import read_release, verify_release
 from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.releases import release_of

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats.contingency import association as textbook
 
+from privity.common.privacy.confidence_intervals import half_width
 from privity.common.privacy.entropy import SeededEntropy
-from privity.common.privacy.error_bars import half_width
-from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
-from privity.common.report.association import Strength, strength
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.release.report.noisy_association import Strength, strength
 
 
 def bits_by_hand(counts) -> float:

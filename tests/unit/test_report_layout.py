@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.report.layout import MOST_IN_A_ROW, draw, shortened
-from privity.common.report.structure import NETWORK, Box, Structure, Tie
+from privity.common.release.report.model_structure import NETWORK, Box, Structure, Tie
+from privity.common.release.report.structure_drawing import MOST_IN_A_ROW, draw, shortened
 
 
 def structure(boxes: int, ties: set[tuple[int, int]], shared: int = 0) -> Structure:

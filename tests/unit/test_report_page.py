@@ -8,12 +8,12 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
+from privity.common.data.schema import parse_schema
 from privity.common.formats import require
-from privity.common.release.content import REPORT
-from privity.common.release.folder import report_of, write_release
-from privity.common.report.page import report_page
-from privity.common.report.repeat import run_request
-from privity.common.schema import parse_schema
+from privity.common.release.release_contents import REPORT
+from privity.common.release.release_folder import report_of, write_release
+from privity.common.release.report.repeat_command import run_request
+from privity.common.release.report.report_page import report_page
 from privity.party.synthesizer import SYNTHESIZERS
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people

@@ -6,13 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from privity.common.privacy.error_bars import half_width
-from privity.common.privacy.noise_law import LAPLACE, NoiseLaw
-from privity.common.report.margins import BestMargins
-from privity.common.report.shares import distributions
-from privity.common.schema import parse_schema
-from privity.common.statistics import NoisyTable
-from privity.common.table import CodedTable
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import parse_schema
+from privity.common.privacy.confidence_intervals import half_width
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.release.report.best_marginals import BestMargins
+from privity.common.release.report.distributions import distributions
 
 FIELDS = [
     {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 80}, "bins": 5},

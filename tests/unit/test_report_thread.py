@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from privity.curator.driver import _to_its_end
+from privity.curator.run_driver import _to_its_end
 
 
 def test_who_cancels_waits_until_the_release_is_written():

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privity.common.data.coded_table import CodedTable, decode
+from privity.common.data.constraints.row_constraints import decoded
+from privity.common.data.schema import parse_schema
+from privity.common.data.table_reading import encode
 from privity.common.errors import ProblemsFound
-from privity.common.reading import encode
-from privity.common.rules.constraints import decoded
-from privity.common.schema import parse_schema
-from privity.common.table import CodedTable, decode
 
 PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
 FIELDS = [

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.protocol.sum_kind import MASKS, PAILLIER, Method
-from privity.curator.request import parse_request
-from privity.deploy.run_request import read_spec, run_request
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, Method
+from privity.curator.run_request import parse_request
+from privity.deploy.operator.request_options import read_spec, run_request
 
 
 def written(folder: Path, text: str) -> Path:

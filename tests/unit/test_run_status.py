@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from privity.common.wire.v1.privity_pb2 import Awaited, RunStatus
-from privity.deploy.run_status import explained
+from privity.deploy.operator.run_status import explained
 
 OWNER = "the approval of its owner"
 

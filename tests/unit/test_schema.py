@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.data.schema import load_schema, parse_schema
 from privity.common.errors import ProblemsFound
-from privity.common.schema import load_schema, parse_schema
 
 
 def field(**keys):

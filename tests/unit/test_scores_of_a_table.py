@@ -8,15 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.canonical import canonical_bytes, parse
-from privity.common.counting import contingency_tables
-from privity.common.evaluation import over_parties
-from privity.common.evaluation.distance import marginal_distances
-from privity.common.evaluation.over_parties import scores_of
-from privity.common.protocol.limits import TABLE_CELLS
-from privity.common.protocol.scores import DEEPEST_TREE, MarginalScore, Score, Split, Tree, TreeScore, scores_from
-from privity.common.table import CodedTable
-from privity.party.handlers import noisy_scores
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.protocol.evaluation_scores import (
+    DEEPEST_TREE,
+    MarginalScore,
+    Score,
+    Split,
+    Tree,
+    TreeScore,
+    scores_from,
+)
+from privity.common.protocol.step_limits import TABLE_CELLS
+from privity.common.release.evaluation import scores_over_parties
+from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.release.evaluation.scores_over_parties import scores_of
+from privity.common.storage.canonical_json import canonical_bytes, parse
+from privity.party.answers_from_rows import noisy_scores
 from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema
 
@@ -150,7 +158,7 @@ def test_what_is_asked_is_the_same_for_the_same_table_and_within_bounds(monkeypa
     for score in scores_of(table, table.schema.names):
         assert score.fault(table.schema.domain) is None
         assert all(math.prod(table.schema.domain[a] for a in asked) <= TABLE_CELLS for asked in score.asked())
-    monkeypatch.setattr(over_parties, "SCORED_CELLS", 12_000)
+    monkeypatch.setattr(scores_over_parties, "SCORED_CELLS", 12_000)
     _, two = scores_of(table, ())
     assert 0 < len(two.tables) < 10
     assert len(two.counts) <= 12_000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.algorithms.search_frontier import build_frontier, impact, sparsity
+from privity.common.synthesis.learning.search_frontier import build_frontier, impact, sparsity
 
 # Fig. 1 of Su et al. (ICDE 2016): X1 .. X7 are attributes 0 .. 6.
 ROWS = ["84", "74 68", "70 42 76", "34 21 47 51", "28 14 57 46 10", "32 56 23 15 18 25"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privity.common.privacy.entropy import SeededEntropy
-from privity.common.privacy.selection import SelectionNoise, draw_selection_noise, noisy_max
+from privity.common.privacy.noisy_max import SelectionNoise, draw_selection_noise, noisy_max
 
 
 def law(scores: list[int], scale: float, reach: int) -> np.ndarray:

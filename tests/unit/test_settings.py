@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from privity.common.algorithms.dp_subn import Settings
-from privity.common.algorithms.settings import SettingsReader
+from privity.common.data.schema import parse_schema
 from privity.common.errors import ProblemsFound
-from privity.common.schema import parse_schema
+from privity.common.synthesis.algorithm_settings import SettingsReader
+from privity.common.synthesis.algorithms.dp_subn import Settings
 
 SCHEMA = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in ("age", "work", "member")]}, "small")
 

@@ -30,14 +30,14 @@ from benchmarks.single_party.series import all_series, marginals
 from benchmarks.single_party.text import document
 from benchmarks.sweep import command_of, make_parser, read_options
 from benchmarks.utility import TASKS
-from privity.common.algorithms import ALGORITHMS
-from privity.common.counting import contingency_tables
-from privity.common.evaluation.utility import Task
-from privity.common.privacy.scores import DISTANCE
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.schema import load_schema, parse_schema
+from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.schema import load_schema, parse_schema
-from privity.common.statistics import AttributeParentPair
-from privity.common.table import CodedTable
+from privity.common.release.evaluation.classifier_utility import Task
+from privity.common.synthesis.algorithms import ALGORITHMS
 
 SURE = Fraction(10**9)  # an epsilon so large that noise is 0
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from privity.common.algorithms.single_tables import WEIGHTS, measure_single, single_weights
-from privity.deploy.in_process import InProcessSession
+from privity.common.synthesis.learning.one_way_tables import WEIGHTS, measure_single, single_weights
+from privity.deploy.planning.in_process_session import InProcessSession
 
 WIDE = (2, 3, 20, 100, 7, 40, 11, 5, 60, 30, 900)
 

@@ -10,8 +10,8 @@ from benchmarks.sources.measure import SHARES
 from benchmarks.sources.rows import made_descriptor, made_schema, write_rows
 from privity.party.rows import BLOCK_ROWS, InMemory
 from privity.party.sources.address import parse_address
-from privity.party.sources.holding import Access, Hold
-from privity.party.sources.open import open_rows
+from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.open_rows import open_rows
 
 ROWS = 4_000
 PAIRS = 190

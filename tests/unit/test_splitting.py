@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.data.schema import load_schema
+from privity.common.data.table_reading import read_rows
 from privity.common.errors import PrivityError
 from privity.common.privacy.statement import Split
-from privity.common.protocol.sum_kind import PAILLIER
-from privity.common.reading import read_rows
-from privity.common.schema import load_schema
-from privity.deploy.provisioning import Limits, provision
-from privity.deploy.simulate import Simulation, share_out
-from privity.deploy.splitting import kind_of_split, split_rows
+from privity.common.protocol.secure_sum_method import PAILLIER
+from privity.deploy.consortium.provisioning import Limits, provision
+from privity.deploy.simulation.simulated_run import Simulation, share_out
+from privity.deploy.simulation.table_splitting import kind_of_split, split_rows
 
 
 def frame_of(rows, seed=0):

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from privity.common.attribute import read_number
-from privity.common.release.content import REPORT, SCHEMA
-from privity.common.release.folder import write_release
-from privity.common.release.notes import notes
-from privity.common.schema import Schema, parse_schema
-from privity.common.spreadsheet import NAMED, formulas, warning
-from privity.deploy.cli import app
+from privity.common.data.attribute import read_number
+from privity.common.data.schema import Schema, parse_schema
+from privity.common.release.release_contents import REPORT, SCHEMA
+from privity.common.release.release_folder import write_release
+from privity.common.release.shortcomings import notes
+from privity.common.text.spreadsheet_formulas import NAMED, formulas, warning
+from privity.deploy.cli.main import app
 from tests.harness.releases import release_of
 
 FORMULA = "=cmd|' /C calc'!A0"

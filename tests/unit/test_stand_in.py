@@ -10,7 +10,8 @@ import pytest
 from scipy.special import expit
 
 from benchmarks.accuracy_plan.fit import TableFit, distances_from_independence, evenness, fit_table, profiles_of
-from privity.common.planning.stand_in import (
+from privity.common.data.schema import parse_schema
+from privity.deploy.planning.invented_tables import (
     Profile,
     draw_loadings,
     draw_margin,
@@ -20,7 +21,6 @@ from privity.common.planning.stand_in import (
     sample,
     shipped_profiles,
 )
-from privity.common.schema import parse_schema
 from tests.harness.consortium import make_schema
 
 ROOT = Path(__file__).parents[2]
@@ -144,12 +144,17 @@ def test_the_shipped_profiles_go_from_weak_to_strong() -> None:
 def test_no_constant_names_a_data_set() -> None:
     names = r"adult|nltcs|cps|diabetes|randhie|anes|acs|census|fair\b"
     files = [
-        "common/planning/stand_in.py",
-        "common/planning/profiles.json",
-        "deploy/rehearsal.py",
-        "deploy/accuracy.py",
+        "deploy/planning/invented_tables.py",
+        "deploy/planning/profiles.json",
+        "deploy/planning/rehearsal.py",
+        "deploy/planning/expected_error.py",
     ]
-    files += ["deploy/accuracy_page.py", "deploy/plan_command.py", "deploy/plan_options.py", "deploy/line_chart.py"]
+    files += [
+        "deploy/planning/accuracy_page.py",
+        "deploy/cli/plan.py",
+        "deploy/planning/plan_options.py",
+        "deploy/planning/line_chart.py",
+    ]
     files += ["benchmarks/accuracy_plan/fit.py", "benchmarks/accuracy_plan/trial.py"]
     for file in files:
         found = re.search(names, (ROOT / file).read_text(encoding="utf-8"), re.IGNORECASE)

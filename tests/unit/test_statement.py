@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from privity.common.formats import require
-from privity.common.privacy.concentrated import RhoAccount
-from privity.common.privacy.record import OWN_MODEL, Cost, RunRecord
+from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
-from privity.common.release.checking import check_release
-from privity.common.release.folder import read_release, report_of
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.release.release_folder import read_release, report_of
+from privity.common.release.verification import check_release
 
 FORMER = Path(__file__).parent / "former_release"
 ONE = Fraction(1)

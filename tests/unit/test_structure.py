@@ -8,10 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.algorithms import structure
-from privity.common.algorithms.structure import Limits, draw_network, pairs_fit_one_draw, useful_candidates
-from privity.common.protocol.limits import ROUND_CELLS, TABLE_CELLS
-from privity.deploy.in_process import InProcessSession
+from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
+from privity.common.synthesis.learning import network_structure
+from privity.common.synthesis.learning.network_structure import (
+    Limits,
+    draw_network,
+    pairs_fit_one_draw,
+    useful_candidates,
+)
+from privity.deploy.planning.in_process_session import InProcessSession
 
 MANY = 120
 
@@ -35,7 +40,7 @@ def test_where_that_is_too_much_the_first_of_the_turn_are_offered():
     pairs = useful_candidates(turn, placed, native(domain, degree=2), domain, 50_000)
     offered = {pair.attribute for pair in pairs}
     assert {pair.parents for pair in pairs} == set(combinations(placed, 2))
-    assert len(offered) >= structure.LEAST_OFFERED
+    assert len(offered) >= network_structure.LEAST_OFFERED
     assert offered == set(turn[: len(offered)]) != set(turn)
 
 
@@ -53,7 +58,7 @@ def test_a_draw_is_within_its_limits_and_offers_somebody(attributes, widest, deg
     placed = range(0, attributes, 2)
     turn = range(1, attributes, 2)
     pairs = useful_candidates(turn, placed, native(domain, cells, degree), domain)
-    assert 0 < len(pairs) <= structure.MOST_CANDIDATES
+    assert 0 < len(pairs) <= network_structure.MOST_CANDIDATES
     assert pairs.cells(domain) <= ROUND_CELLS
 
 
@@ -67,7 +72,7 @@ def test_a_very_wide_attribute_is_offered_its_narrow_parents():
 
 @pytest.mark.parametrize("domain", [[2] * 40, [9] * 25, [1000] * 18])
 def test_a_network_over_many_attributes_places_each_once(make_table, domain, monkeypatch):
-    monkeypatch.setattr(structure, "MOST_CANDIDATES", 500)
+    monkeypatch.setattr(network_structure, "MOST_CANDIDATES", 500)
     session = InProcessSession([make_table(domain, 300)], Fraction(1))
     levels = {a: session.schema.derived.levels(a) for a in range(len(domain))}
     network = asyncio.run(draw_network(session, "draws", Fraction(1), Limits(levels, 64, 2), list(levels), 7))

@@ -12,8 +12,8 @@ from privity.common.exit_codes import Exit
 from privity.common.formats import require
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
-from privity.common.release.content import RELEASE_FILES
-from privity.common.release.folder import verify_release
+from privity.common.release.release_contents import RELEASE_FILES
+from privity.common.release.release_folder import verify_release
 from tests.harness.command import privity
 from tests.harness.ledgers import charges
 from tests.harness.tables import FIELDS, people, write_people

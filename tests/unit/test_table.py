@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.drafting import LEAK_WARNING, draft_schema
+from privity.common.data.coded_table import CodedTable, decode, write_csv
+from privity.common.data.schema import load_schema, parse_schema
+from privity.common.data.schema_draft import LEAK_WARNING, draft_schema
+from privity.common.data.table_reading import RowProblemsFound, encode, read_rows, read_table
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.reading import RowProblemsFound, encode, read_rows, read_table
-from privity.common.schema import load_schema, parse_schema
-from privity.common.table import CodedTable, decode, write_csv
 
 ROWS = """age,work,gain,weight,member,size,grade
 17,a,-5,0.1,true,0.50,1

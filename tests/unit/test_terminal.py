@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from rich.progress import Progress, TextColumn
 from typer.testing import CliRunner
 
-from privity.common import terminal
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, from_elsewhere
 from privity.common.exit_codes import Exit
 from privity.common.node.logs import JsonLines, TextLines
 from privity.common.pages import render
 from privity.common.privacy.ledger import Allowance, Charge
-from privity.common.terminal import say, say_json
-from privity.common.visible import in_line, in_lines
-from privity.deploy.cli import app, run
+from privity.common.text import terminal
+from privity.common.text.terminal import say, say_json
+from privity.common.text.visible import in_line, in_lines
+from privity.deploy.cli.main import app, run
 from tests.harness.ledgers import declared
 
 ACTING = [
@@ -162,8 +162,10 @@ def test_details_of_a_call_pass_for_no_line_of_our_own(details: str) -> None:
 
 
 def test_a_page_shows_what_would_hide_in_it() -> None:
-    page = render("accuracy.html.j2", shape="\u202e<b>\x1b", meaning="年齢", caveat="", decomposition="",
-                  pictures=["<svg>\n<text>\u2066</text></svg>"], headings=(), rows=())  # fmt: skip
+    page = render(
+        "privity.deploy.planning", "accuracy.html.j2", shape="\u202e<b>\x1b", meaning="年齢", caveat="",
+        decomposition="", pictures=["<svg>\n<text>\u2066</text></svg>"], headings=(), rows=(),
+    )  # fmt: skip
     assert r"\u202e&lt;b&gt;\u001b" in page
     assert "<svg>\n<text>\\u2066</text></svg>" in page
     assert "年齢" in page

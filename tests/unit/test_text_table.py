@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
-from privity.common import text_table
 from privity.common.privacy.budget import readable
+from privity.common.text import text_table
 from privity.common.wire.v1.privity_pb2 import RunEvent
-from privity.deploy.progress import ProgressView
+from privity.deploy.operator.live_progress import ProgressView
 
 WILD = ("[/red]", ":warning:", "[link=https://example.org]x[/link]", "back\\[slash\\")
 

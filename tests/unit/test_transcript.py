@@ -12,13 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from privity.common import formats
-from privity.common.canonical import b64, unb64
+from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.errors import PrivityError
-from privity.common.protocol.attempt import Attempt
 from privity.common.protocol.combiner_tree import FAN_IN
-from privity.common.protocol.manifest import Manifest
+from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.steps import Close, CombineBlock, Done, SealBlock, Sealed, step_digest
 from privity.common.protocol.transcript import (
     LONGEST_STEP,
@@ -28,6 +27,7 @@ from privity.common.protocol.transcript import (
     read_transcript,
     transcript_text,
 )
+from privity.common.storage.canonical_json import b64, unb64
 
 KEYS = {name: Identity.generate() for name in ("north", "south")}
 MANIFEST = Manifest("c", {name: keys.public() for name, keys in KEYS.items()}, "0" * 64, None, False)

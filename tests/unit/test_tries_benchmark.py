@@ -17,7 +17,7 @@ from benchmarks.many_parties import AIM, MST, OVERVIEW, SAME, distance_of_model,
 from benchmarks.markdown import NONE
 from benchmarks.thresholds import SHIPPED, VARIED
 from benchmarks.tries import Tried, Try, distance_of_rows, mean, measure, ratios, tries
-from privity.common.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms import ALGORITHMS
 
 
 def make_ground(name: str = "public", seed: int = 1) -> Ground:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.algorithms.usefulness import TableNoise, noise_of, useful_cells, useful_degree
-from privity.common.privacy.concentrated import RhoAccount
-from privity.common.privacy.cost import noise_scale
-from privity.deploy.in_process import InProcessSession
+from privity.common.privacy.step_cost import noise_scale
+from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.synthesis.learning.theta_usefulness import TableNoise, noise_of, useful_cells, useful_degree
+from privity.deploy.planning.in_process_session import InProcessSession
 
 POSITIVE = st.fractions(min_value=Fraction(1, 100), max_value=20)
 DOMAIN = st.lists(st.integers(2, 40), min_size=2, max_size=12)

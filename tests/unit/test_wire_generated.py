@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
-from privity.common.wire import generate
+from privity.common.wire import generate_code
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 
@@ -26,7 +26,7 @@ def generated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("generated")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        generate.generate(folder)
+        generate_code.generate(folder)
     return folder / "common" / "wire" / "v1"
 
 
@@ -58,7 +58,7 @@ def test_committed_messages_are_those_of_the_proto(generated):
 def test_committed_messages_are_those_that_the_compiler_describes(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     out = tmp_path / "set.pb"
-    assert protoc.main(["protoc", "-Iprotos", f"--descriptor_set_out={out}", generate.PROTO]) == 0
+    assert protoc.main(["protoc", "-Iprotos", f"--descriptor_set_out={out}", generate_code.PROTO]) == 0
     described = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file[0]
     for file in (described, committed := serialized_file(COMMITTED / "privity_pb2.py")):
         for message in file.message_type:

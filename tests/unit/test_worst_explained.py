@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from privity.common.algorithms import ALGORITHMS
-from privity.common.privacy.record import RunRecord
-from privity.deploy.in_process import InProcessSession
+from privity.common.privacy.run_record import RunRecord
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.planning.in_process_session import InProcessSession
 from tests.harness.consortium import make_schema, make_table
 
 

@@ -1,0 +1,281 @@
+"""One attribute of a table: its finite domain of codes, and the exact reading of a value's text.
+
+Codes run ``0 .. size - 1``: the categories in the order declared, or the bins from the lowest up, then one
+category for missing values if the attribute declares any, then one for absent rows if the schema declares
+them (``privity.common.data.schema.Schema.absent_rows``). Bins are ``[e_i, e_{i+1})``, the last one
+closed. All arithmetic on edges and values is exact (``fractions.Fraction``), never floating point.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import ceil, floor
+
+Value = str | int | Fraction  # a category: text, integer (or bool), or exact decimal
+
+TRUE_TEXTS = ("true", "True", "TRUE", "1")  # as Frictionless reads booleans; the first one is written
+FALSE_TEXTS = ("false", "False", "FALSE", "0")
+
+SIGNIFICANT_DIGITS = 15  # a decimal of so many digits survives the way into a double and back
+POINTS_PER_BIN = 10_000  # a value drawn inside a bin has decimals enough to tell so many points apart
+LONGEST_NUMBER = 400  # characters; a longer text is not read as a number
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True)
+class Group:
+    """A node of a taxonomy: either inner ``groups`` or ``codes`` of categories; the other one is empty."""
+
+    name: str
+    groups: tuple[Group, ...] = ()
+    codes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The decimals in a bin from which a value is drawn: ``(first + i) / 10**decimals``, ``i < count``."""
+
+    first: int
+    count: int
+    decimals: int
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A declared attribute. Exactly one of ``categories`` and ``edges`` is not empty.
+
+    ``type`` is ``string``, ``integer``, ``number`` or ``boolean`` (whose categories are false, true).
+    ``edges`` are the k + 1 edges of k bins; ``bins`` is k if the descriptor declared a number of bins of
+    equal width. ``missing`` are the texts that mean "no value"; if there are any, the code after the values is
+    theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
+    ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).
+    """
+
+    name: str
+    type: str
+    categories: tuple[Value, ...] = ()
+    ordered: bool = False
+    edges: tuple[Fraction, ...] = ()
+    bins: int | None = None
+    taxonomy: tuple[Group, ...] = ()
+    missing: tuple[str, ...] = ()
+    absent: bool = False
+    out_of_domain: str = "refuse"
+    other: Value | None = None
+    title: str | None = None
+    description: str | None = None
+
+    @cached_property
+    def size(self) -> int:
+        """Number of codes, with those for missing values and for absent rows."""
+        return self.present + self.absent
+
+    @cached_property
+    def present(self) -> int:
+        """Number of codes that a row which is there may have: without the one for absent rows."""
+        return self.values + bool(self.missing)
+
+    @cached_property
+    def values(self) -> int:
+        """Number of codes of declared values: without those for missing values and for absent rows."""
+        return len(self.categories) or len(self.edges) - 1
+
+    @property
+    def binary(self) -> bool:
+        """Whether the domain has exactly two codes."""
+        return self.size == 2
+
+    @property
+    def missing_code(self) -> int | None:
+        """The code of missing values, the one after the values; ``None`` if the attribute declares none."""
+        return self.values if self.missing else None
+
+    @property
+    def absent_code(self) -> int | None:
+        """The code of absent rows, the last one; ``None`` if the schema declares none."""
+        return self.present if self.absent else None
+
+    @property
+    def apart(self) -> int:
+        """How many codes are no values: each stays a group of its own in every generalisation."""
+        return self.size - self.values
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The text of each code, public, distinct: a category, a bin as ``[17, 22)``, ``(missing)`` or ``(absent)``."""
+        labels = [value_text(value) for value in self.categories] or self._bin_labels()
+        for label, there in (("(missing)", bool(self.missing)), ("(absent)", self.absent)):
+            if not there:
+                continue
+            while label in labels:
+                label = f"({label})"
+            labels.append(label)
+        return tuple(labels)
+
+    @cached_property
+    def integer_edges(self) -> tuple[int, ...]:
+        """Edges of an integer attribute's bins among the integers: bin i is ``range(e[i], e[i + 1])``."""
+        return (*(ceil(edge) for edge in self.edges[:-1]), floor(self.edges[-1]) + 1)
+
+    @cached_property
+    def grids(self) -> tuple[Grid, ...]:
+        """Per bin, the values that are drawn from it; a ``count`` below 1 means that it holds none."""
+        if self.type == "integer":
+            edges = self.integer_edges
+            return tuple(Grid(low, high - low, 0) for low, high in pairwise(edges))
+        last = len(self.edges) - 2
+        return tuple(
+            _decimal_grid(low, high, closed=place == last) for place, (low, high) in enumerate(pairwise(self.edges))
+        )
+
+    @cached_property
+    def levels(self) -> tuple[tuple[int, ...], ...]:
+        """The taxonomy's generalisations, from the finest to the coarsest: each maps a code to its group.
+
+        Groups are numbered in the order declared. A category that lies less deep than a level stays as it
+        is there; missing values are a group of their own, and so are absent rows. Empty without a taxonomy.
+        """
+        paths = dict(_paths(self.taxonomy, ()))
+        levels: list[tuple[int, ...]] = []
+        for depth in range(max(map(len, paths.values()), default=0), 0, -1):
+            keys = {code: path[:depth] if len(path) >= depth else (*path, code) for code, path in paths.items()}
+            numbers = {key: number for number, key in enumerate(dict.fromkeys(keys.values()))}
+            level = [numbers[keys[code]] for code in range(self.values)]
+            level += [len(numbers) + place for place in range(self.apart)]
+            # A level that groups nothing more than the one before it generalises nothing.
+            if len(set(level)) < (len(set(levels[-1])) if levels else self.size):
+                levels.append(tuple(level))
+        return tuple(levels)
+
+    def code_of(self, text: str) -> int | None:
+        """Return the code of a value as written, or ``None`` if it lies outside the domain.
+
+        Texts count as they stand, spaces included. An integer may be written as any decimal that equals
+        one ("7.0", "7e0"). NaN and infinities are not numbers, so no rule takes them but ``other``.
+        """
+        if text in self.missing:
+            return self.missing_code
+        code = self._code_of_value(text)
+        return self._other_code if code is None else code
+
+    def code_of_number(self, text: str) -> int | None:
+        """Return the code of a number, given as a decimal: a missing value if a text that means one reads as it."""
+        if self.type in ("integer", "number") and self.missing and read_number(text) in self._missing_numbers:
+            return self.missing_code
+        return self.code_of(text)
+
+    def code_of_nothing(self) -> int | None:
+        """Return the code of NULL, NaN or None: a missing value, or outside the domain if none is declared."""
+        return self._other_code if self.missing_code is None else self.missing_code
+
+    @cached_property
+    def _missing_numbers(self) -> frozenset[int | Fraction]:
+        return frozenset(number for text in self.missing if (number := read_number(text)) is not None)
+
+    def _code_of_value(self, text: str) -> int | None:
+        if self.categories and self.type in ("string", "boolean"):
+            return self._codes.get(text)
+        number = read_number(text)
+        if number is None or (self.type == "integer" and number.denominator != 1):
+            return None
+        if self.categories:
+            return self._codes.get(number)  # an int and an equal Fraction have the same hash
+        edges: Sequence[int | Fraction] = self.edges
+        above = number > self.edges[-1]
+        if self.type == "integer":
+            edges, number = self.integer_edges, int(number)
+        if number < edges[0]:
+            return 0 if self.out_of_domain == "edge" else None
+        if above:
+            return self.values - 1 if self.out_of_domain == "edge" else None
+        return min(bisect_right(edges, number) - 1, self.values - 1)
+
+    @cached_property
+    def _codes(self) -> dict[Value, int]:
+        if self.type == "boolean":
+            return {text: code for code, texts in enumerate((FALSE_TEXTS, TRUE_TEXTS)) for text in texts}
+        return {value: code for code, value in enumerate(self.categories)}
+
+    @cached_property
+    def _other_code(self) -> int | None:
+        return None if self.other is None else self._codes[self.other]
+
+    def _bin_labels(self) -> list[str]:
+        if self.type == "integer":
+            edges = [str(edge) for edge in (*self.integer_edges[:-1], self.integer_edges[-1] - 1)]
+        else:
+            edges = _distinct_texts(self.edges)
+        labels = [f"[{low}, {high})" for low, high in pairwise(edges)]
+        return [*labels[:-1], labels[-1][:-1] + "]"]
+
+
+def read_number(text: str) -> int | Fraction | None:
+    """Read a decimal exactly; ``None`` if the text is none. ASCII digits, no spaces, exponent to 999."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if len(text) <= LONGEST_NUMBER and _NUMBER.fullmatch(text):
+        return Fraction(text)
+    return None
+
+
+def number_text(number: int | Fraction, digits: int = SIGNIFICANT_DIGITS) -> str:
+    """Write a number as a decimal: an integer in full, another rounded to so many significant digits."""
+    if number.denominator == 1:
+        return str(int(number))
+    decimal = Context(prec=digits).divide(Decimal(number.numerator), Decimal(number.denominator)).normalize()
+    return format(decimal, "f") if -7 <= decimal.adjusted() <= digits else str(decimal)
+
+
+def value_text(value: Value) -> str:
+    """Write a category as it stands in a table."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return (TRUE_TEXTS if value else FALSE_TEXTS)[0]
+    return number_text(value)
+
+
+def _distinct_texts(edges: tuple[Fraction, ...]) -> list[str]:
+    """Write edges as decimals of as few digits as tell them apart; as fractions if no number does.
+
+    An edge that a short decimal gives exactly is written so.
+    """
+    for digits in (6, 9, 12, 15, 18):
+        texts = []
+        for edge in edges:
+            exact = number_text(edge)
+            texts.append(exact if Fraction(exact) == edge else number_text(edge, digits))
+        if len(set(texts)) == len(texts):
+            return texts
+    return [str(edge) for edge in edges]
+
+
+def _decimal_grid(low: Fraction, high: Fraction, *, closed: bool) -> Grid:
+    """Choose the coarsest decimals that give a bin enough points, within ``SIGNIFICANT_DIGITS``."""
+    decimals = 0
+    while (high - low) * 10**decimals < POINTS_PER_BIN and decimals < 400:
+        decimals += 1
+    largest = max(abs(low), abs(high))
+    while largest * Fraction(10) ** decimals > 10**SIGNIFICANT_DIGITS:
+        decimals -= 1
+    scale = Fraction(10) ** decimals
+    first = ceil(low * scale)
+    end = floor(high * scale) + 1 if closed else ceil(high * scale)
+    return Grid(first, end - first, decimals)
+
+
+def _paths(groups: tuple[Group, ...], above: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Walk a taxonomy's leaves as (code, positions of the groups that hold it, outermost first)."""
+    for place, group in enumerate(groups):
+        path = (*above, place)
+        yield from ((code, path) for code in group.codes)
+        yield from _paths(group.groups, path)

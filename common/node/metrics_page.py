@@ -1,0 +1,154 @@
+"""What both nodes have in common in their figures for Prometheus: the page, and how long certificates last.
+
+Each node's figures are in a registry of its own, without those that the library adds of a process: processor time
+would tell how long a party works on its rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from cryptography import x509
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from privity.common.consortium.certificate_expiry import Certificates, warn_of_expiry
+from privity.common.crypto.certificates import days_left
+from privity.common.errors import Catalogue, PrivityError
+
+LOOK_SECONDS = 10.0
+"""Who asks again sooner is shown the same figures: no step of a party can be timed by asking often."""
+
+ASK_SECONDS = 10.0
+"""A connection that is still open after so long is hung up on, whatever came: it holds a thread and a file."""
+
+CONNECTIONS = 16
+"""Connections at a time; one more is hung up on at once."""
+
+OTHER = "other"
+_KNOWN = {kind.value.code for kind in Catalogue}
+
+
+def known_code(code: str) -> str:
+    """The code of an error as a label or in a log line; what came over the wire and is in no catalogue is ``other``."""
+    return code if code in _KNOWN else OTHER
+
+
+class CoarsePage(Collector):
+    """The figures of a registry, taken anew every ``LOOK_SECONDS`` at most."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._lock = threading.Lock()
+        self._taken = -LOOK_SECONDS
+        self._kept: list[Metric] = []
+
+    def collect(self) -> Iterable[Metric]:
+        with self._lock:
+            if time.monotonic() - self._taken >= LOOK_SECONDS:
+                self._taken = time.monotonic()
+                self._kept = list(self._registry.collect())
+                for metric in self._kept:
+                    # The library adds to every counter the moment at which it came about.
+                    metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            return self._kept
+
+
+class CertificateDays(Collector):
+    """How long the certificates last that a node looks after."""
+
+    def __init__(self, certificates: Certificates) -> None:
+        self._certificates = certificates
+
+    def collect(self) -> Iterable[Metric]:
+        days = GaugeMetricFamily(
+            "privity_certificate_days_left", "Whole days until a certificate expires.", labels=["holder"]
+        )
+        with contextlib.suppress(PrivityError, OSError, ValueError):
+            for holder, pem in self._certificates().items():
+                days.add_metric([holder], days_left(x509.load_pem_x509_certificate(pem.encode())))
+        yield days
+
+
+class _Handler(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Whoever asks is not told of."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """Some connections at a time, each for some seconds."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self._since: dict[Any, float] = {}
+        super().__init__(*arguments)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        self._since[request] = time.monotonic()
+        return len(self._since) <= CONNECTIONS
+
+    def shutdown_request(self, request: Any) -> None:
+        self._since.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        # Called every half second. The thread of a connection that is shut down reads its end, and closes it.
+        for request, since in self._since.copy().items():
+            if time.monotonic() - since > ASK_SECONDS:
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, *_: object) -> None:
+        """No traceback of whoever hangs up, or is hung up on, to standard error."""
+
+
+@contextlib.contextmanager
+def exported(address: str, registry: CollectorRegistry) -> Iterator[None]:
+    """The registry's figures over HTTP at ``host:port``, for as long as the context lasts.
+
+    Raises:
+        PrivityError: connection-failed: nothing can listen there.
+    """
+    host, _, port = address.rpartition(":")
+    page = CollectorRegistry()
+    page.register(CoarsePage(registry))
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        of_family = type("_Server", (_Server,), {"address_family": found[0][0]})
+        server: WSGIServer = make_server(str(found[0][4][0]), int(port), make_wsgi_app(page), of_family, _Handler)
+    except (OSError, OverflowError):
+        raise PrivityError(
+            Catalogue.CONNECTION_FAILED, address=address, reason="cannot show metrics there",
+            hint="Choose a free port of this machine, or leave the setting out.",
+        ) from None  # fmt: skip
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextlib.asynccontextmanager
+async def observed(address: str | None, registry: CollectorRegistry, certificates: Certificates) -> AsyncIterator[None]:
+    """While a node serves: its figures at ``address``, if it has one, and warnings before certificates expire."""
+    registry.register(CertificateDays(certificates))
+    with exported(address, registry) if address else contextlib.nullcontext():
+        warning = asyncio.create_task(warn_of_expiry(certificates))
+        try:
+            yield
+        finally:
+            warning.cancel()
+            await asyncio.gather(warning, return_exceptions=True)

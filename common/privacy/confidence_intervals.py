@@ -1,0 +1,84 @@
+"""Confidence intervals of noisy counts, from the exact law of their noise.
+
+The noise on a cell is the sum of K shares, of which any K - t make one variable of the law: for discrete Laplace noise
+the difference of two negative binomial variables of K/(K-t) successes. The sum over several cells has as many times
+more. Nothing here looks at counts: an interval is public before a table is opened.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtri
+
+from privity.common.privacy.noise_distribution import GAUSSIAN, NoiseLaw
+
+LEVEL = Fraction(19, 20)
+"""Of the intervals that are published."""
+
+TAIL = 40
+"""Scales beyond which the law of one Laplace variable has less than 1e-17 of its mass."""
+
+DEVIATIONS = 12
+"""Standard deviations beyond which the sum of many has less than that."""
+
+LARGEST_LATTICE = 1 << 22
+"""Points of a lattice on which a law is computed."""
+
+
+def half_width(law: NoiseLaw, variables: Fraction, cells: int = 1, level: Fraction = LEVEL) -> int:
+    """The least h for which the noise of the sum of so many cells lies within -h and h with probability ``level``.
+
+    So a count of x is within x - h and x + h at that level. As the noise is whole, the probability is ``level`` or a
+    little more; much more where the scale is less than about 5.
+
+    Args:
+        law: of one variable.
+        variables: that the noise on one cell amounts to, K/(K-t); ``Session.noise_variables``.
+        cells: whose noises are added, each independent of the others.
+
+    Raises:
+        ValueError: not a level between 0 and 1, or fewer variables than 1.
+    """
+    if not 0 < level < 1 or variables * cells < 1:
+        raise ValueError("a level is between 0 and 1, and noise is one variable at least")
+    return _half_width(law.name, law.scale, variables * cells, level)
+
+
+@lru_cache(maxsize=4096)
+def _half_width(name: str, scale: Fraction, variables: Fraction, level: Fraction) -> int:
+    return (_gaussian if name == GAUSSIAN else _laplace)(scale, float(variables), float(level))
+
+
+def _laplace(scale: Fraction, variables: float, level: float) -> int:
+    b, reach = float(scale), TAIL + DEVIATIONS * math.sqrt(2 * variables)
+    widest = (LARGEST_LATTICE / 2 - 16) / reach
+    if b > widest:
+        # So wide, the law is that of a narrower one, stretched: to the fifth digit at least.
+        narrower = Fraction(math.floor(widest * 1000), 1000)
+        return math.ceil(_laplace(narrower, variables, level) * (b / float(narrower)))
+    points = 1 << math.ceil(math.log2(2 * (b * reach + 16)))
+    # Its characteristic function is real; the values are whole, so that its Fourier transform is their law.
+    angles = np.arange(points // 2 + 1) * (2 * math.pi / points)
+    rest = -math.expm1(-1 / b)
+    function = (1 + (4 * math.exp(-1 / b) / rest**2) * np.sin(angles / 2) ** 2) ** -variables
+    return _least(np.fft.irfft(function, points)[: points // 2], level)
+
+
+def _gaussian(scale: Fraction, variables: float, level: float) -> int:
+    """Shares of Gaussian noise add up to a discrete Gaussian variable (``noise_law.LEAST_SHARE``)."""
+    variance = float(scale) * variables
+    sigma = math.sqrt(variance)
+    if sigma > LARGEST_LATTICE / TAIL:
+        return math.ceil(float(ndtri((1 + level) / 2)) * sigma - 0.5)
+    weights = np.exp(-(np.arange(math.ceil(sigma * 10) + 16) ** 2) / (2 * variance))
+    return _least(weights / (2 * weights.sum() - weights[0]), level)
+
+
+def _least(chances: np.ndarray, level: float) -> int:
+    """The least h; ``chances`` are those of 0, 1, 2, ..., of a law that is symmetric."""
+    inside = 2 * np.cumsum(chances) - chances[0]
+    return int(np.searchsorted(inside, level))

@@ -1,0 +1,120 @@
+"""The opening schedule of a running sum: which updates are opened, and with which part of epsilon.
+
+Party after party adds its rows to a running sum under encryption. An opening decrypts it after the first k
+parties, under one noise that all parties share; at the next opening that noise leaves the sum and a new one
+enters, inside the encryption. Every opening is charged to every party whose rows are in the sum, so with
+weights that add up to 1 the first party pays epsilon in all and later ones pay less.
+
+Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section VI-A, structure updating. Deviations: the noise of an
+opening is shared by all K parties, not one party's own; openings are charged as they add up (as published,
+party j loses (K-j+1) epsilon for a claimed epsilon).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from fractions import Fraction
+
+from privity.common.data.noisy_tables import Marginal, NoisyTables
+from privity.common.privacy.budget import exact_number, split_epsilon
+from privity.common.privacy.zcdp_budget import GaussianTerms, RhoAccount
+from privity.common.protocol.round import Replacement, Round
+
+SCHEDULES = ("final", "uniform", "back-loaded")
+
+
+def parse_schedule(text: str) -> tuple[Fraction, ...] | None:
+    """Weights from ``w1,...,wK``; None for a schedule by name.
+
+    Raises:
+        ValueError: neither a name nor weights that are at least 0, add up to 1 and end above 0.
+    """
+    if text in SCHEDULES:
+        return None
+    weights = tuple(exact_number(part.strip()) for part in text.split(","))
+    if sum(weights) != 1 or weights[-1] == 0:
+        raise ValueError("weights of a schedule must add up to 1, and the last one be above 0")
+    return weights
+
+
+def schedule_weights(text: str, parties: int) -> tuple[Fraction, ...]:
+    """One weight a party: the part of epsilon with which the sum is opened after that party.
+
+    ``final`` opens once, over all parties; ``uniform`` after each party alike; ``back-loaded`` after each
+    party with twice the weight of the one before.
+
+    Raises:
+        ValueError: weights that are not one for each party.
+    """
+    given = parse_schedule(text)
+    if given is not None:
+        if len(given) != parties:
+            raise ValueError(f"the schedule has {len(given)} weights for {parties} parties")
+        return given
+    if text == "uniform":
+        return (Fraction(1, parties),) * parties
+    if text == "back-loaded":
+        return tuple(Fraction(2**k, 2**parties - 1) for k in range(parties))
+    return (*(Fraction(0),) * (parties - 1), Fraction(1))
+
+
+class OpeningSeries:
+    """``session.openings(...)``: one opening after another, in the order of the parties.
+
+    Args:
+        name: prefix of the rounds' names, unique within the run.
+        weights: one a party, exact, together 1.
+        open_round: opens one round, and charges it.
+        account: in rho, if the run has one, of which ``epsilon`` is an amount.
+        quota: of how many shares a whole noise consists.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        phase: str,
+        name: str,
+        tables: Sequence[Marginal],
+        epsilon: Fraction,
+        weights: Sequence[Fraction],
+        open_round: Callable[[Round], Awaitable[NoisyTables]],
+        account: RhoAccount | None = None,
+        quota: int = 1,
+    ) -> None:
+        after = [k for k, weight in enumerate(weights, start=1) if weight]
+        parts = split_epsilon(epsilon, [weight for weight in weights if weight])
+        alike = (1,) * len(tables)
+        terms = [None if account is None else account.terms(part, alike, quota) for part in parts]
+        self.rounds: list[Round] = []
+        for place, (coverage, part) in enumerate(zip(after, parts, strict=True)):
+            replacement = None
+            # A single opening of all is a round like any other.
+            if len(after) > 1:
+                replacement = Replacement(
+                    coverage=coverage,
+                    previous=self.rounds[-1].round if place else None,
+                    previous_coverage=after[place - 1] if place else 0,
+                    widest=_widest(parts, terms),
+                    last=place == len(after) - 1,
+                )
+            price = Fraction(0) if account is not None else part
+            round_ = Round(run, phase, f"{name}/{coverage}", tuple(tables), price, replacement, terms=terms[place])
+            self.rounds.append(round_)
+        self._next = 0
+        self._open_round = open_round
+
+    def __len__(self) -> int:
+        return len(self.rounds)
+
+    async def open(self) -> NoisyTables:
+        """The next opening: noisy tables of the rows of the first parties, as many as it covers."""
+        if self._next >= len(self.rounds):
+            raise RuntimeError(f"only {len(self.rounds)} openings were declared")
+        self._next += 1
+        return await self._open_round(self.rounds[self._next - 1])
+
+
+def _widest(parts: Sequence[Fraction], terms: Sequence[GaussianTerms | None]) -> Fraction:
+    """The price of the widest noise among the openings, or its sigma squared."""
+    units = [one.unit for one in terms if one is not None]
+    return max(units) if units else min(parts)

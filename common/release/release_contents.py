@@ -1,0 +1,61 @@
+"""What a release is, wherever it is kept: its documents, and the names of its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import Schema
+from privity.common.release.marginals_file import read_tables
+from privity.common.synthesis.models import Model
+
+FORMAT_VERSION = 2
+"""Of run.json."""
+
+SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT = (
+    "synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json", "schema.json", "report.html",
+)  # fmt: skip
+SCORES = "scores.json"
+"""Of a release that was scored over the parties."""
+
+MOST_RELEASE_CELLS = 1 << 28
+"""Rows times attributes of a release: some gigabytes of memory."""
+
+RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT)
+"""Of every release."""
+
+LARGEST_FILES = {
+    SYNTHETIC: 64 * MOST_RELEASE_CELLS,
+    **dict.fromkeys((MODEL, MARGINALS, REPORT), 1 << 30),
+    SCHEMA: 1 << 24,
+    **dict.fromkeys((PRIVACY, RUN, SCORES), 1 << 23),
+}
+"""Every file that a release may have, and its most bytes: some times what the largest honest release needs.
+
+A round has 2^24 cells at most, of some 20 characters each; a statement, some 1 kB for each of at most 1,000 parties.
+"""
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a run publishes, as documents; all of it is public.
+
+    Attributes:
+        marginals, privacy, run: the content of the files of these names; ``run`` without the digests of files.
+        scores: the same, if the parties scored it.
+    """
+
+    model: Model
+    marginals: dict[str, Any]
+    privacy: dict[str, Any]
+    run: dict[str, Any]
+    scores: dict[str, Any] | None = None
+
+    @property
+    def schema(self) -> Schema:
+        return self.model.schema
+
+    def tables(self) -> list[tuple[str, NoisyTable]]:
+        """Every noisy table with its phase."""
+        return read_tables(self.marginals, self.schema, MARGINALS)

@@ -1,0 +1,45 @@
+"""How strongly each pair of attributes hangs together: as it was measured, and in the synthetic rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.pair_tables import count_all
+from privity.common.release.report.best_marginals import BestMargins, Margin
+from privity.common.release.report.noisy_association import Strength, strength
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two attributes, ``a < b`` in the order of the schema; ``measured`` is None if no noisy table holds both."""
+
+    a: int
+    b: int
+    measured: Strength | None
+    margin: Margin | None
+    synthetic: Strength
+
+    @property
+    def rank(self) -> tuple[float, float, int, int]:
+        """Orders pairs from the strongest down, by what was measured where that is told from noise."""
+        told = self.measured is not None and self.measured.told
+        return (-(self.measured.v if self.measured and told else 0.0), -self.synthetic.v, self.a, self.b)
+
+
+def pairs(best: BestMargins, table: CodedTable) -> list[Pair]:
+    """All pairs, in the order of the schema."""
+    domain = table.schema.domain
+    every = list(combinations(range(len(domain)), 2))
+    counts, start, found = count_all(table, every), 0, []
+    for a, b in every:
+        cells = domain[a] * domain[b]
+        joint = counts[start : start + cells].reshape(domain[a], domain[b])
+        start += cells
+        margin = best.pair(a, b)
+        measured = None
+        if margin is not None:
+            measured = strength(margin.counts, margin.table.rows, margin.variance, margin.excess, margin.sure)
+        found.append(Pair(a, b, measured, margin, strength(joint, table.rows)))
+    return found

@@ -1,0 +1,191 @@
+"""What the page says in sentences: what was published, and what is worth a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.privacy.statement import Split
+from privity.common.release.release_contents import Release
+from privity.common.release.report.distributions import Distribution
+from privity.common.release.report.number_texts import count, counted, percent
+from privity.common.release.report.pair_strengths import Pair
+from privity.common.release.shortcomings import WHY_ALONE, WHY_WEAKENED, weakened_pairs
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.text.spreadsheet_formulas import REMEDY, WHY, formulas
+
+NAMED = 40
+"""Tables that a warning lists; more are counted."""
+
+NOT_PROTECTED = (
+    "How many rows each party has, that it takes part, and which attributes and categories were declared.",
+    "A party that lies: it may invent rows or leave out noise. Nothing in the release shows it.",
+    "What is true of people in general. If the table shows that smokers fall ill more often, it shows it of every"
+    " smoker, whether or not that person's row was used.",
+    "Rows that are linked to each other beyond what was declared: relatives, or one person under two names.",
+    "Any other release about the same people: what each of them costs adds up, in the ledger of each party.",
+)
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A warning: what, why it matters, and what it is about."""
+
+    title: str
+    text: str
+    items: tuple[str, ...] = ()
+
+
+def warnings(
+    release: Release,
+    tables: Sequence[tuple[str, NoisyTable]],
+    shown: Sequence[Distribution],
+    pairs: Sequence[Pair],
+    half_widths: Sequence[int],
+) -> list[Warned]:
+    """Everything that a reader should know before trusting a figure.
+
+    Args:
+        half_widths: error bar of a cell of each table.
+    """
+    found = [
+        _simulation(release),
+        _delta(release),
+        _alone(release),
+        _weakened(release),
+        _drowned(release, tables, half_widths),
+        _drowned_attributes(shown),
+        _coverage(release, tables),
+        _unmeasured(shown),
+        _no_pair(tables, pairs),
+        _formulas(release),
+    ]
+    return [warned for warned in found if warned is not None]
+
+
+def _simulation(release: Release) -> Warned | None:
+    if not release.privacy["simulation"]:
+        return None
+    text = (
+        "One machine saw the rows of all parties and held all keys. The figures are those of a real run, but nobody was"
+        " protected from that machine. What this page says of the curator and the parties holds for a real run only."
+    )
+    if release.privacy["split"] == Split.GIVEN:
+        text += (
+            " The rows were split by what they hold, so the guarantee is for the split as given: it does not protect"
+            " the split, nor what row counts tell of it."
+        )
+    return Warned("This was a simulation", text)
+
+
+def _delta(release: Release) -> Warned | None:
+    rows = sum(party["rows"] for party in release.privacy["parties"])
+    if max(Fraction(party["delta_per_person"]) for party in release.privacy["parties"]) * rows < 1:
+        return None
+    text = f"Delta is not below one over the number of rows ({count(rows)}): the guarantee means little."
+    return Warned("Delta is too large", text)
+
+
+def _alone(release: Release) -> Warned | None:
+    names = [release.schema.names[a] for a in sorted(release.model.alone)]
+    if not names:
+        return None
+    algorithm = ALGORITHMS.get(release.run["algorithm"])
+    if algorithm is not None and not algorithm.joins:
+        why = f"The algorithm {release.run['algorithm']} does not join attributes."
+    else:
+        why = f"{WHY_ALONE[0].upper()}{WHY_ALONE[1:]}."
+    who = (
+        "Every attribute was"
+        if len(names) == len(release.schema.names)
+        else f"{counted(len(names), 'attribute')} of {len(release.schema.names)} {'was' if len(names) == 1 else 'were'}"
+    )
+    text = f"{why} In the synthetic rows they depend on nothing, whatever they do in the real ones."
+    return Warned(f"{who} modelled alone", text, tuple(names))
+
+
+def _weakened(release: Release) -> Warned | None:
+    pairs = weakened_pairs(release.model)
+    if not pairs:
+        return None
+    return Warned(f"{counted(len(pairs), 'pair')} shown weaker than measured", f"{WHY_WEAKENED} between them.", pairs)
+
+
+def _drowned(release: Release, tables: Sequence[tuple[str, NoisyTable]], half_widths: Sequence[int]) -> Warned | None:
+    """Tables whose error bar is wider than their average cell."""
+    names, drowned = release.schema.derived.names, []
+    for (phase, table), width in zip(tables, half_widths, strict=True):
+        average = table.rows / table.counts.size
+        if width > average:
+            named = " x ".join(names[a] for a in table.attributes)
+            drowned.append(f"{named} ({phase}): cells of {average:.3g} rows on average, each ± {count(width)}")
+    if not drowned:
+        return None
+    text = (
+        "The error bar of a cell is wider than the average cell has rows. Single cells of such a table mean little;"
+        " sums over many of them may still do."
+    )
+    title = f"{count(len(drowned))} of {counted(len(tables), 'noisy table')} drowned in noise"
+    if len(drowned) > NAMED:
+        drowned[NAMED:] = [f"and {count(len(drowned) - NAMED)} more"]
+    return Warned(title, text, tuple(drowned))
+
+
+def _drowned_attributes(shown: Sequence[Distribution]) -> Warned | None:
+    drowned = tuple(
+        f"{d.attribute.name}: each share ± {percent(d.whole.half_width or 0)}, average share"
+        f" {percent(1 / len(d.whole.shares))}"
+        for d in shown
+        if d.whole.drowned
+    )
+    if not drowned:
+        return None
+    text = "The error bar of a category is wider than the average share of a category, in the best table there is."
+    number = counted(len(drowned), "attribute")
+    return Warned(f"The distribution of {number} is mostly noise", text, drowned)
+
+
+def _coverage(release: Release, tables: Sequence[tuple[str, NoisyTable]]) -> Warned | None:
+    rows = sum(party["rows"] for party in release.privacy["parties"])
+    partial: dict[tuple[str, int], int] = {}
+    for phase, table in tables:
+        if table.rows < rows:
+            partial[phase, table.rows] = partial.get((phase, table.rows), 0) + 1
+    if not partial:
+        return None
+    items = tuple(
+        f"{phase}: {counted(number, 'table')} over {count(covered)} of {count(rows)} rows"
+        for (phase, covered), number in partial.items()
+    )
+    text = "They were opened before all parties had added their rows, and say nothing of the parties that came later."
+    return Warned("Some tables cover some of the parties only", text, items)
+
+
+def _unmeasured(shown: Sequence[Distribution]) -> Warned | None:
+    names = tuple(d.attribute.name for d in shown if d.whole.margin is None)
+    if not names:
+        return None
+    who = "No attribute was" if len(names) == len(shown) else f"{counted(len(names), 'attribute')} not"
+    text = (
+        "No noisy table of their categories was opened for all parties together, so their synthetic distribution"
+        " stands here without an error bar. (In a mixture each party keeps its own tables; bits are measured in the"
+        " place of a code.)"
+    )
+    return Warned(f"{who} measured as such", text, names if len(names) < len(shown) else ())
+
+
+def _no_pair(tables: Sequence[tuple[str, NoisyTable]], pairs: Sequence[Pair]) -> Warned | None:
+    measured = [pair for pair in pairs if pair.measured is not None]
+    if not tables or not measured or any(pair.measured and pair.measured.told for pair in measured):
+        return None
+    text = f"{counted(len(measured), 'pair')} can be read from noisy tables, and none is told from its noise."
+    return Warned("No association stands out from the noise", text)
+
+
+def _formulas(release: Release) -> Warned | None:
+    found = formulas(release.schema)
+    if not found:
+        return None
+    return Warned(f"{counted(len(found), 'text')} that a spreadsheet takes for a formula", f"{WHY} {REMEDY}", found)

@@ -1,0 +1,80 @@
+"""Sentences for people on what a model does not show, and what rules did to its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privity.common.synthesis.inference.fit_choice import PGM, TABLES
+from privity.common.synthesis.models import Model
+from privity.common.synthesis.models.copula_model import CopulaModel
+from privity.common.text.spreadsheet_formulas import warning
+
+FITS = {
+    PGM: "All noisy tables were fitted at once by one graphical model (pgm)",
+    TABLES: "The noisy tables were made to agree with each other and then fitted one by one (tables, the light fit)",
+}
+"""By the method of inference."""
+
+WHY_ALONE = "at this epsilon no table that joins them to others stands out from its noise"
+WHY_WEAKENED = "A copula cannot show all of the dependence that was measured"
+
+
+def notes(model: Model, *, joins: bool) -> list[str]:
+    """One sentence a shortcoming; ``joins`` as in ``privity.common.synthesis.algorithms.Algorithm``."""
+    found = (modelled_alone(model) if joins else "", weakened(model), warning(model.schema))
+    return [note for note in found if note]
+
+
+def how_fitted(inference: dict[str, Any] | None) -> str:
+    """A sentence on how tables became a model, and why not as was asked for.
+
+    Args:
+        inference: as in ``marginals.json``; without any the sentence is empty.
+    """
+    if inference is None:
+        return ""
+    cells = f" of {inference['cells']:,} cells" if inference["method"] == PGM else ""
+    why = f"; a graphical model was asked for, but {inference['reason']}" if inference["reason"] else ""
+    return f"{FITS[inference['method']]}{cells}{why}."
+
+
+def fallback(inference: dict[str, Any] | None) -> list[str]:
+    """The same sentence if another fit was used than was asked for."""
+    return [how_fitted(inference)] if inference is not None and inference["reason"] else []
+
+
+def weakened(model: Model) -> str:
+    """A sentence that names the pairs a copula shows less dependent than they were measured; empty without any."""
+    pairs = weakened_pairs(model)
+    return f"{WHY_WEAKENED} between: {'; '.join(pairs)}." if pairs else ""
+
+
+def weakened_pairs(model: Model) -> tuple[str, ...]:
+    """Each of these pairs by its attributes' names."""
+    names = model.schema.names
+    return tuple(f"{names[a]} and {names[b]}" for a, b in (model.weakened if isinstance(model, CopulaModel) else ()))
+
+
+def modelled_alone(model: Model) -> str:
+    """A sentence for people that names the attributes modelled alone; empty if there are none."""
+    names = [model.schema.names[a] for a in sorted(model.alone)]
+    if not names:
+        return ""
+    every = len(names) == len(model.schema.attributes)
+    who = "Every attribute is" if every else f"{len(names)} of {len(model.schema.attributes)} attributes are"
+    return f"{who} modelled alone, because {WHY_ALONE}: {', '.join(names)}."
+
+
+def constraint_notes(run: dict[str, Any]) -> list[str]:
+    """One sentence for each rule that refused rows; ``run`` is the content of ``run.json``."""
+    found = []
+    for entry in run.get("constraints", []):
+        share = f"{float(entry['rejected']):.2%} of the rows drawn from the model"
+        if not entry.get("enforced", True):
+            found.append(
+                f"The rule {entry['rule']} was NOT enforced, and rows of the release may break it: {share} do, "
+                "and too few are left that meet all rules."
+            )
+        elif entry["rejected"]:
+            found.append(f"The rule {entry['rule']} refused {share}.")
+    return found

@@ -1,0 +1,200 @@
+"""Everything that can be checked of a release without anything but the release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.constraints.row_texts import of_texts
+from privity.common.data.schema import Schema, load_schema
+from privity.common.data.table_reading import read_batches, read_table
+from privity.common.errors import PrivityError, Problem, ProblemsFound
+from privity.common.formats import check, read_json
+from privity.common.privacy.statement import in_words, largest, rounded_up
+from privity.common.release.figures_verification import misfits
+from privity.common.release.former_formats import current_privacy
+from privity.common.release.marginals_file import read_tables
+from privity.common.release.release_contents import (
+    MARGINALS,
+    MODEL,
+    PRIVACY,
+    RELEASE_FILES,
+    REPORT,
+    RUN,
+    SCHEMA,
+    SCORES,
+    SYNTHETIC,
+)
+from privity.common.release.release_folder import file_problems, page_of, read_release
+from privity.common.synthesis.models.load_model import load_model
+
+Taken = TypeVar("Taken")
+
+FORMATS = {MODEL: "model", MARGINALS: "marginals", PRIVACY: "privacy", RUN: "run", SCORES: "scores"}
+AGAIN = "Fetch the release again from where it was published."
+
+
+def check_release(folder: Path) -> list[str]:
+    """Check a release; what was checked, in plain words, one sentence each.
+
+    Raises:
+        ProblemsFound: every fault at once: missing, altered or malformed files, and what does not fit together.
+    """
+    checking = _Checking(folder)
+    said = checking.run()
+    if checking.problems:
+        raise ProblemsFound(checking.problems)
+    return said
+
+
+class _Checking:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.problems: list[Problem] = []
+        self._sound: dict[str, Any] = {}
+
+    def run(self) -> list[str]:
+        self._read(RUN)
+        run = self._sound.get(RUN)
+        if run is None:
+            missing = [name for name in RELEASE_FILES if name != RUN and not (self.folder / name).is_file()]
+            self.problems += [
+                Problem(self._path(name), "", "missing", "the file is missing.", AGAIN) for name in missing
+            ]
+            return []
+        found = file_problems(self.folder, run["files"])
+        self.problems += found
+        self._check_folder(run["files"])
+        broken = {Path(problem.file).name for problem in found}
+        named = [name for name in FORMATS if name != SCORES or SCORES in run["files"]]
+        for name in sorted({*named} - {RUN} - broken):
+            self._read(name)
+        schema = None if SCHEMA in broken else self._taken(lambda: load_schema(self.folder / SCHEMA))
+        self._check_together(run, schema)
+        table = None
+        if schema is not None and SYNTHETIC not in broken:
+            table = self._check_rows(run, schema)
+        if self.problems or table is None:
+            return []
+        return [
+            f"{len(run['files'])} files are there, each with the SHA-256 that {RUN} names, and no others.",
+            f"{', '.join([*named, SCHEMA])} have the forms of their formats.",
+            f"{MODEL}, {MARGINALS} and {RUN} fit {SCHEMA}. Nothing shows whether model and tables are of this run.",
+            *self._about_statement(run),
+            f"{SYNTHETIC}: {table.rows} rows, as many as {RUN} says, every value in its domain.",
+            *self._about_rules(run),
+            *self._about_texts(table),
+            "The digests are not signed: they show damage, not who made the release, nor that what it says is true.",
+        ]
+
+    def _about_statement(self, run: dict[str, Any]) -> list[str]:
+        asked = [rounded_up(Fraction(run[key])) for key in ("epsilon", "delta")]
+        epsilon, delta = map(rounded_up, largest(current_privacy(self._sound[PRIVACY]), "row"))
+        return [
+            f"{PRIVACY} and {RUN} name one run and the same t, and the figures of {PRIVACY} fit one another.",
+            f"A row loses epsilon {epsilon} and delta {delta} at most, it says; {RUN} asks for epsilon {asked[0]}"
+            f" and delta {asked[1]}.",
+        ]
+
+    def _about_texts(self, table: CodedTable) -> list[str]:
+        """Whether the texts for people are those that this version makes of the figures; another's may differ."""
+        release = read_release(self.folder)
+        stated = release.privacy
+        words = in_words(stated, len(stated["observers"]) > 1, absent_rows=release.schema.absent_rows)
+        page = (self.folder / REPORT).read_bytes() == page_of(release, table).encode()
+        ours = {f"The page {REPORT}": page, f"The sentences in {PRIVACY}": stated["in_words"] == words}
+        return [
+            f"{what}: as this version of Privity makes them of the other files."
+            if same
+            else f"{what}: NOT as this version of Privity makes them. Another version made them, or somebody"
+            f" altered them; go by the figures, and make the page again: privity report {self.folder} --out FILE."
+            for what, same in ours.items()
+        ]
+
+    def _about_rules(self, run: dict[str, Any]) -> list[str]:
+        rules = run.get("constraints", [])
+        held = sum(entry.get("enforced", True) for entry in rules)
+        return (
+            [f"{held} of {len(rules)} row constraints are enforced, and no row breaks one of these."] if rules else []
+        )
+
+    def _check_together(self, run: dict[str, Any], schema: Schema | None) -> None:
+        privacy = self._sound.get(PRIVACY)
+        if privacy is not None and privacy["run"] != run["run"]:
+            self._fault(PRIVACY, "run", "other-run", f"the statement is of run {privacy['run']}, not {run['run']}.")
+        for field, message in misfits(current_privacy(privacy), run) if privacy is not None else ():
+            self._fault(PRIVACY, field, "other-figures", message)
+        if schema is None:
+            return
+        if run["schema_digest"] != schema.digest:
+            self._fault(SCHEMA, "", "other-schema", f"the descriptor is not the one that {RUN} names.")
+        scores = self._sound.get(SCORES)
+        if scores is not None and scores["schema_digest"] != schema.digest:
+            self._fault(SCORES, "schema_digest", "other-schema", f"they are not about the descriptor that {RUN} names.")
+        if (SCORES in run["files"]) != (run.get("evaluation") is not None):
+            self._fault(
+                RUN, "evaluation", "other-scores", f"{SCORES} is there if and only if the parties scored the run."
+            )
+        if MODEL in self._sound:
+            self._taken(lambda: load_model(self._sound[MODEL], schema, self._path(MODEL)))
+        if MARGINALS in self._sound:
+            self._taken(lambda: read_tables(self._sound[MARGINALS], schema, self._path(MARGINALS)))
+
+    def _check_folder(self, named: dict[str, str]) -> None:
+        """Nothing else lies there, and every file itself."""
+        for path in sorted(self.folder.iterdir()):
+            if path.is_symlink():
+                message, remedy = "it is a link: what it leads to may change.", "Put the file itself there."
+                self.problems.append(Problem(str(path), "", "link", message, remedy))
+            elif path.name not in (RUN, *RELEASE_FILES, SCORES, *named):
+                message, remedy = f"{RUN} does not name it: it is no part of the release.", "Move it elsewhere."
+                self.problems.append(Problem(str(path), "", "not-named", message, remedy))
+
+    def _check_rows(self, run: dict[str, Any], schema: Schema) -> CodedTable | None:
+        """The synthetic table."""
+        path = self.folder / SYNTHETIC
+        table = self._taken(lambda: read_table(path, schema))
+        if table is None:
+            return None
+        if table.rows != run["rows"]:
+            self._fault(SYNTHETIC, "", "rows", f"it has {table.rows} rows, and {RUN} says {run['rows']}.")
+        enforced = {entry["rule"] for entry in run.get("constraints", []) if entry.get("enforced", True)}
+        rules = [rule for rule in schema.row_constraints if rule.rule in enforced]
+        attributes = dict(zip(schema.names, schema.attributes, strict=True))
+        broken = [0] * len(rules)
+        for frame in read_batches(path) if rules else ():
+            rows = of_texts(rules, attributes, frame)
+            broken = [count + int(rule.refused(rows).sum()) for count, rule in zip(broken, rules, strict=True)]
+        for rule, count in zip(rules, broken, strict=True):
+            if count:
+                self._fault(SYNTHETIC, "", "rule-broken", f"{count} rows break the rule {rule.rule}.")
+        return table
+
+    def _read(self, name: str) -> None:
+        read = self._taken(lambda: [read_json(self.folder / name)])
+        if read is None:
+            return
+        (document,) = read
+        found = check(document, FORMATS[name], self._path(name))
+        self.problems += found
+        if not found:
+            self._sound[name] = document
+
+    def _taken(self, what: Callable[[], Taken]) -> Taken | None:
+        """What a function gives; None if it raises, and then the problem is noted."""
+        try:
+            return what()
+        except ProblemsFound as error:
+            self.problems += error.problems
+        except PrivityError as error:
+            self.problems.append(Problem(str(self.folder), "", error.code, f"{error.message}.", error.remedy))
+        return None
+
+    def _path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def _fault(self, name: str, field: str, rule: str, message: str) -> None:
+        self.problems.append(Problem(self._path(name), field, rule, message, AGAIN))

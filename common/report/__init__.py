@@ -1,5 +1,0 @@
-"""The report of a release, for people: what is on the page. How it is drawn stands in ``privity.common.pages``.
-
-Everything is computed from what the release publishes, so nothing here is private; and without a clock or chance, so
-that the same release has the same report.
-"""

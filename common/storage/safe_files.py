@@ -1,0 +1,96 @@
+"""Files written whole, and files that only their owner may read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from privity.common.errors import Catalogue, PrivityError
+
+LONGEST_PREFIX = 64
+"""Characters of a file's name that its scratch folder begins with: a long name leaves room for the rest."""
+
+
+@contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """A place for a file or a folder, which has this name at the end of the block, or does not appear.
+
+    What has the name is on disk, each file of a folder too. A file or a link that was there is replaced; nothing is
+    written through it.
+
+    Raises:
+        PrivityError: file-unreadable, if the place cannot be written.
+    """
+    try:
+        with _replacing(path) as scratch:
+            yield scratch
+    except OSError as error:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror or error) from error
+
+
+def write_text(text: str, path: Path, *, private: bool = False) -> None:
+    """Write a text file whole or not at all.
+
+    Args:
+        private: readable for its owner only, from the first byte.
+    Raises:
+        PrivityError: file-unreadable, if the place cannot be written.
+    """
+    with appearing(path) as scratch:
+        if private:
+            write_private(scratch, text.encode())
+        else:
+            scratch.write_text(text, encoding="utf-8")
+
+
+def write_whole(file: Path, text: str) -> None:
+    """The whole text, synced, or what was there before: whoever reads meanwhile sees one of the two."""
+    with _replacing(file) as scratch:
+        _write_new(scratch, text.encode(), 0o644)
+
+
+def write_private(file: Path, content: bytes) -> None:
+    """The same, readable for its owner only, from the first byte and whatever the umask and the file of before."""
+    with _replacing(file) as scratch:
+        _write_new(scratch, content, 0o600)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A place in a new folder of our own beside ``path``, where nobody else can have put anything before."""
+    folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:LONGEST_PREFIX]}-"))
+    try:
+        scratch = folder / path.name
+        yield scratch
+        for place in (*scratch.rglob("*"), scratch):
+            sync(place)
+        os.replace(scratch, path)
+        sync(path.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_new(file: Path, content: bytes, mode: int) -> None:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as out:
+        out.write(content)
+        os.fchmod(out.fileno(), mode)
+
+
+def sync(path: Path) -> None:
+    """Have the content of a file, or the names in a folder, on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner only; one that is there stays as it is."""
+    for place in (*reversed(folder.parents), folder):
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)

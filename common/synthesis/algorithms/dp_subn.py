@@ -1,0 +1,369 @@
+"""DP-SUBN: differentially private sequential update of a Bayesian network, over any number of parties.
+
+Source: Su, Tang, Cheng, Chen, Wu, "Differentially Private Multi-Party High-Dimensional Data Publishing"
+(ICDE 2016), section VI. Deviations, each for soundness or accuracy:
+
+- Structure initialisation scores attribute-parent pairs by R, not mutual information: its sensitivity
+  is far smaller for the same purpose. Each party draws with the sensitivity of its own row count.
+- Structure updating opens the frontier's statistics by a schedule, under noise that all parties share, and
+  every opening is charged to every party whose rows are in the sum. By default there is one, over all.
+- What is opened over all parties is used again for the parameters: post-processing costs nothing.
+- The budget is not split equally over the four phases; see ``Settings`` and ``divide``.
+- By default phases 1 and 3 run only if the pair tables of phase 1 can be told from their noise, by public
+  numbers. Without them a network of degree 1 is a forest with as many edges as the noise allows.
+- 1-way tables have a budget of their own, pair tables are shrunk by their noise, ordered 1-way tables
+  are smoothed: see common/synthesis/learning/parameter_learning.py.
+
+Privacy: the phases compose; each party is charged epsilon in all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from privity.common.data.noisy_tables import Marginal, NoisyTable
+from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import split_epsilon
+from privity.common.protocol.running_sums import parse_schedule, schedule_weights
+from privity.common.protocol.session import Session
+from privity.common.protocol.step_limits import TABLE_CELLS, count_cells
+from privity.common.synthesis.algorithm_settings import SettingsReader
+from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM, TABLES
+from privity.common.synthesis.learning.covering_design import optimal_design
+from privity.common.synthesis.learning.encoding import check_pairs, levels_of, node_of, nodes_of
+from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
+from privity.common.synthesis.learning.network_structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
+from privity.common.synthesis.learning.pair_association import noisy_association
+from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
+from privity.common.synthesis.learning.search_frontier import Parents, build_frontier
+from privity.common.synthesis.learning.theta_usefulness import (
+    TableNoise,
+    holds_typical_table,
+    noise_of,
+    useful_cells,
+    useful_degree,
+)
+from privity.common.synthesis.models import Model
+
+CORRELATIONS = "correlation quantification"
+INITIALISATION = "structure initialisation"
+UPDATE = "structure update"
+FRONTIERS = ("useful", "always")
+ATTRIBUTES = ("native", "binary")
+VIEWS = ("covering", "pairs")
+QUOTAS = ("rows", "balanced")
+EDGES = ("clear", "all")
+PARENTS = ("generalised", "native")
+LARGEST_DEGREE = 5
+
+MORE_FOR_FEW_ROWS = 3
+"""Most by which the part of a forest's draws grows with the parties for each draw. Adult, K = 25, mean (largest)
+2-way distance with 1, 2, 3: .090 (.69), .086 (.42), .087 (.32) at eps .2; .071 (.31), .067 (.26), .065 (.19) at .4."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of DP-SUBN, all public.
+
+    Attributes:
+        correlations, initialisation, update, parameters: weights of the four phases in epsilon.
+        theta: usefulness of the network's tables, from which its degree k follows.
+        frontier_theta: usefulness of the frontier's tables, from which its degree k' follows (at least
+            k + 1), of the pair tables of edges that it adds, and of those of phase 1 on average, without
+            which there is no frontier.
+        largest_degree: most parents of an attribute in the network; the frontier allows one more.
+        degree, frontier_degree: k and k' themselves, in the place of what follows from theta.
+        frontier: ``always`` runs phases 1 and 3 whatever they get; ``useful`` leaves them out, and gives
+            their part to the others, where the pair tables of phase 1 would drown on average. The default
+            is ``useful``, but ``always`` if a schedule is asked for: it is one of phase 3.
+        attributes: ``native`` ones with the domains of the schema, or ``binary``: the bits of their codes.
+        views: what phase 1 measures: the cheapest ``covering`` design, or all ``pairs``.
+        quotas: the parties' draws in proportion to their ``rows``, or ``balanced``.
+        edges: without a frontier, a forest of the edges whose tables are ``clear`` enough, or ``all`` of a tree.
+        parents: without a frontier or a forest, parents may be ``generalised`` so that more of them fit, or not.
+        schedule: which updates of phase 3 are opened: ``final``, ``uniform``, ``back-loaded`` or weights
+            ``w1,...,wK``, one for each party.
+        first_attribute: name of the attribute without parents from which the structure grows;
+            without it the first one of the schema.
+        inference: how the tables are made one distribution: ``pgm``, a graphical model, or ``tables`` that agree,
+            the only way for bits.
+    """
+
+    correlations: Fraction = Fraction(1, 50)
+    initialisation: Fraction = Fraction(1, 10)
+    update: Fraction = Fraction(2, 25)
+    parameters: Fraction = Fraction(4, 5)
+    theta: Fraction = Fraction(2)
+    frontier_theta: Fraction = Fraction(2)
+    largest_degree: int = 3
+    degree: int | None = None
+    frontier_degree: int | None = None
+    frontier: str = "useful"
+    attributes: str = "native"
+    views: str = "covering"
+    quotas: str = "rows"
+    edges: str = "clear"
+    parents: str = "generalised"
+    schedule: str = "final"
+    first_attribute: str | None = None
+    inference: str = PGM
+
+    @property
+    def encoding(self) -> str:
+        """What the nodes of the network are, and what may stand for them as parents."""
+        if self.attributes == "binary":
+            return "binary"
+        return "hierarchical" if self.parents == "generalised" else "vanilla"
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
+        """From the plain document of a run spec; every fault at once."""
+        reader = SettingsReader("dp-subn", settings)
+        default = cls()
+        binary = settings.get("attributes") == "binary"
+        read = cls(
+            correlations=reader.weight("correlations", default.correlations),
+            initialisation=reader.weight("initialisation", default.initialisation),
+            update=reader.weight("update", default.update),
+            parameters=reader.weight("parameters", default.parameters),
+            theta=reader.weight("theta", default.theta),
+            frontier_theta=reader.weight("frontier_theta", default.frontier_theta),
+            largest_degree=reader.whole("largest_degree", default.largest_degree, 1, LARGEST_DEGREE),
+            degree=reader.optional_whole("degree", 1, LARGEST_DEGREE),
+            frontier_degree=reader.optional_whole("frontier_degree", 1, LARGEST_DEGREE + 1),
+            frontier=reader.choice("frontier", "always" if "schedule" in settings else default.frontier, FRONTIERS),
+            attributes=reader.choice("attributes", default.attributes, ATTRIBUTES),
+            views=reader.choice("views", default.views, VIEWS),
+            quotas=reader.choice("quotas", default.quotas, QUOTAS),
+            edges=reader.choice("edges", default.edges, EDGES),
+            parents=reader.choice("parents", default.parents, PARENTS),
+            schedule=reader.read("schedule", default.schedule, parse_schedule),
+            first_attribute=reader.optional_choice("first_attribute", schema.names),
+            inference=reader.choice("inference", TABLES if binary else default.inference, INFERENCES),
+        )
+        reader.finish()
+        return read
+
+    def split(self, epsilon: Fraction) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+        """Epsilon of the four phases, exactly ``epsilon`` together."""
+        weights = (self.correlations, self.initialisation, self.update, self.parameters)
+        first, second, third, fourth = split_epsilon(epsilon, weights)
+        return first, second, third, fourth
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What each phase gets, and what follows from it; all of it from public numbers.
+
+    Attributes:
+        pairs, draws, update, parameters: epsilon of the four phases; without a frontier ``pairs`` and
+            ``update`` are part of one of the others, and not spent.
+        share: part of ``parameters`` for the network's tables, the rest being for the 1-way tables.
+        frontier: whether phases 1 and 3 run.
+        degree: k, most parents of an attribute in the network; frontier_degree: k', in the frontier.
+        edges: of the forest that takes the place of a tree; without it all attributes but one have parents.
+        cells: most cells of a useful table of a network with generalised parents.
+    """
+
+    pairs: Fraction
+    draws: Fraction
+    update: Fraction
+    parameters: Fraction
+    share: Fraction
+    frontier: bool
+    degree: int
+    frontier_degree: int
+    edges: int | None
+    cells: int
+
+
+def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Sequence[int], parties: int = 1) -> Budget:
+    """Divide epsilon over the phases.
+
+    With ``frontier: useful``, phases 1 and 3 run only if the tables of phase 1 are useful on average:
+    associations drowned in noise tell nothing. Otherwise their part goes to the draws if 3-way tables are
+    useful, else to the parameters. Mean 2-way distance with all phases and without them, three parties:
+    adult .095, .087 at eps .2, .050, .047 at 1, .036, .033 at 5; nltcs .068, .059; .045, .035; .033, .032.
+
+    Without them a tree becomes a forest if 3-way tables are not useful: its edges and their tables' share are in
+    proportion to ``clarity``, the draws' part to its root. Mean (largest) 2-way distance of the tree and of the
+    forest, three parties: adult .128 (.53), .109 (.34) at eps .1; .089 (.29), .083 (.27) at .2; .067, .063 at .4;
+    diabetes130 .083, .069 at .1; .036, .031 at .4. Beyond, parents may be generalised; native and generalised:
+    adult .043, .041 at 1.6; .0315, .027 at 5.
+    """
+    attributes = len(domain)
+    pairs, draws, update, parameters = settings.split(epsilon)
+    seen = useful_cells(noise, math.comb(attributes, 2), pairs, settings.frontier_theta)
+    frontier = settings.frontier == "always" or holds_typical_table(domain, 2, seen)
+    statistics = useful_cells(noise, attributes, update, settings.frontier_theta)
+    cells = useful_cells(noise, attributes, parameters * WIDE_SHARE, settings.theta)
+    wide = holds_typical_table(domain, 3, cells)
+    if not frontier and wide:
+        draws += pairs + update
+    elif not frontier:
+        parameters += pairs + update
+    degree = settings.degree or useful_degree(domain, cells, settings.largest_degree)
+    wider = max(degree + 1, useful_degree(domain, statistics, settings.largest_degree + 1))
+    clear = clarity(domain, noise, parameters)
+    root = Fraction(round(100 * math.sqrt(clear)), 100)
+    share = WIDE_SHARE if wide else PAIR_SHARE * root
+    edges = None
+    drowned = settings.edges == "clear" and degree == 1 and not (frontier or wide)
+    if drowned and clear < 1 and pairs_fit_one_draw(domain):
+        edges = max(1, round(clear * (attributes - 1)))
+        share = PAIR_SHARE * clear
+        # Where parties outnumber draws, each is on few rows: the scale of its noise no longer falls with K.
+        more = min(100 * MORE_FOR_FEW_ROWS, max(100, 100 * parties // edges))
+        # Whatever the weights of the phases, half of the parameters stay.
+        part = min(root * Fraction(more, 100), 1 + parameters / (2 * draws))
+        parameters += draws * (1 - part)
+        draws *= part
+    further = settings.frontier_degree or wider
+    # Twice theta, for all of the parameters, as in PrivBayes: adult, eps 5, .029 -> .027; eps 1, no difference.
+    useful = useful_cells(noise, attributes, parameters, 2 * settings.theta)
+    return Budget(pairs, draws, update, parameters, share, frontier, degree, further, edges, useful)
+
+
+def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
+    """Refuse bad settings, and attributes of which two together are too large for any table."""
+    chosen = Settings.read(settings, schema)
+    check_pairs(schema, nodes_of(schema, chosen.encoding))
+    return chosen
+
+
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
+    """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
+    schema = session.schema
+    chosen = check(settings, schema)
+    derived = schema.derived
+    nodes = nodes_of(schema, chosen.encoding)
+    domain = [derived.domain[node] for node in nodes]
+    if len(nodes) == 1:
+        return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
+    weights = _weights(chosen.schedule, len(session.party_rows))
+    noise = noise_of(session)
+    budget = divide(chosen, epsilon, noise, domain, len(session.party_rows))
+    first = node_of(schema, nodes, chosen.first_attribute) if chosen.first_attribute else nodes[0]
+
+    async def initialise() -> Parents:
+        balanced = chosen.quotas == "balanced"
+        if budget.edges is not None:
+            return await draw_forest(
+                session, INITIALISATION, budget.draws, budget.edges, nodes, first, balanced=balanced
+            )
+        useful = not budget.frontier and chosen.parents == "generalised" and chosen.degree is None
+        if useful:
+            limits = Limits(levels_of(schema, chosen.encoding), budget.cells, chosen.largest_degree)
+        else:
+            limits = Limits({node: (node,) for node in nodes}, TABLE_CELLS, budget.degree)
+        return await draw_network(session, INITIALISATION, budget.draws, limits, nodes, first, balanced=balanced)
+
+    if not budget.frontier:
+        return await learn_parameters(
+            session, await initialise(), [], budget.parameters, budget.share, chosen.inference
+        )
+    views, association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
+    network = await initialise()
+    edges = sum(len(parents) for parents in network.values())
+    largest_pair = useful_cells(noise, edges + len(nodes), budget.update, chosen.frontier_theta)
+    frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
+    network, opened = await _update_structure(session, frontier, budget.degree, budget.update, weights)
+    return await learn_parameters(
+        session, network, [*views, *opened], budget.parameters, budget.share, chosen.inference
+    )
+
+
+def opens_parts(settings: Mapping[str, Any]) -> bool:
+    """Whether sums over some of the parties are opened: by every schedule but one opening over all."""
+    return settings.get("schedule", Settings.schedule) != Settings.schedule
+
+
+def _weights(schedule: str, parties: int) -> tuple[Fraction, ...]:
+    try:
+        return schedule_weights(schedule, parties)
+    except ValueError as error:
+        hint = "Give one weight for each party, or a schedule by its name."
+        raise PrivityError(Catalogue.BAD_OPTION, option="schedule", reason=str(error), hint=hint) from None
+
+
+async def _quantify_correlations(
+    session: Session, epsilon: Fraction, nodes: Sequence[int], views: str
+) -> tuple[Sequence[NoisyTable], dict[tuple[int, int], float]]:
+    """Phase 1: the views of a covering design or all pair tables, and from them the association of every pair."""
+    pairs = list(combinations(nodes, 2))
+    if views == "pairs":
+        opened = await session.measure(CORRELATIONS, pairs, epsilon)
+        return opened, dict(zip(pairs, map(noisy_association, opened), strict=True))
+    design = optimal_design([session.schema.derived.domain[node] for node in nodes])
+    tables = await session.measure(CORRELATIONS, [tuple(nodes[i] for i in view) for view in design.views], epsilon)
+    by_view = dict(zip(design.views, tables, strict=True))
+    places = combinations(range(len(nodes)), 2)
+    return tables, {
+        pair: noisy_association(_within(by_view[design.view_of(i, j)], pair))
+        for pair, (i, j) in zip(pairs, places, strict=True)
+    }
+
+
+def _parent_sets(attribute: int, parents: Sequence[int], degree: int, domain: Sequence[int]) -> list[Marginal]:
+    """Choices of the attribute's parents among ``parents``: of the degree, or as many as fit in a table."""
+    return maximal_parent_sets(parents, {p: (p,) for p in parents}, domain, TABLE_CELLS // domain[attribute], degree)
+
+
+def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> list[Marginal]:
+    """The tables that hold every candidate pair of the frontier, in the cheaper of two shapes.
+
+    For each attribute either one table with all its frontier parents, or one for each parent set of the
+    network's degree, whichever has fewer cells.
+    """
+    tables: list[Marginal] = []
+    for attribute, parents in frontier.items():
+        if not parents:
+            continue
+        together: list[Marginal] = [(attribute, *parents)]
+        apart: list[Marginal] = [(attribute, *some) for some in _parent_sets(attribute, parents, degree, domain)]
+        cells = count_cells(together, domain)
+        tables += together if cells <= min(TABLE_CELLS, count_cells(apart, domain)) else apart
+    return tables
+
+
+async def _update_structure(
+    session: Session, frontier: Parents, degree: int, epsilon: Fraction, weights: Sequence[Fraction]
+) -> tuple[Parents, Sequence[NoisyTable]]:
+    """Phase 3: the updated network, and the tables that were opened over all parties.
+
+    After each opening the frontier shrinks to the stronger half of each attribute's parent sets; the tables
+    stay those of the first frontier, so that no statistic lacks earlier parties' counts.
+    """
+    domain = session.schema.derived.domain
+    options = {x: _parent_sets(x, parents, degree, domain) for x, parents in frontier.items()}
+    series = session.openings(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
+    opened: Sequence[NoisyTable] = []
+    for left in range(len(series), 0, -1):
+        opened = await series.open()
+        by_marginal = {table.attributes: table for table in opened}
+        for x, sets in options.items():
+            if len(sets) > 1:
+                whole = by_marginal.get((x, *frontier[x]))
+                strength = {
+                    some: noisy_association(by_marginal.get((x, *some)) or _within(whole, (x, *some))) for some in sets
+                }
+                # Equally strong ones in their order: the sort is stable.
+                kept = 1 if left == 1 else math.ceil(len(sets) / 2)
+                options[x] = sorted(sets, key=lambda some, strength=strength: -strength[some])[:kept]  # type: ignore[misc]
+    return {x: sets[0] for x, sets in options.items()}, opened
+
+
+def _within(table: NoisyTable | None, marginal: Marginal) -> NoisyTable:
+    """The marginal table inside a larger opened one."""
+    assert table is not None
+    axes = tuple(a for a, attribute in enumerate(table.attributes) if attribute not in marginal)
+    counts = table.counts.sum(axis=axes)
+    variance = table.variance * (table.counts.size / counts.size)
+    kept = tuple(attribute for attribute in table.attributes if attribute in marginal)
+    return NoisyTable(kept, counts, table.law, variance, table.rows)

@@ -1,0 +1,130 @@
+"""JTree: a dependency graph, its junction tree, and tables of clusters of its cliques.
+
+Source: Chen, Xiao, Zhang, Xu, "Differentially Private High-Dimensional Data Publication via Sampling-Based Inference"
+(KDD 2015). Deviations, each for soundness or accuracy:
+
+- The graph comes from a declared number of exponential-mechanism draws (see dependency_graph.py): the published
+  threshold mechanism is not differentially private.
+- First the edges of a forest are drawn, then those that close triangles and keep the graph chordal, as far as the
+  clique tables stay useful (PrivBayes, TODS 2017, definition 4.7).
+- The draws get what those of a forest need, or of the edges if these are fewer, from 1/10 to 3/10 of epsilon; the
+  paper takes .05 or .1 of any epsilon.
+- 1-way tables have a part of the budget of their own, and the cliques' tables are shrunk by their noise:
+  see common/synthesis/learning/parameter_learning.py.
+
+Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
+
+Privacy: draws and tables compose; epsilon in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import networkx as nx
+
+from privity.common.data.schema import Schema
+from privity.common.privacy.budget import split_epsilon
+from privity.common.protocol.session import Session
+from privity.common.synthesis.algorithm_settings import SettingsReader
+from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM
+from privity.common.synthesis.inference.junction_tree import junction_tree, maximal_cliques, triangulate
+from privity.common.synthesis.learning.clique_clusters import attributes_of, check_cliques
+from privity.common.synthesis.learning.dependency_graph import (
+    LARGEST_CLIQUE,
+    check_all_pairs,
+    decomposable_edges,
+    draw_edges,
+    part_for_edges,
+    plan_edges,
+)
+from privity.common.synthesis.learning.optimal_merging import optimal_clusters
+from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_cliques
+from privity.common.synthesis.learning.theta_usefulness import noise_of
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+
+STRUCTURE = "dependency graph"
+CLUSTERS = ("optimal", "apart")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of JTree, all public.
+
+    Attributes:
+        strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
+        edges: their number itself, in its place.
+        beta: part of epsilon for the draws; by default what they need, at most as those of a forest: 1/10 to 3/10.
+        theta: usefulness of the tables of cliques of more than two attributes.
+        largest_clique: most attributes of a clique.
+        clusters: tables of the ``optimal`` clusters of cliques, or of all cliques ``apart``.
+        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
+    """
+
+    strength: Fraction = Fraction(1, 10)
+    edges: int | None = None
+    beta: Fraction | None = None
+    theta: Fraction = Fraction(2)
+    largest_clique: int = 10
+    clusters: str = "optimal"
+    inference: str = PGM
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
+        """From the plain document of a run spec; every fault at once."""
+        reader = SettingsReader("jtree", settings)
+        default = cls()
+        attributes = len(schema.attributes)
+        read = cls(
+            strength=reader.weight("strength", default.strength),
+            edges=reader.optional_whole("edges", 1, max(1, attributes * (attributes - 1) // 2)),
+            beta=reader.optional_weight("beta", Fraction(9, 10)),
+            theta=reader.weight("theta", default.theta),
+            largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
+            clusters=reader.choice("clusters", default.clusters, CLUSTERS),
+            inference=reader.choice("inference", default.inference, INFERENCES),
+        )
+        reader.finish()
+        return read
+
+
+def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
+    """Refuse bad settings, and pairs of attributes that are too large."""
+    chosen = Settings.read(settings, schema)
+    check_all_pairs(schema)
+    return chosen
+
+
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
+    """Learn a junction tree of the rows for ``epsilon`` in all."""
+    schema = session.schema
+    chosen = check(settings, schema)
+    attributes = range(len(schema.attributes))
+    if len(attributes) == 1:
+        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
+    noise = noise_of(session)
+    rule = chosen.theta, chosen.strength, chosen.largest_clique
+    beta = chosen.beta or part_for_edges(schema.domain, noise, epsilon, *rule)
+    draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    plan = plan_edges(schema.domain, noise, tables, *rule, chosen.edges)
+    graph: nx.Graph = nx.Graph()
+    graph.add_nodes_from(attributes)
+    graph.add_edges_from(
+        await draw_edges(
+            session,
+            STRUCTURE,
+            draws,
+            plan.edges,
+            attributes,
+            lambda graph: decomposable_edges(graph, schema.domain, plan.cells, chosen.largest_clique),
+        )
+    )
+    cliques = maximal_cliques(triangulate(graph, schema.domain))
+    check_cliques(cliques, schema)
+    joint = [clique for clique in cliques if len(clique) > 1]
+    clusters = optimal_clusters(joint, schema.domain) if chosen.clusters == "optimal" else [(c,) for c in joint]
+    measured = [attributes_of(cluster) for cluster in clusters]
+    return await learn_cliques(session, junction_tree(cliques), measured, [], tables, plan.share, chosen.inference)

@@ -1,0 +1,213 @@
+"""PrivHD: a filtered candidate space, a Markov network, and a junction tree of bigger cliques.
+
+Source: Zhang, Chen, Jin, Meng, "PrivHD" (Journal of Computer Research and Development, 2018), of which the text at
+hand is legible in part; docs/algorithms/privhd.md says of each definition whether it is the paper's or ours. Ours,
+or changed for soundness:
+
+- The high-pass filter compares noisy scores with the threshold: R of noisy tables of all pairs, less what noise alone
+  shows, and charged. A filter on exact scores gives away rows (privacy.md, section 7). Where these tables would
+  drown, by public numbers, there is no filter, and its part goes to draws and tables. What it opened serves the
+  parameters too.
+- Noise has the scale 2m/epsilon for m tables; the printed m/epsilon is for added or removed rows.
+- How many edges are drawn follows from public numbers (``dependency_graph.plan_edges``).
+- An edge that would make a clique's table useless is left out again after it was drawn; they are tried in the
+  order in which they were drawn.
+- 1-way tables and shrinking as in common/synthesis/learning/parameter_learning.py.
+
+Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
+
+Privacy: filter, draws and tables compose; epsilon in all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import networkx as nx
+
+from privity.common.data.noisy_tables import Marginal, NoisyTable
+from privity.common.data.schema import Schema
+from privity.common.privacy.budget import split_epsilon
+from privity.common.protocol.session import Session
+from privity.common.synthesis.algorithm_settings import SettingsReader
+from privity.common.synthesis.inference.fit_choice import INFERENCES, TABLES
+from privity.common.synthesis.inference.junction_tree import (
+    eliminate,
+    is_useful,
+    junction_tree,
+    keeps_apart,
+    maximal_cliques,
+    table_cells,
+)
+from privity.common.synthesis.learning.clique_clusters import check_cliques
+from privity.common.synthesis.learning.dependency_graph import (
+    LARGEST_CLIQUE,
+    Pair,
+    check_all_pairs,
+    draw_edges,
+    part_for_edges,
+    plan_edges,
+)
+from privity.common.synthesis.learning.pair_association import noisy_association
+from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_cliques
+from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
+from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+
+FILTER = "high-pass filter"
+NETWORK = "markov network"
+FILTERS = ("useful", "always", "never")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of PrivHD, all public.
+
+    Attributes:
+        filter: whether there is one: ``useful``, where the noisy pair tables do not drown on average,
+            ``always`` or ``never``.
+        filtering: part of epsilon for it.
+        threshold: R that a pair's noisy score must reach to be a candidate.
+        strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
+        theta: usefulness of the clique tables, and of the filter's.
+        largest_clique: most attributes of a clique.
+        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
+    """
+
+    filter: str = "useful"
+    filtering: Fraction = Fraction(1, 10)
+    threshold: Fraction = Fraction(1, 50)
+    strength: Fraction = Fraction(1, 10)
+    theta: Fraction = Fraction(2)
+    largest_clique: int = 10
+    inference: str = TABLES
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
+        """From the plain document of a run spec; every fault at once."""
+        reader = SettingsReader("privhd", settings)
+        default = cls()
+        read = cls(
+            filter=reader.choice("filter", default.filter, FILTERS),
+            filtering=reader.optional_weight("filtering", Fraction(9, 10)) or default.filtering,
+            threshold=reader.weight("threshold", default.threshold),
+            strength=reader.weight("strength", default.strength),
+            theta=reader.weight("theta", default.theta),
+            largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
+            inference=reader.choice("inference", default.inference, INFERENCES),
+        )
+        reader.finish()
+        return read
+
+
+def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
+    """Refuse bad settings, and pairs of attributes that are too large."""
+    chosen = Settings.read(settings, schema)
+    check_all_pairs(schema)
+    return chosen
+
+
+async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
+    """Learn a junction tree of the rows for ``epsilon`` in all."""
+    schema = session.schema
+    chosen = check(settings, schema)
+    attributes = range(len(schema.attributes))
+    if len(attributes) == 1:
+        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
+    noise = noise_of(session)
+    filtering, draws, tables = _split(chosen, epsilon, noise, schema)
+    candidates, opened = await _filter(session, filtering, chosen.threshold)
+    plan = plan_edges(schema.domain, noise, tables, chosen.theta, chosen.strength, chosen.largest_clique)
+
+    def left(graph: nx.Graph) -> list[Pair]:
+        return [pair for pair in candidates if not graph.has_edge(*pair)]
+
+    edges = await draw_edges(session, NETWORK, draws, min(plan.edges, len(candidates)), attributes, left)
+    limits = plan.cells, chosen.largest_clique
+    cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, *limits))
+    bigger = bigger_cliques(cliques, schema.domain, *limits)
+    check_cliques(bigger, schema)
+    return await learn_cliques(session, junction_tree(bigger), bigger, opened, tables, plan.share, chosen.inference)
+
+
+def _split(
+    chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Epsilon of filter, draws and tables; the first is 0 without a filter. By public numbers."""
+    beta = part_for_edges(schema.domain, noise, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
+    seen = useful_cells(noise, math.comb(len(schema.domain), 2), epsilon * chosen.filtering, chosen.theta)
+    if chosen.filter == "always" or (chosen.filter == "useful" and holds_typical_table(schema.domain, 2, seen)):
+        filtering, left = split_epsilon(epsilon, [chosen.filtering, 1 - chosen.filtering])
+    else:
+        filtering, left = Fraction(0), epsilon
+    draws, tables = split_epsilon(left, [beta, 1 - beta])
+    return filtering, draws, tables
+
+
+async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> tuple[list[Pair], Sequence[NoisyTable]]:
+    """The pairs whose noisy score reaches the threshold, and the noisy tables; all pairs if there is no filter."""
+    pairs = list(combinations(range(len(session.schema.attributes)), 2))
+    if not epsilon:
+        return pairs, []
+    opened = await session.measure(FILTER, pairs, epsilon)
+    kept = [pair for pair, table in zip(pairs, opened, strict=True) if noisy_association(table) >= threshold]
+    return kept or pairs, opened
+
+
+def useful_triangulation(
+    attributes: Sequence[int], edges: Sequence[Pair], domain: Sequence[int], cells: int, largest: int
+) -> nx.Graph:
+    """A chordal graph with the edges, tried in their order; without each one that a useless clique would come with.
+
+    An edge that leaves the graph chordal needs no triangulation, which is most of the time.
+    """
+    graph: nx.Graph = nx.Graph()
+    graph.add_nodes_from(attributes)
+    chordal = graph.copy()
+    for a, b in edges:
+        shared = set(nx.common_neighbors(chordal, a, b))
+        if chordal.has_edge(a, b):
+            graph.add_edge(a, b)
+        elif keeps_apart(chordal, shared, a, b):
+            if is_useful((a, b, *shared), domain, cells, largest):
+                graph.add_edge(a, b)
+                chordal.add_edge(a, b)
+        else:
+            trial = graph.copy()
+            trial.add_edge(a, b)
+            triangulated = eliminate(trial, domain, lambda clique: is_useful(clique, domain, cells, largest))
+            if triangulated is not None:
+                graph, chordal = trial, triangulated
+    return chordal
+
+
+def bigger_cliques(cliques: Sequence[Marginal], domain: Sequence[int], cells: int, largest: int) -> list[Marginal]:
+    """Neighbours in the junction tree joined as long as the noise of all tables falls: m^2 times their cells.
+
+    The paper's error of m tables is in proportion to that. Joined neighbours are a clique of a larger chordal
+    graph, so a junction tree of them exists. Each join is the best one; the joint table stays within ``cells``.
+    """
+    current = sorted(cliques)
+    while len(current) > 1:
+        tree = junction_tree(current)
+        joins = []
+        for child, parent in enumerate(tree.parents):
+            if parent is not None:
+                joint = tuple(sorted({*tree.cliques[child], *tree.cliques[parent]}))
+                rest = [c for c in current if not set(c) <= set(joint)]
+                if is_useful(joint, domain, cells, largest):
+                    joins.append(sorted([*rest, joint]))
+        best = min(joins, key=lambda some: _noise(some, domain), default=current)
+        if _noise(best, domain) >= _noise(current, domain):
+            break
+        current = best
+    return current
+
+
+def _noise(cliques: Sequence[Marginal], domain: Sequence[int]) -> int:
+    joint = [clique for clique in cliques if len(clique) > 1]
+    return len(joint) ** 2 * sum(table_cells(clique, domain) for clique in joint)

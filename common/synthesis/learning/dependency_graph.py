@@ -1,0 +1,203 @@
+"""Draw the dependency graph of a junction tree, edge by edge; shared by algorithms.
+
+Source: JTree (Chen, Xiao, Zhang, Xu, KDD 2015), section 4.1. Its threshold mechanism is not differentially private
+at any epsilon (``threshold_mechanism`` in benchmarks/published.py). Here a declared number of edges is drawn by the
+exponential mechanism on R; what is a candidate follows from earlier draws and declared domains only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import networkx as nx
+
+from privity.common.data.schema import Schema
+from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
+from privity.common.protocol.session import Session
+from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS, check_tables
+from privity.common.synthesis.inference.junction_tree import is_useful, keeps_apart
+from privity.common.synthesis.learning.network_structure import LEAST_BETA, part_for_draws
+from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE
+from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, useful_cells
+
+Pair = tuple[int, int]
+
+WIDE_CLIQUE = 4
+"""Attributes of a typical clique whose table is useful from which on as many edges are drawn as cliques allow.
+diabetes130, eps 1, mean 2-way distance of JTree with 3, 4: .0227, .0197."""
+
+
+LARGEST_CLIQUE = 12
+"""Most attributes of a clique that a setting may ask for: a table of 2^12 cells at least."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many edges are drawn, and what becomes of the tables.
+
+    Attributes:
+        share: part of parameter learning for the cliques' tables, the rest being for the 1-way tables.
+        cells: most cells of the table of a clique of more than two attributes.
+    """
+
+    edges: int
+    share: Fraction
+    cells: int
+
+
+def visible_edges(domain: Sequence[int], noise: TableNoise, epsilon: Fraction, strength: float) -> int:
+    """How many pair tables may share ``epsilon`` so that an association of ``strength`` is as strong as their noise.
+
+    ``strength`` is Cramer's V: in a table of g x g cells with even margins its squared residuals add up to
+    ``V^2 (g-1) / g^2`` times the square of the rows, those of noise of the scale b to ``g^2 2 b^2``. The
+    sizes' geometric mean stands for g. The paper compares each pair with V = .2, on its rows; this compares the
+    noise with it, by public numbers. At least 1, and at most what a forest has.
+    """
+    g = 2 ** (sum(math.log2(size) for size in domain) / len(domain))
+    largest = strength * noise.rows * math.sqrt((g - 1) / 2) / g**2
+    return 1 + sum(noise.scale(tables, epsilon) <= largest for tables in range(2, len(domain)))
+
+
+def most_edges(domain: Sequence[int], cells: int, clique: int) -> int:
+    """Edges of a chordal graph that is built up from the smallest attributes, each joined to as many before it as fit.
+
+    A clique of more than two attributes has at most ``cells`` and at most ``clique`` of them; of attributes of one
+    size no such graph has more edges. More draws could not be used.
+    """
+    edges = 0
+    sizes = sorted(domain)
+    for place in range(1, len(sizes)):
+        joined, product = 1, sizes[place] * sizes[0]
+        while joined < min(place, clique - 1) and product * sizes[joined] <= cells:
+            product *= sizes[joined]
+            joined += 1
+        edges += joined
+    return edges
+
+
+def most_cells(domain: Sequence[int]) -> int:
+    """Most cells of each clique's table so that all of them fit into a round, whatever the graph.
+
+    A chordal graph has at most as many cliques as attributes. Pairs may be larger: the heaviest ones are set aside.
+    """
+    pairs = sorted((a * b for a, b in combinations(domain, 2)), reverse=True)[: len(domain)]
+    return min(TABLE_CELLS, max(0, ROUND_CELLS - sum(pairs)) // len(domain))
+
+
+def check_all_pairs(schema: Schema) -> None:
+    """Refuse attributes of which the pairs are too large to be the candidates of a draw.
+
+    Raises:
+        PrivityError: domain-too-large, naming the attributes of a pair that no table holds.
+    """
+    if len(schema.attributes) > 1:
+        check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
+
+
+async def draw_edges(
+    session: Session,
+    phase: str,
+    epsilon: Fraction,
+    edges: int,
+    attributes: Sequence[int],
+    allowed: Callable[[nx.Graph], Iterable[Pair]],
+    *,
+    score: str = "R",
+) -> list[Pair]:
+    """Edges (a, b), a < b, of a graph over ``attributes``, as drawn; each draw costs its share of ``epsilon``.
+
+    Args:
+        edges: how many are drawn: declared, and paid for, beforehand. Once nothing is allowed any more, what is
+            drawn is not used.
+        allowed: the candidates of a draw, given the graph so far.
+    """
+    pairs = list(combinations(sorted(attributes), 2))
+    graph: nx.Graph = nx.Graph()
+    graph.add_nodes_from(attributes)
+    series = session.selection(phase, edges, epsilon, score=score)
+    drawn: list[Pair] = []
+    candidates = list(allowed(graph))
+    for _ in range(edges):
+        pair = await series.draw(_grouped(candidates or pairs))
+        if candidates:
+            drawn.append((pair.parents[0], pair.attribute))
+            graph.add_edge(*drawn[-1])
+            candidates = list(allowed(graph))
+    return drawn
+
+
+def _grouped(pairs: Iterable[Pair]) -> Candidates:
+    parents: dict[int, list[int]] = {}
+    for a, b in pairs:
+        parents.setdefault(b, []).append(a)
+    return Candidates(CandidateGroup((x,), ParentSets((p,) for p in some)) for x, some in sorted(parents.items()))
+
+
+def plan_edges(
+    domain: Sequence[int],
+    noise: TableNoise,
+    epsilon: Fraction,
+    theta: Fraction,
+    strength: Fraction,
+    largest_clique: int,
+    edges: int | None = None,
+) -> Plan:
+    """How many edges to draw, and how to divide ``epsilon`` of parameter learning; by public numbers.
+
+    As many as are visible while these are fewer than a forest's; the tables' share falls with the part of a forest
+    that they are. Beyond, an edge joins tables to larger ones and makes their number no larger, so that their size is
+    the limit: as many edges as useful cliques of three attributes allow, or of a typical useful clique's if that has
+    more. Adult, eps 1, K = 1, mean 2-way distance: .0436, .0432, .0426 and .0428 with 17, 19, 27 (this) and 30.
+
+    Args:
+        edges: the number itself, in the place of all this.
+    """
+    cells = min(most_cells(domain), useful_cells(noise, len(domain), epsilon * WIDE_SHARE, theta))
+    visible = visible_edges(domain, noise, epsilon * PAIR_SHARE, float(strength))
+    forest = len(domain) - 1
+    sizes = range(WIDE_CLIQUE, min(largest_clique, len(domain)) + 1)
+    typical = max((size for size in sizes if holds_typical_table(domain, size, cells)), default=WIDE_CLIQUE - 1)
+    if typical >= WIDE_CLIQUE or visible >= forest:
+        planned = most_edges(domain, cells, min(typical, largest_clique))
+    else:
+        planned = visible
+    chosen = edges or planned
+    part = Fraction(max(1, round(100 * min(1, chosen / forest))), 100)
+    return Plan(chosen, (WIDE_SHARE if typical >= WIDE_CLIQUE else PAIR_SHARE) * part, cells)
+
+
+def part_for_edges(
+    domain: Sequence[int],
+    noise: TableNoise,
+    epsilon: Fraction,
+    theta: Fraction,
+    strength: Fraction,
+    largest_clique: int,
+) -> Fraction:
+    """Part of epsilon for the draws: what those of a forest need, or of the edges planned if these are fewer."""
+    planned = plan_edges(domain, noise, epsilon * (1 - LEAST_BETA), theta, strength, largest_clique).edges
+    return part_for_draws("R", min(planned, len(domain) - 1), epsilon, noise.rows)
+
+
+def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, clique: int) -> list[Pair]:
+    """Edges that leave a chordal graph chordal and its new clique within ``cells`` and ``clique`` attributes.
+
+    Those between two components first and alone, whatever their cells: a forest, as in ``draw_forest``. Within a
+    component those whose common neighbours keep their ends apart.
+    """
+    component = {a: number for number, members in enumerate(nx.connected_components(graph)) for a in members}
+    across = [pair for pair in combinations(sorted(graph), 2) if component[pair[0]] != component[pair[1]]]
+    if across:
+        return across
+    # Without a neighbour in common nothing keeps them apart.
+    near = {pair for a in graph for pair in combinations(sorted(graph[a]), 2) if not graph.has_edge(*pair)}
+    return [(a, b) for a, b in sorted(near) if _stays_chordal(graph, a, b, domain, cells, clique)]
+
+
+def _stays_chordal(graph: nx.Graph, a: int, b: int, domain: Sequence[int], cells: int, clique: int) -> bool:
+    shared = set(nx.common_neighbors(graph, a, b))
+    return is_useful((a, b, *shared), domain, cells, clique) and keeps_apart(graph, shared, a, b)

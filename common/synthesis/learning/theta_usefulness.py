@@ -1,0 +1,65 @@
+"""theta-usefulness: how many cells a table may have before its noise drowns it.
+
+A table is theta-useful if its average count is at least theta times the scale of its noise (PrivBayes,
+section 4.5, definition 4.7, in counts). With m tables for epsilon the scale is 2m/epsilon; in a run with a delta
+it is that of Laplace noise of the same variance. So the limit follows from public numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privity.common.privacy.step_cost import noise_scale
+from privity.common.protocol.session import Session
+
+
+@dataclass(frozen=True)
+class TableNoise:
+    """What decides whether the tables of a run drown; public.
+
+    Attributes:
+        rows: of all parties.
+        scale: of the noise on a cell if so many tables of weight 1 are measured for this epsilon.
+    """
+
+    rows: int
+    scale: Callable[[int, Fraction], Fraction] = noise_scale
+
+
+def noise_of(session: Session) -> TableNoise:
+    """Of a run's tables: Laplace noise, or noise of another law with the variance of this scale."""
+    if not session.delta:
+        return TableNoise(session.rows)
+    return TableNoise(session.rows, lambda m, epsilon: Fraction(math.sqrt(session.noise_variance(m, epsilon) / 2)))
+
+
+def useful_cells(noise: TableNoise, tables: int, epsilon: Fraction, theta: Fraction) -> int:
+    """Most cells of a theta-useful table when ``tables`` of them share ``epsilon``; may be 0."""
+    return math.floor(noise.rows / (theta * noise.scale(tables, epsilon)))
+
+
+def useful_degree(domain: Sequence[int], cells: int, largest: int) -> int:
+    """Largest degree k, 1 <= k <= ``largest``, whose (k+1)-way tables have on average at most ``cells``.
+
+    "On average" is the geometric mean of the domain sizes, which is exact for binary attributes.
+    A degree of 1 is always allowed: a tree of pairs beats no structure in all our measurements.
+    """
+    degree = 1
+    while degree < min(largest, len(domain) - 1) and holds_typical_table(domain, degree + 2, cells):
+        degree += 1
+    return degree
+
+
+def typical_usefulness(domain: Sequence[int], ways: int, noise: TableNoise, tables: int, epsilon: Fraction) -> float:
+    """Theta of ``tables`` tables for ``epsilon`` in all, each of ``ways`` attributes of typical size (as above)."""
+    bits = sum(math.log2(size) for size in domain) / len(domain)
+    return float(noise.rows / noise.scale(tables, epsilon)) * 2 ** (-ways * bits)
+
+
+def holds_typical_table(domain: Sequence[int], ways: int, cells: int) -> bool:
+    """Whether ``cells`` are enough for a table of ``ways`` attributes of the geometric mean of the sizes."""
+    bits = sum(math.log2(size) for size in domain) / len(domain)
+    return ways * bits <= math.log2(max(cells, 1))

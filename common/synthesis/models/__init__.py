@@ -1,0 +1,29 @@
+"""What is learnt and released: models that can be sampled, saved and loaded."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema
+
+
+class Model(Protocol):
+    """A joint distribution over the attributes of a schema."""
+
+    schema: Schema
+
+    @property
+    def alone(self) -> frozenset[int]:
+        """Attributes that the model takes to be independent of all others."""
+        ...
+
+    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
+        """Independent rows of the distribution."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of ``model.json``; ``privity.common.synthesis.models.load_model.load_model`` reads it."""
+        ...

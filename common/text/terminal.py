@@ -1,0 +1,53 @@
+"""Everything that a command says goes through here: no text of somebody else's making does anything to the terminal.
+
+A name, a refusal or a note may come from another member, by a file or over a wire. ``say`` and ``console`` make every
+text visible (``privity.common.text.visible``). A line that is said is one line that is shown, whatever stands in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from privity.common.text.visible import in_line, in_lines
+
+
+def say(*lines: object, err: bool = False, end: str = "\n") -> None:
+    """Print lines; what stands between line ends of our own is a line each.
+
+    Args:
+        err: to standard error.
+        end: after the last line.
+    """
+    typer.echo("\n".join(in_line(str(line)) for line in lines) + end, err=err, nl=False)
+
+
+def say_json(document: Any, indent: int | None = 2, *, err: bool = False) -> None:
+    """Print a document for programs: in ASCII, so that what it holds stays exact and does nothing."""
+    say(*json.dumps(document, indent=indent).split("\n"), err=err)
+
+
+def console(*, err: bool = False, width: int | None = None) -> Console:
+    """What shows tables and progress: colours and movements are ours; texts are shown as they are, without markup.
+
+    Args:
+        err: on standard error.
+        width: where it is no terminal.
+    """
+    found = _Console(stderr=err, markup=False, emoji=False, highlight=False)
+    if width is not None and not found.is_terminal:
+        found.width = width
+    return found
+
+
+class _Console(Console):
+    """Shows in every text what could not be seen. Codes of rich itself are no text."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=in_lines(segment.text))

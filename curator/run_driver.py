@@ -1,0 +1,242 @@
+"""One run from request to release: enrol, begin, learn, synthesise, close.
+
+Everything that decides the run's course is in the journal first: the Paillier key, the enrolments,
+every opened sum, the seed of the sampling. Driving a run again after a crash gives the same release.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from privity.common.consortium.manifest import Manifest, manifest_of_run
+from privity.common.crypto import paillier
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import read_json
+from privity.common.privacy.statement import privacy_statement
+from privity.common.protocol.evaluation_scores import scores_from
+from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
+from privity.common.release.evaluation.scores_over_parties import score_over_parties, scores_of, to_score
+from privity.common.release.marginals_file import marginals_document
+from privity.common.release.release_contents import FORMAT_VERSION, RUN, Release
+from privity.common.release.release_folder import is_release, write_release
+from privity.common.release.synthetic_rows import check_release_size, rows_to_publish, synthesise_release
+from privity.common.storage.canonical_json import canonical_bytes, parse
+from privity.common.storage.journal import Journal
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.curator.answer_store import Answers, Ask
+from privity.curator.network_session import NetworkSession
+from privity.curator.run_request import RunRequest
+from privity.curator.sum_rounds import together
+from privity.curator.traffic_meter import Meter
+
+SYNTHESIS = "synthesis"
+CLOSE_SECONDS = 10
+
+
+def unpacked_bytes(plan: RunPlan, cells: int) -> int:
+    """What one party would move for these cells without packing: a ciphertext a cell, there and back.
+
+    The count of Su et al. (ICDE 2016, section VI-F) for each party, at this run's key length. Masks alone have nothing
+    to pack: 8 bytes a cell.
+    """
+    if plan.modulus is None:
+        return 2 * cells * 8
+    return 2 * cells * paillier.PublicKey(plan.modulus, allow_small=True).ciphertext_bytes
+
+
+def _in_order(members: Sequence[str], by_party: Mapping[str, int]) -> dict[str, int]:
+    """The figures in the order of the members: the order in which parties answered tells how long each of them took."""
+    return {member: by_party[member] for member in members if member in by_party}
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work in a thread that nothing ends half-way: who cancels it is answered when it is done."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        # Looked at, so that nobody is told of a failure that nobody waits for.
+        task.exception()
+        raise
+
+
+class RunDriver:
+    """Drives one run; ``release`` is the folder that it writes at the end.
+
+    Attributes:
+        remind: whether the parties are to be told that a run goes on of which they have not heard for a while.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        request: RunRequest,
+        manifest: Manifest,
+        schema: Schema,
+        journal: Journal,
+        ask: Ask,
+        meter: Meter,
+        *,
+        small_keys: bool = False,
+    ) -> None:
+        self.run = run
+        self.meter = meter
+        self.remind = False
+        self._request = request
+        self._manifest = manifest
+        self._joint = schema
+        self._journal = journal
+        self._ask = ask
+        self._answers = Answers(journal, ask, meter)
+        self._small_keys = small_keys
+
+    async def drive(self, release: Path) -> None:
+        """Write the release, or raise what ended the run; ``close`` tells the parties of the end."""
+        try:
+            written = read_json(release / RUN)["run"] if is_release(release) else None
+        except PrivityError:
+            reason = "files of it at the curator are missing or altered, as privity verify says there"
+            raise PrivityError(Catalogue.TAMPERED, what=f"the release of {self.run}", reason=reason) from None
+        if written == self.run and self._journal.recall(f"{self.run}/manifest", "manifest") is not None:
+            # An earlier process wrote it and died before it could say so.
+            return
+        if written is not None:
+            reason = f"{self.run}: a release is there already that this run did not write"
+            raise PrivityError(Catalogue.BAD_OPTION, option="name", reason=reason, hint="Use another name.")
+        # The run goes on under the manifest under which it began.
+        kept = self._remember("manifest", canonical_bytes(self._manifest.to_dict()))
+        self._manifest = manifest_of_run(kept, self.run)
+        members = tuple(self._manifest.members)
+        self._request.check(self._manifest, self._joint)
+        spec = self._request.spec(self.run, members, self._manifest)
+        secret = await self._paillier_key()
+        self.meter.enter("enrolment")
+        plan = await self._plan(spec, secret)
+        session = NetworkSession(plan, self._manifest, self._schema, secret, self._answers, self.meter)
+        model = await ALGORITHMS[spec.algorithm].learn(session, spec.learning_epsilon, spec.settings)
+        self.meter.enter(SYNTHESIS)
+        seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
+        present = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
+        rows = self._request.rows or present
+        synthetic = await asyncio.to_thread(synthesise_release, model, rows, seed)
+        scores = await self._scores(session, synthetic.table, present)
+        privacy = privacy_statement(
+            run=self.run,
+            parties={e.party: e.rows for e in plan.enrolments},
+            tolerate=spec.tolerate,
+            protection=plan.protection,
+            record=session.record,
+            split=self._manifest.how_split,
+            curator_member=self._manifest.curator_member,
+            rows_per_person={e.party: e.rows_per_person for e in plan.enrolments},
+            parties_per_person=self._manifest.parties_per_person,
+            absent_rows=self._schema.absent_rows,
+        )
+        self.meter.finish()
+        marginals = marginals_document(session.record, self._schema, session.noise_variables)
+        document = {**self._run_document(spec, plan, rows), **synthetic.documents()}
+        content = Release(model, marginals, privacy, document, scores)
+        await _to_its_end(asyncio.to_thread(write_release, release, content, synthetic))
+
+    async def _scores(self, session: NetworkSession, synthetic: CodedTable, present: int) -> dict[str, Any] | None:
+        """What the parties say of the synthetic table; None if they are not asked.
+
+        Args:
+            present: how many rows of all parties are taken to be there.
+        """
+        evaluation = session.plan.spec.evaluation
+        if evaluation is None:
+            return None
+        table = await asyncio.to_thread(to_score, synthetic, session.rows, present)
+        asked = await asyncio.to_thread(scores_of, table, evaluation.targets)
+        # A tree may come out otherwise under another version of its library: what was asked once is asked again.
+        kept = self._remember("scores", canonical_bytes([score.content() for score in asked]))
+        return await score_over_parties(session, table, scores_from(parse(kept)), evaluation.epsilon)
+
+    @property
+    def _schema(self) -> Schema:
+        """Of the attributes that the run is about."""
+        return self._joint.over(self._request.attributes)
+
+    def _remember(self, name: str, fresh: bytes) -> bytes:
+        """What the journal holds under this name for the run; ``fresh`` if nothing was there yet."""
+        return self._journal.record(f"{self.run}/{name}", name, fresh)
+
+    async def _paillier_key(self) -> paillier.SecretKey | None:
+        """The run's key; None if its sums need none."""
+        if self._request.key_bits is None:
+            return None
+        stored = self._journal.recall(f"{self.run}/secret", "secret")
+        if stored is None:
+            self.meter.enter("key generation")
+            bits = self._request.key_bits
+            _, secret = await asyncio.to_thread(paillier.generate_keypair, bits, allow_small=self._small_keys)
+            stored = self._remember("secret", json.dumps(paillier.secret_to_dict(secret)).encode())
+        return paillier.secret_from_dict(json.loads(stored), allow_small=self._small_keys)
+
+    async def _plan(self, spec: RunSpec, secret: paillier.SecretKey | None) -> RunPlan:
+        """Ask every party in, then give every party the same plan."""
+        self.meter.expect(2 * len(spec.members))
+
+        async def enrol(member: str) -> Enrolment:
+            reply = await self._answers.ask(member, Enrol(spec), "enrolment", Enrolled)
+            enrolment = Enrolment.from_dict(reply.enrolment)
+            enrolment.check(spec, self._manifest)
+            return enrolment
+
+        async def remind(member: str, plan: RunPlan) -> None:
+            # Asked before, and answered as then: the party has heard of the run again.
+            await self._ask(member, Begin(plan), "enrolment")
+
+        enrolments = await together(enrol(m) for m in spec.members)
+        plan = RunPlan(spec, tuple(enrolments), None if secret is None else secret.public.n)
+        plan.check(self._manifest)
+        if self._request.rows is None:
+            largest = max(plan.enrolments, key=lambda enrolment: enrolment.rows)
+            stated = f"the parties state {plan.rows} rows ({largest.party} {largest.rows})"
+            check_release_size(plan.rows, self._schema, stated)
+        await together(self._answers.ask(m, Begin(plan), "enrolment", Done) for m in spec.members)
+        if self.remind:
+            await together(remind(m, plan) for m in spec.members)
+        return plan
+
+    def _run_document(self, spec: RunSpec, plan: RunPlan, rows: int) -> dict[str, Any]:
+        return {
+            "format_version": FORMAT_VERSION,
+            "run": self.run,
+            "algorithm": spec.algorithm,
+            "settings": spec.settings,
+            "epsilon": str(spec.epsilon),
+            "evaluation": None if spec.evaluation is None else spec.evaluation.to_dict(),
+            "delta": str(spec.delta),
+            "tolerate": spec.tolerate,
+            "key_bits": plan.key_bits,
+            "secure_sum": spec.secure_sum.content(),
+            "rows": rows,
+            "attributes": list(self._schema.names),
+            "schema_digest": self._schema.digest,
+            "plan_digest": plan.digest,
+            "bytes": {phase: _in_order(spec.members, moved) for phase, moved in self.meter.bytes.items()},
+            "rounds": self.meter.rounds,
+            "cells": self.meter.cells,
+            "unpacked_bytes": {phase: unpacked_bytes(plan, cells) for phase, cells in self.meter.cells.items()},
+            "ciphertexts": self.meter.ciphertexts,
+        }
+
+    async def close(self, state: str) -> None:
+        """Tell the parties that the run is over, as far as they can be reached; drop the secret key."""
+        members = self._manifest.members
+        await asyncio.gather(
+            *(asyncio.wait_for(self._ask(m, Close(self.run, state), "close"), CLOSE_SECONDS) for m in members),
+            return_exceptions=True,
+        )
+        self._journal.erase(f"{self.run}/")

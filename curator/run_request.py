@@ -1,0 +1,116 @@
+"""What an operator asks for when it submits a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privity.common.consortium.manifest import Manifest
+from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import parse_json, require
+from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.protocol.evaluation_scores import Evaluation, evaluation_of
+from privity.common.protocol.run_spec import LARGEST_SPEC, RunSpec
+from privity.common.protocol.secure_sum_method import PAILLIER, USUAL_KEY_BITS, Method, SumKind, sum_kind
+from privity.common.release.evaluation.scores_over_parties import check_evaluation
+from privity.common.release.synthetic_rows import check_release_size
+from privity.common.storage.canonical_json import canonical_bytes
+from privity.common.synthesis.algorithms import ALGORITHMS
+
+REQUEST = "run request"
+"""In the place of a path in what operators are told."""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the operator asked for; see common/formats/run_request.schema.json."""
+
+    algorithm: str
+    settings: dict[str, Any]
+    epsilon: Fraction
+    tolerate: int
+    key_bits: int | None
+    rows: int | None
+    delta: Fraction = Fraction(0)
+    secure_sum: SumKind = PAILLIER
+    attributes: tuple[str, ...] | None = None
+    evaluation: Evaluation | None = None
+
+    def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
+        return RunSpec(
+            run=run,
+            algorithm=self.algorithm,
+            settings=self.settings,
+            epsilon=self.epsilon,
+            tolerate=self.tolerate,
+            members=tuple(members),
+            manifest_digest=manifest.digest,
+            delta=self.delta,
+            secure_sum=self.secure_sum,
+            attributes=self.attributes,
+            evaluation=self.evaluation,
+        )
+
+    def check(self, manifest: Manifest, schema: Schema) -> None:
+        """Refuse what cannot run, before any party is asked."""
+        members = len(manifest.members)
+        rules = [
+            (self.algorithm in ALGORITHMS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(ALGORITHMS)),
+            (members >= 2, "parties", "a run over the network needs two parties or more",
+             "single-party mode, `privity synthesize`"),
+            (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
+             f"1 to {members - 1}"),
+            (members >= manifest.minimum_parties, "parties", f"{members} parties",
+             f"{manifest.minimum_parties} or more, as the members agreed"),
+            (self.tolerate >= manifest.minimum_tolerate, "tolerate", f"{self.tolerate} colluding parties",
+             f"{manifest.minimum_tolerate} or more, as the members agreed"),
+            ((self.key_bits is None) == (self.secure_sum.method is Method.MASKS), "key_bits",
+             f"{self.key_bits} with secure sums by {self.secure_sum.method.value}",
+             "2048, 3072 or 4096 with Paillier, null with masks"),
+        ]  # fmt: skip
+        for holds, option, reason, possible in rules:
+            if not holds:
+                raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
+        unknown = [name for name in self.attributes or () if name not in schema.names]
+        if unknown:
+            reason = f"the schema has no {', '.join(map(repr, unknown))}"
+            hint = f"Possible: {', '.join(schema.names)}."
+            raise PrivityError(Catalogue.BAD_OPTION, option="attributes", reason=reason, hint=hint)
+        over = schema.over(self.attributes)
+        check_release_size(self.rows or 0, over)
+        ALGORITHMS[self.algorithm].check_request(self.settings, over, self.delta)
+        check_evaluation(self.evaluation, self.algorithm, self.epsilon, over)
+
+
+def canonical_request(data: bytes) -> str:
+    """A request that ``parse_request`` takes, as canonical JSON, however it was written."""
+    try:
+        return canonical_bytes(parse_json(data, REQUEST)).decode()
+    except ValueError as error:
+        reason = "a number that is no whole number below 2^53: write it as text, if it belongs here"
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=REQUEST, reason=reason) from error
+
+
+def parse_request(data: bytes) -> RunRequest:
+    """A run request from its JSON; every fault at once."""
+    if len(data) > LARGEST_SPEC:
+        reason = f"larger than {LARGEST_SPEC} bytes, as no run's description may be"
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=REQUEST, reason=reason)
+    document: Any = parse_json(data, REQUEST)
+    require(document, "run_request", REQUEST)
+    method = Method(document.get("secure_sum", Method.PAILLIER.value))
+    return RunRequest(
+        algorithm=document["algorithm"],
+        settings=document.get("settings", {}),
+        epsilon=parse_epsilon(document["epsilon"]),
+        tolerate=document.get("tolerate", 1),
+        key_bits=document.get("key_bits", USUAL_KEY_BITS if method is Method.PAILLIER else None),
+        rows=document.get("rows"),
+        delta=parse_delta(document.get("delta", "0")),
+        secure_sum=sum_kind(method.value, document.get("exponents")),
+        attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
+        evaluation=evaluation_of(document),
+    )

@@ -1,0 +1,64 @@
+"""``privity benchmark``: what this machine can do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from privity.common.crypto.residues import Exponents
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.secure_sum_method import Method
+from privity.common.storage.safe_files import write_text
+from privity.common.text import terminal
+from privity.deploy.options import sum_options
+from privity.deploy.simulation.benchmark_consortium import Task
+from privity.deploy.simulation.secure_sum_benchmark import measure
+
+benchmark_app = typer.Typer(no_args_is_help=True, help="Measure the secure sum on this machine.")
+
+LARGEST_CELLS = 1 << 24
+
+
+@benchmark_app.callback()
+def benchmark() -> None:
+    """Measure what this machine can do."""
+
+
+@benchmark_app.command("secure-sum")
+def secure_sum_command(
+    cells: Annotated[int, typer.Option(help="rounded up to 105 square tables")] = 100_000,
+    parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
+    key_bits: Annotated[
+        int | None, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits; 3072 if left out")
+    ] = None,
+    secure_sum: Annotated[Method, typer.Option(help="how the sum is taken; see docs/secure_sums.md")] = Method.PAILLIER,
+    exponents: Annotated[
+        Exponents | None, typer.Option(help="of Paillier's randomness; half the modulus' bits if left out")
+    ] = None,
+    json_out: Annotated[Path | None, typer.Option("--json", help="where to write the figures as JSON")] = None,
+) -> None:
+    """One round of the secure sum over all parties on this machine, beside a plain Paillier loop in the same run."""
+    rules = [
+        (1 <= cells <= LARGEST_CELLS, "cells", f"{cells} is out of range", f"Use 1 to {LARGEST_CELLS}."),
+        (parties >= 2, "parties", "a secure sum needs two parties or more", "Use 2 or more."),
+    ]
+    for holds, option, reason, hint in rules:
+        if not holds:
+            raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+    kind, bits = sum_options(secure_sum, exponents, key_bits)
+    console = terminal.console(err=True)
+    found = measure(Task(cells, parties, kind, bits), console.print)
+    if json_out is not None:
+        write_text(json.dumps(found, indent=2) + "\n", json_out)
+    shown = Table("figure", "value")
+    for key, value in found.items():
+        if key == "stages":
+            for stage, seconds in value.items():
+                shown.add_row(f"{stage}, s", f"{seconds:.2f}")
+        else:
+            shown.add_row(key.replace("_", " "), f"{value:,.2f}" if isinstance(value, float) else str(value))
+    terminal.console().print(shown)

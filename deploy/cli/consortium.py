@@ -1,0 +1,69 @@
+"""``privity consortium``: what the organiser does, from an agreement to one signed manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.common.consortium.invitation import fingerprint
+from privity.common.data.schema import load_schema
+from privity.common.text import text_table
+from privity.common.text.command_hints import option
+from privity.common.text.terminal import say
+from privity.deploy.cli.schema import tell_formulas
+from privity.deploy.consortium.organiser import Organiser
+
+consortium_app = typer.Typer(no_args_is_help=True, help="The organiser: agree, invite, seal.")
+
+Folder = Annotated[Path, typer.Option(help="the organiser's folder")]
+HERE = Path()
+
+
+@consortium_app.command("init")
+def init(
+    name: Annotated[str, typer.Option(help="of the consortium")],
+    curator: Annotated[str, typer.Option(help="host:port where parties will reach the curator")],
+    schema: Annotated[Path, typer.Option(help="descriptor of the joint table")],
+    party: Annotated[list[str], typer.Option(help="a data owner's name; once for each")],
+    folder: Folder = HERE,
+) -> None:
+    """Write a commented consortium.toml to be reviewed, and make the organiser's own keys."""
+    organiser = Organiser.init(folder, name, curator, schema, tuple(party))
+    organiser.agreement()
+    tell_formulas(load_schema(schema))
+    then = f"privity consortium invite{option('folder', folder, HERE)}"
+    say(f"Written: {organiser.agreement_file}. Review it; then: {then}")
+
+
+@consortium_app.command("invite")
+def invite(
+    members: Annotated[list[str] | None, typer.Argument(help="all declared ones if none is named")] = None,
+    folder: Folder = HERE,
+) -> None:
+    """Write an invite for each member: no secret, but compare its fingerprint by another way."""
+    organiser = Organiser(folder)
+    shown = text_table.table("member", "role", "invite", "fingerprint")
+    for member in members or organiser.agreement().everybody():
+        file, made = organiser.invite(member)
+        text_table.add(shown, member, made.role, str(file), fingerprint(made.to_dict()))
+    text_table.show(shown)
+    then = f"privity consortium seal{option('folder', folder, HERE)}"
+    say(f"Send each its file. What they send back goes into {organiser.joins}; then: {then}")
+
+
+@consortium_app.command("seal")
+def seal(folder: Folder = HERE) -> None:
+    """Check every member's answer and sign one manifest of all."""
+    organiser = Organiser(folder)
+    manifest = organiser.seal()
+    answers = organiser.answers()
+    shown = text_table.table("answer", "member", "role", "fingerprint")
+    for path, join in answers.declared.items():
+        text_table.add(shown, path.name, join.name, join.role, fingerprint(join.to_dict()))
+    text_table.show(shown)
+    if answers.others:
+        say(f"Not declared in {organiser.agreement_file}, so left aside: {answers.named_others()}.")
+    say("Compare the fingerprints with what each member sees, by another way than the files came.")
+    say(f"Sealed: {organiser.manifest_file}, serial {manifest.serial}. Give it to the curator: parties get it there.")

@@ -1,0 +1,75 @@
+"""Commands of the curator's operator: ``privity curator ...``."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.common.consortium.invitation import read_invite
+from privity.common.consortium.member_folder import hand_over
+from privity.common.node import logs
+from privity.common.node.process import dump_no_core, stop_when_stdin_closes
+from privity.common.synthesis.single_threaded_blas import keep_one_blas_thread
+from privity.common.text.terminal import say
+from privity.curator import joining, server
+
+curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")
+
+
+@curator_app.callback()
+def _curator() -> None:
+    """Commands of the curator's operator."""
+
+
+@curator_app.command()
+def init(
+    invite: Annotated[Path, typer.Option(help="what the organiser sent")],
+    folder: Annotated[Path, typer.Option(help="folder to make")] = Path("curator"),
+    listen: Annotated[str | None, typer.Option(help="address to bind; all interfaces at the invite's port")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make the curator's folder from an invite: its key is made here and never leaves."""
+    read = read_invite(invite, "curator")
+    file, content = joining.join(folder, read, listen or f"0.0.0.0:{read.curator.rpartition(':')[2]}")
+    say(*hand_over(file, answer, content, read))
+
+
+@curator_app.command()
+def renew(
+    config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),
+    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a new TLS key; the curator takes it once it has accepted a manifest that lists its certificate."""
+    file, content = joining.renew(server.load_config(config), invite)
+    say(*hand_over(file, answer, content))
+
+
+@curator_app.command()
+def accept(
+    manifest: Annotated[Path, typer.Argument(help="what the organiser sealed")],
+    config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),
+) -> None:
+    """Take a manifest that the organiser sealed; a curator at work goes by it at once."""
+    serial, newer = joining.accept(server.load_config(config), manifest)
+    say(f"Serial {serial}: {'accepted' if newer else 'it was here already'}.")
+
+
+@curator_app.command()
+def serve(
+    config: Annotated[Path, typer.Option(help="curator.toml")] = Path("curator.toml"),
+    port_file: Annotated[Path | None, typer.Option(help="write the bound port to this file")] = None,
+    log_format: Annotated[logs.LogFormat, typer.Option(help="of log lines")] = logs.LogFormat.TEXT,
+    stop_with_stdin: Annotated[bool, typer.Option(help="stop when standard input closes")] = False,
+) -> None:
+    """Serve parties and operators until interrupted."""
+    logs.configure(log_format)
+    dump_no_core()
+    if stop_with_stdin:
+        stop_when_stdin_closes()
+    with logs.errors_for_logs(log_format):
+        keep_one_blas_thread()
+        asyncio.run(server.serve(server.load_config(config), port_file))

@@ -1,0 +1,52 @@
+"""``privity operator``: the folder of the one who submits runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.common.consortium import member_folder
+from privity.common.consortium.invitation import read_invite
+from privity.common.consortium.key_renewal import Next
+from privity.common.consortium.member_folder import hand_over, make_folder, make_join
+from privity.common.crypto.certificates import name_in
+from privity.common.storage.safe_files import write_private
+from privity.common.text.terminal import say
+from privity.deploy.operator.operator_folder import OPERATOR_TOML, SETTINGS, link_of
+
+operator_app = typer.Typer(no_args_is_help=True, help="The operator's own folder.")
+
+
+@operator_app.callback()
+def operator() -> None:
+    """The operator's own folder."""
+
+
+@operator_app.command("init")
+def init(
+    invite: Annotated[Path, typer.Option(help="what the organiser sent")],
+    folder: Annotated[Path, typer.Option(help="folder to make")] = Path("operator"),
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make the operator's folder from an invite: its key is made here and never leaves."""
+    read = read_invite(invite, "operator")
+    make_folder(folder, read, SETTINGS)
+    file, content = make_join(folder, read)
+    write_private(folder / SETTINGS, OPERATOR_TOML.format(curator=json.dumps(read.curator)).encode())
+    say(*hand_over(file, answer, content, read))
+
+
+@operator_app.command("renew")
+def renew(
+    config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
+    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a new TLS key and certificate; commands take them once the curator knows them."""
+    client = link_of(config)
+    name = name_in(client.certificate.read_bytes())
+    file, content = member_folder.renew(Next(client.key), "operator", name, invite=invite)
+    say(*hand_over(file, answer, content))

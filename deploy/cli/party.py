@@ -1,0 +1,182 @@
+"""Commands of a data owner: ``privity party ...``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from privity.common.consortium.invitation import read_invite
+from privity.common.consortium.member_folder import hand_over
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node import logs
+from privity.common.node.process import at_interrupt, dump_no_core, open_files, stay_alone, stop_when_stdin_closes
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger import Entry, Kind, Ledger
+from privity.common.privacy.ledger_files import declare, declared, open_ledger
+from privity.common.privacy.population import Population, parse_population
+from privity.common.text import text_table
+from privity.common.text.terminal import say
+from privity.deploy.cli import party_approvals, party_check, party_transcripts
+from privity.party import joining
+from privity.party.agent import Agent
+from privity.party.config import Node, load_config, read_policy
+from privity.party.policy import Approval
+from privity.party.sources.address import is_there, refuse_password
+
+party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's node.")
+party_app.command()(party_approvals.show)
+party_app.command()(party_approvals.approve)
+party_app.command()(party_approvals.refuse)
+party_app.command()(party_transcripts.transcript)
+party_app.command()(party_check.check)
+
+
+@party_app.callback()
+def _party() -> None:
+    """Commands of a data owner's node."""
+
+
+@party_app.command()
+def init(
+    invite: Annotated[Path, typer.Option(help="what the organiser sent")],
+    data: Annotated[
+        str, typer.Option(help="this party's rows: a path or a URL (docs/sources.md)", callback=refuse_password)
+    ],
+    population: Annotated[str, typer.Option(help="the people whose rows these are, as they are declared")],
+    total_epsilon: Annotated[
+        str | None, typer.Option(help="declare the population, too: what all releases together may cost one person")
+    ] = None,
+    approval: Annotated[Approval, typer.Option(help="whether a person approves each run")] = Approval.MANUAL,
+    folder: Annotated[Path | None, typer.Option(help="folder to make; the party's name if left out")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a party's folder from an invite: its keys are made here and never leave. Review its policy.toml."""
+    read = read_invite(invite, "party")
+    if total_epsilon is not None:
+        declare(parse_population(population, total_epsilon)).close()
+    place = folder or Path(read.name)
+    file, content = joining.join(place, read, data, population, approval)
+    say(*hand_over(file, answer, content, read))
+    say(f"Review {place / 'policy.toml'}: nothing runs that it does not allow.")
+    if not is_there(data):
+        told = f"Warning: {data} is not there; the node does not start without it. {place / 'party.toml'} names it."
+        say(told, err=True)
+    if population not in declared():
+        told = f"The population {population!r} is not declared for this user account. Before the node starts, run:"
+        say(told, f"  privity population declare {population!r} --total-epsilon TOTAL", err=True)
+
+
+@party_app.command()
+def renew(
+    config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
+    keys: Annotated[bool, typer.Option("--keys", help="new signing, sealing and agreement keys, too")] = False,
+    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+) -> None:
+    """Make a new TLS key and certificate; the node takes them once a manifest lists them, without a restart."""
+    file, content = joining.renew(load_config(config), keys=keys, invite=invite)
+    say(*hand_over(file, answer, content))
+
+
+@party_app.command()
+def serve(
+    config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
+    log_format: Annotated[logs.LogFormat, typer.Option(help="of log lines")] = logs.LogFormat.TEXT,
+    stop_with_stdin: Annotated[bool, typer.Option(help="stop when standard input closes")] = False,
+) -> None:
+    """Answer the steps of runs that the policy allows, until interrupted."""
+    logs.configure(log_format)
+    dump_no_core()
+    open_files()
+    with logs.errors_for_logs(log_format):
+        settings = load_config(config)
+        agent = Agent(Node(settings))
+        if stop_with_stdin:
+            stop_when_stdin_closes()
+        with stay_alone(settings.state):
+            asyncio.run(_until_stopped(agent))
+
+
+@party_app.command()
+def ledger(
+    config: Annotated[Path | None, typer.Option(help="party.toml of a node")] = None,
+    file: Annotated[Path | None, typer.Option(help="a ledger's file, as for privity synthesize --ledger")] = None,
+    population: Annotated[str | None, typer.Option(help="the people; needed without --config")] = None,
+    steps: Annotated[bool, typer.Option(help="every single line")] = False,
+) -> None:
+    """Show what has been spent on a population: by run, the total, what is left."""
+    if config:
+        settings = load_config(config)
+        population, file = read_policy(settings).population.name, settings.ledger
+    elif not population:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="population", reason="neither --config nor --population is given",
+            hint="Give party.toml with --config, or the name of the people with --population.",
+        )  # fmt: skip
+    with contextlib.closing(open_ledger(population, file)) as book:
+        text_table.show(_by_step(book) if steps else _by_run(book))
+        total, spent = book.population.total_epsilon, book.spent()
+    say(f"Population {population!r}: epsilon {readable(spent)} spent. {_left(spent, total)}")
+
+
+def _left(spent: Fraction, total: Fraction) -> str:
+    if spent > total:
+        return f"That is {readable(spent - total)} more than the total, {readable(total)}: nothing more is released."
+    return f"Left: {readable(total - spent)} of {readable(total)}."
+
+
+def _by_run(book: Ledger) -> Table:
+    table = text_table.table("first charge (UTC)", "run", "epsilon", "delta", "charges", "not answered")
+    runs: dict[tuple[str, str], list[Entry]] = {}
+    for entry in book.entries():
+        if entry.charge.run:
+            runs.setdefault((entry.node, entry.charge.run), []).append(entry)
+    for (_, run), entries in runs.items():
+        epsilon = sum((e.amount[0] for e in entries), Fraction(0))
+        delta = sum((e.amount[1] for e in entries), Fraction(0))
+        charges = [e for e in entries if e.kind is Kind.CHARGE]
+        open_ones = sum(not e.answered for e in charges)
+        amounts = (readable(epsilon), readable(delta), str(len(charges)), str(open_ones))
+        text_table.add(table, entries[0].at, run, *amounts)
+    return table
+
+
+def _by_step(book: Ledger) -> Table:
+    entries = book.entries()
+    in_rho = any(entry.charge.rho is not None for entry in entries)
+    table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", *["rho"] * in_rho, "answered")
+    for entry in entries:
+        c, (epsilon, delta) = entry.charge, entry.amount
+        rho = ["" if c.rho is None else f"{float(c.rho):.4g}"] * in_rho
+        answered = "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"
+        text_table.add(table, entry.at, c.run, _what(entry), readable(epsilon), readable(delta), *rho, answered)
+    return table
+
+
+def _what(entry: Entry) -> str:
+    """What a line is about."""
+    terms = entry.terms
+    match entry.kind:
+        case Kind.CHARGE:
+            return entry.charge.step
+        case Kind.POPULATION:
+            people = Population.of_terms("people", terms)
+            amounts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
+            return f"total: {amounts}, {people.rows_per_person} rows a person"
+        case Kind.ADJUSTMENT:
+            return f"adjustment: {terms['reason']}"
+        case Kind.MERGE:
+            return f"{terms['lines']} lines of another ledger taken over"
+
+
+async def _until_stopped(agent: Agent) -> None:
+    task = asyncio.create_task(agent.serve())
+    at_interrupt(task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

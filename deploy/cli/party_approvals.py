@@ -1,0 +1,122 @@
+"""``privity party show|approve|refuse``: the owner's word on a run, from a process of its own beside the node."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.data.schema import load_schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import readable
+from privity.common.storage.journal import Journal
+from privity.common.text import text_table
+from privity.common.text.command_hints import option
+from privity.common.text.terminal import say, say_json
+from privity.party import run_notice
+from privity.party.approvals import Approvals, Filed
+from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
+
+Config = Annotated[Path, typer.Option(help="party.toml")]
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON document")]
+Run = Annotated[str, typer.Argument(help="name of the run")]
+HERE = Path("party.toml")
+STANDARD_OUTPUT = 1
+
+
+def _approvals(config: PartyConfig) -> Approvals:
+    file = config.state / JOURNAL_FILE
+    if not file.exists():
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=file, first="privity party serve")
+    return Approvals(Journal(file))
+
+
+def show(
+    run: Annotated[str | None, typer.Argument(help="name of the run; all of them if it is left out")] = None,
+    config: Config = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Say in plain words what a run would take out of this house, and what it costs; or list the runs asked for."""
+    settings = load_config(config)
+    approvals = _approvals(settings)
+    if run is None:
+        _list(approvals.filed(), as_json)
+        return
+    filed = approvals.of(run)
+    words = _explained(filed, settings)
+    if as_json:
+        document = _content(filed) | {"spec": filed.spec.to_dict(), "in_words": words}
+        _say_whole(*json.dumps(document, indent=2).split("\n"))
+    else:
+        here = option("config", config, HERE)
+        then = f"Then: privity party approve {run}{here}, or: privity party refuse {run}{here}"
+        first = f"{run}, asked for {filed.asked_at}: {filed.state}."
+        _say_whole(first, *words, *([then] if filed.waits else []))
+    approvals.note_shown(filed)
+
+
+def approve(run: Run, config: Config = HERE) -> None:
+    """Let this party take part in a run that was shown."""
+    approvals = _approvals(load_config(config))
+    approvals.approve(approvals.of(run), option("config", config, HERE))
+    say(f"{run}: approved. The node goes on by itself.")
+
+
+def refuse(run: Run, config: Config = HERE) -> None:
+    """Keep this party out of a run, at any moment; what has left before stays charged."""
+    approvals = _approvals(load_config(config))
+    filed = approvals.of(run)
+    if filed.closed:
+        say(f"{run} has ended: there is nothing left to refuse. What has left before stays charged.")
+        return
+    approvals.refuse(run)
+    say(f"{run}: refused. Nothing more of it leaves this party.")
+
+
+def _say_whole(*lines: str) -> None:
+    """Print lines to their end.
+
+    Raises:
+        PrivityError: whoever reads it has stopped before.
+    """
+    try:
+        say(*lines)
+    except BrokenPipeError:
+        # What is left in the buffer would be tried again at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="run", reason="it was not read to its end, so it does not count as shown",
+            hint="Show it again, and read all of it.",
+        ) from None  # fmt: skip
+
+
+def _content(filed: Filed) -> dict[str, Any]:
+    return {
+        "run": filed.spec.run,
+        "algorithm": filed.spec.algorithm,
+        "epsilon": str(filed.spec.epsilon),
+        "asked_at": filed.asked_at,
+        "state": filed.state,
+    }
+
+
+def _list(filed: list[Filed], as_json: bool) -> None:
+    if as_json:
+        say_json([_content(one) for one in filed])
+        return
+    shown = text_table.table("asked for (UTC)", "run", "algorithm", "epsilon", "state")
+    for one in filed:
+        text_table.add(shown, one.asked_at, one.spec.run, one.spec.algorithm, readable(one.spec.epsilon), one.state)
+    text_table.show(shown)
+
+
+def _explained(filed: Filed, settings: PartyConfig) -> list[str]:
+    policy, manifest = read_policy(settings), ManifestFile(settings.manifest, settings.organiser_key).current()
+    ledger = ledger_of(settings, policy)
+    everywhere = manifest.parties_per_person
+    words = run_notice.in_words(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
+    return [*words, run_notice.budget_in_words(filed.spec, policy, ledger, everywhere - 1)]

@@ -1,0 +1,112 @@
+"""``privity population ...``: declare the people whose rows are used, and what may be spent on them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.ledger_files import declare as declare_ledger
+from privity.common.privacy.ledger_files import declared, open_ledger
+from privity.common.privacy.population import Population, parse_population
+from privity.common.text import text_table
+from privity.common.text.terminal import say
+from privity.party.config import JOURNAL_FILE, node_id
+
+population_app = typer.Typer(no_args_is_help=True, help="The people whose rows are used, and their budget.")
+
+Name = Annotated[str, typer.Argument(help="what these people are called")]
+LedgerFile = Annotated[Path | None, typer.Option(help="the ledger's file; by default that of this user account")]
+
+
+@population_app.callback()
+def _population() -> None:
+    """The people whose rows are used, and their budget."""
+
+
+@population_app.command()
+def declare(
+    name: Name,
+    total_epsilon: Annotated[str, typer.Option(help="what all releases together may cost one person, such as 4")],
+    total_delta: Annotated[str, typer.Option(help="the same for delta, such as 0.000001; 0 is pure")] = "0",
+    rows_per_person: Annotated[int, typer.Option(help="most rows of one person in any table")] = 1,
+    ledger: LedgerFile = None,
+) -> None:
+    """Declare a population once. A ledger of an earlier version in its place is taken over."""
+    wanted = parse_population(name, total_epsilon, total_delta, rows_per_person)
+    with closing(declare_ledger(wanted, ledger, "" if ledger is None else _node_beside(ledger))) as book:
+        say(f"{_in_words(wanted)} Spent so far: epsilon {readable(book.spent())}.")
+
+
+@population_app.command("list")
+def show() -> None:
+    """List the populations that this user account has declared or used."""
+    shown = text_table.table("population", "epsilon spent", "of", "delta spent", "of", "rows a person", "ledger")
+    for name, path in declared().items():
+        try:
+            with closing(open_ledger(name, path)) as book:
+                people, spent = book.population, (book.spent(), book.spent_delta())
+        except PrivityError as error:
+            text_table.add(shown, name, "", "", "", "", "", error.message)
+            continue
+        epsilon, delta = readable(people.total_epsilon), readable(people.total_delta)
+        amounts = (readable(spent[0]), epsilon, readable(spent[1]), delta, str(people.rows_per_person))
+        text_table.add(shown, name, *amounts, str(path))
+    text_table.show(shown)
+
+
+@population_app.command()
+def change(
+    name: Name,
+    total_epsilon: Annotated[str | None, typer.Option(help="the new total")] = None,
+    total_delta: Annotated[str | None, typer.Option(help="the new total of delta")] = None,
+    rows_per_person: Annotated[int | None, typer.Option(help="more rows of one person than before")] = None,
+    raise_total: Annotated[bool, typer.Option("--raise", help="needed to make a total larger")] = False,
+    ledger: LedgerFile = None,
+) -> None:
+    """Declare another total, or more rows a person. Each change is a line of the ledger.
+
+    A lower total holds at once. More rows a person price everything that was charged before anew.
+    """
+    with closing(open_ledger(name, ledger)) as book:
+        now = book.population
+        wanted = replace(
+            now,
+            total_epsilon=now.total_epsilon if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon"),
+            total_delta=now.total_delta if total_delta is None else parse_delta(total_delta, "total_delta"),
+            rows_per_person=now.rows_per_person if rows_per_person is None else rows_per_person,
+        )
+        larger = wanted.total_epsilon > now.total_epsilon or wanted.total_delta > now.total_delta
+        if larger and not raise_total:
+            reason = f"a larger total weakens what these people were promised: {_in_words(now)}"
+            raise PrivityError(Catalogue.BAD_OPTION, option="raise", reason=reason, hint="If it is meant, add --raise.")
+        book.change(wanted, now)
+        say(f"{_in_words(book.population)} Spent so far: epsilon {readable(book.spent())}.")
+
+
+@population_app.command()
+def merge(
+    name: Name,
+    other: Annotated[Path, typer.Argument(help="another ledger of the same people; it is closed")],
+    ledger: LedgerFile = None,
+) -> None:
+    """Take over another ledger of the same people, with all its lines. Stop the nodes that use it first."""
+    with closing(open_ledger(name, ledger)) as book:
+        lines = book.merge(other, _node_beside(other))
+        say(f"Lines taken over from {other}, which is closed: {lines}. Spent: epsilon {readable(book.spent())}.")
+
+
+def _node_beside(ledger: Path) -> str:
+    """The node that charged a ledger of an earlier version: the one beside whose journal it is. It goes on with it."""
+    return node_id(ledger.parent) if (ledger.parent / JOURNAL_FILE).exists() else ""
+
+
+def _in_words(population: Population) -> str:
+    epsilon, delta = readable(population.total_epsilon), readable(population.total_delta)
+    rows = "1 row" if population.rows_per_person == 1 else f"up to {population.rows_per_person} rows"
+    return f"{population.name!r}: epsilon {epsilon} and delta {delta} in all; a person has {rows}."

@@ -1,0 +1,44 @@
+"""``privity verify`` and ``privity export``: what else is done with a release."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.common.release.export import export_dpsynth, export_mbi
+from privity.common.release.release_folder import read_release
+from privity.common.release.verification import check_release
+from privity.common.text.terminal import say
+from privity.deploy.options import refuse_existing
+
+Release = Annotated[Path, typer.Argument(help="the folder of a release")]
+
+
+class Shape(Enum):
+    """Whose shape the noisy marginals are written in."""
+
+    MBI = "mbi"
+    DPSYNTH = "dpsynth"
+
+
+def verify_command(release: Release) -> None:
+    """Check files, forms, figures and rows of a release, and list all faults at once."""
+    for line in check_release(release):
+        say(line)
+
+
+def export_command(
+    release: Release,
+    to: Annotated[Shape, typer.Option(help="mbi: one JSON file; dpsynth: a folder")],
+    out: Annotated[Path, typer.Option(help="what to make; must not exist")],
+) -> None:
+    """Write a release's noisy marginals in the shape that another library reads."""
+    refuse_existing(out)
+    found = read_release(release)
+    exported = (export_mbi if to is Shape.MBI else export_dpsynth)(found, out)
+    say(f"{exported.tables} noisy tables written to {out}.")
+    for line in exported.left_out:
+        say(line)

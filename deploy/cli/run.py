@@ -1,0 +1,217 @@
+"""``privity run``: plan a run, submit it, follow it, and fetch what it releases."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privity.common.consortium.member_folder import SCHEMA
+from privity.common.data.schema import load_schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import read_json
+from privity.common.privacy.budget import readable
+from privity.common.privacy.statement import headline
+from privity.common.protocol.secure_sum_method import Method
+from privity.common.release.former_formats import current_privacy
+from privity.common.release.release_contents import PRIVACY, RUN
+from privity.common.release.shortcomings import constraint_notes
+from privity.common.release.synthetic_rows import check_release_size
+from privity.common.text import terminal, text_table
+from privity.common.text.command_hints import option
+from privity.common.text.terminal import say, say_json
+from privity.deploy.operator import request_options as options
+from privity.deploy.operator.live_progress import ProgressView
+from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.operator.operator_folder import SETTINGS, client_of
+from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
+from privity.deploy.options import refuse_existing
+from privity.deploy.planning.run_cost import about, plan_command
+
+run_app = typer.Typer(no_args_is_help=True, help="Runs of a consortium.")
+run_app.command("plan")(plan_command)
+
+Config = Annotated[Path, typer.Option(help="operator.toml")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON, to be read by programs")]
+Run = Annotated[str, typer.Argument(help="name of the run")]
+HERE = Path(SETTINGS)
+
+
+@run_app.command("submit")
+def submit(
+    spec: options.Spec = None,
+    epsilon: options.Epsilon = None,
+    algorithm: options.AlgorithmName = options.ALGORITHM,
+    delta: options.Delta = options.NO_DELTA,
+    settings: options.Settings = options.NO_SETTINGS,
+    inference: options.Inference = None,
+    tolerate: options.Tolerate = options.ONE,
+    attributes: options.Attributes = None,
+    rows: Annotated[int | None, typer.Option(help="of the release; as many as the parties hold if left out")] = None,
+    secure_sum: options.SecureSum = Method.PAILLIER,
+    key_bits: options.KeyBits = None,
+    exponents: options.ExponentsKind = None,
+    evaluation_epsilon: options.EvaluationEpsilon = None,
+    evaluation_target: options.EvaluationTargets = None,
+    name: Annotated[str | None, typer.Option(help="what to call the run; a new name is made up if left out")] = None,
+    token: Annotated[str | None, typer.Option(help="the same token again names the same run")] = None,
+    out: Annotated[Path | None, typer.Option(help="wait, and fetch the release into this new folder")] = None,
+    config: Config = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Submit a run; with --out, wait for it and fetch its release."""
+    if out is not None:
+        refuse_existing(out)
+    request = options.run_request(
+        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows,
+        evaluation_epsilon, evaluation_target, inference,
+    )  # fmt: skip
+    schema = config.parent / SCHEMA
+    if request.get("rows") and schema.exists():
+        check_release_size(request["rows"], about(load_schema(schema), request.get("attributes")))
+    client = client_of(config)
+    run = client.submit(request, token or name or secrets.token_hex(16), name or "")
+    if not as_json:
+        say(run)
+    if out is None:
+        if as_json:
+            _say({"run": run})
+        return
+    _end(_silently(client, run) if as_json else _live(client, run), run)
+    _fetch(client, run, out, as_json)
+
+
+@run_app.command("list")
+def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
+    """The newest runs of the curator, the oldest of them first."""
+    found = client_of(config).runs()
+    if found.left_out:
+        say(f"{found.left_out} older runs are not listed: privity run why RUN shows each of them.", err=True)
+    if as_json:
+        _say([status_document(run) for run in found.runs])
+        return
+    shown = text_table.table("submitted (UTC)", "operator", "run", "algorithm", "epsilon", "state", "phase or reason")
+    for run in found.runs:
+        epsilon = readable(Fraction(run.epsilon))
+        who = (run.submitted, run.submitter, run.run)
+        text_table.add(shown, *who, run.algorithm, epsilon, run.state, run.reason or run.phase)
+    text_table.show(shown)
+
+
+@run_app.command("watch")
+def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
+    """Show a run's progress until it has ended or was stopped."""
+    client = client_of(config)
+    _end(_as_lines(client, run) if as_json else _live(client, run), run)
+    if not as_json:
+        say(f"{run}: COMPLETED. Then: privity run fetch {run} --out FOLDER{option('config', config, HERE)}")
+
+
+@run_app.command("why")
+def why(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
+    """Say what a run waits for: which step, whose, since when, what went wrong last, and what to do."""
+    status = client_of(config).why(run)
+    if as_json:
+        _say(status_document(status))
+    else:
+        say(*explained(status))
+
+
+@run_app.command("stop")
+def stop(
+    run: Run,
+    discard: Annotated[bool, typer.Option(help="for good: nothing is kept, and it cannot be resumed")] = False,
+    config: Config = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a run that is queued or at work; what was charged stays charged."""
+    client = client_of(config)
+    client.stop(run, discard=discard)
+    _tell(client, run, as_json)
+
+
+@run_app.command("resume")
+def resume(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
+    """Let a stopped run go on where it was, at no new charge for what was answered."""
+    client = client_of(config)
+    client.resume(run)
+    _tell(client, run, as_json)
+
+
+@run_app.command("fetch")
+def fetch(
+    run: Run,
+    out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
+    config: Config = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch the release of a completed run."""
+    refuse_existing(out)
+    _fetch(client_of(config), run, out, as_json)
+
+
+def _say(document: Any) -> None:
+    say_json(document)
+
+
+def _tell(client: OperatorClient, run: str, as_json: bool) -> None:
+    status = client.why(run)
+    if as_json:
+        _say(status_document(status))
+    else:
+        say(f"{run}: {status.state}")
+
+
+def _live(client: OperatorClient, run: str) -> RunEvent:
+    """Show the run's progress; its last event."""
+    event = RunEvent()
+    with ProgressView(terminal.console(err=True), run) as view, _watching(run):
+        for event in client.watch(run):
+            view.update(event)
+    return event
+
+
+@contextmanager
+def _watching(run: str) -> Iterator[None]:
+    """Whoever stops watching has not stopped the run."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{run} goes on at the curator; privity run stop {run} stops it") from None
+
+
+def _as_lines(client: OperatorClient, run: str) -> RunEvent:
+    event = RunEvent()
+    with _watching(run):
+        for event in client.watch(run):
+            say_json(event_document(run, event), indent=None)
+    return event
+
+
+def _silently(client: OperatorClient, run: str) -> RunEvent:
+    with _watching(run):
+        *_, last = client.watch(run)
+    return last
+
+
+def _end(last: RunEvent, run: str) -> None:
+    """Raise what ended the run, unless it completed."""
+    if last.state != "COMPLETED":
+        hint = f"Nothing was released. {last.remedy}".strip()
+        raise PrivityError(Catalogue.RUN_FAILED, run=run, state=last.state, reason=last.reason, hint=hint)
+
+
+def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
+    client.fetch(run, out)
+    if as_json:
+        _say({"run": run, "release": str(out), "files": sorted(file.name for file in out.iterdir())})
+    else:
+        say(f"Release written to {out}.")
+        say(headline(current_privacy(read_json(out / PRIVACY))))
+        for note in constraint_notes(read_json(out / RUN)):
+            say(note)

@@ -1,0 +1,64 @@
+"""``privity sample``: as many rows of a released model as somebody likes, under conditions; costs nothing."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.release.open_model import open_model
+from privity.common.release.rows_file import check_rows_file, write_rows
+from privity.common.release.sampling_conditions import codes_where, read_condition
+from privity.common.release.synthetic_rows import synthesise
+from privity.common.text import terminal
+from privity.common.text.terminal import say
+from privity.deploy.options import refuse_existing
+
+SEED_BITS = 32
+
+
+def sample_command(
+    model: Annotated[Path, typer.Argument(help="the folder of a release, or a model.json")],
+    rows: Annotated[int, typer.Option(help="how many")],
+    out: Annotated[Path, typer.Option(help="file to make: .csv, .csv.gz or .parquet; must not exist")],
+    where: Annotated[
+        list[str] | None, typer.Option(help="attribute=value; may be given several times, all of them hold")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="the same seed gives the same rows; a new one if left out")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="descriptor, if none is beside the model or to add rowConstraints")
+    ] = None,
+) -> None:
+    """Draw rows from a released model, under its rules and conditions of your own; nothing is charged."""
+    if rows < 1:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="rows", reason=f"{rows} is not a number of rows", hint="Use 1 or more."
+        )
+    if seed is not None and seed < 0:
+        raise PrivityError(Catalogue.BAD_OPTION, option="seed", reason=f"{seed} is negative", hint="Use 0 or more.")
+    refuse_existing(out)
+    check_rows_file(out)
+    if not out.absolute().parent.is_dir():
+        raise PrivityError(Catalogue.FILE_MISSING, file=out.absolute().parent)
+    opened = open_model(model, schema)
+    codes = codes_where(opened.schema, [read_condition(text, opened.schema) for text in where or ()])
+    chosen = secrets.randbits(SEED_BITS) if seed is None else seed
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[drawn]}"))
+    drawn_in_all = rows
+    with Progress(*columns, console=terminal.console(err=True), transient=True) as progress:
+        task = progress.add_task("rows", total=rows, drawn="")
+
+        def tell(found: int, drawn: int) -> None:
+            nonlocal drawn_in_all
+            drawn_in_all = drawn
+            progress.update(task, completed=found, drawn=f"of {drawn:,} drawn")
+
+        frame = synthesise(opened, rows, chosen, codes, tell=tell)
+    write_rows(frame, opened.schema, out)
+    say(f"{rows} rows written to {out}; --seed {chosen} gives the same ones.")
+    if codes or opened.schema.row_constraints:
+        say(f"{drawn_in_all} rows were drawn from the model to find them.")

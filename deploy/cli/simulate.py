@@ -1,0 +1,108 @@
+"""The command line of ``privity simulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.common.crypto.residues import Exponents
+from privity.common.data.schema import load_schema
+from privity.common.formats import read_json
+from privity.common.node.process import dump_no_core
+from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.privacy.statement import SIMULATION, headline
+from privity.common.protocol.secure_sum_method import Method
+from privity.common.release.release_contents import PRIVACY
+from privity.common.release.shortcomings import constraint_notes, fallback, notes
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.models.load_model import load_model
+from privity.common.text import terminal
+from privity.common.text.terminal import say
+from privity.deploy.operator.live_progress import ProgressView
+from privity.deploy.operator.request_options import EvaluationEpsilon, EvaluationTargets, Inference, evaluation_option
+from privity.deploy.options import learning_settings, sum_options
+from privity.deploy.simulation.simulated_run import Simulation, simulate
+from privity.party.sources.address import refuse_password
+
+
+def simulate_command(
+    data: Annotated[
+        str, typer.Option(help="the joint table: a path or a URL (docs/sources.md)", callback=refuse_password)
+    ],
+    schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
+    epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")],
+    out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
+    parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
+    algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn",
+    delta: Annotated[str, typer.Option(help="the same, such as 0.000000001; 0 is pure")] = "0",
+    settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    inference: Inference = None,
+    evaluation_epsilon: EvaluationEpsilon = None,
+    evaluation_target: EvaluationTargets = None,
+    schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
+    split: Annotated[
+        str, typer.Option(help="random, sizes:.7,.2,.1, or by what rows hold: by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA")
+    ] = "random",
+    rows: Annotated[int | None, typer.Option(help="use this many rows, drawn at random")] = None,
+    secure_sum: Annotated[
+        Method, typer.Option(help="how sums over the parties are taken; docs/secure_sums.md compares them")
+    ] = Method.PAILLIER,
+    key_bits: Annotated[
+        int | None, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits; 3072 if left out")
+    ] = None,
+    exponents: Annotated[
+        Exponents | None, typer.Option(help="of Paillier's randomness; half the modulus' bits if left out")
+    ] = None,
+    tolerate: Annotated[int, typer.Option(help="t, how many parties may pool what they know")] = 1,
+    patience: Annotated[float, typer.Option(help="seconds of a party's silence after which the run is stopped")] = 60.0,
+    seed: Annotated[int | None, typer.Option(help="of the split among parties only; noise has no seed")] = None,
+    evaluate: Annotated[
+        Path | None, typer.Option(help="folder to make: how the release compares with all rows; not for release")
+    ] = None,
+) -> None:
+    """Run a curator and K parties as processes on this machine, and write one synthetic table."""
+    dump_no_core()
+    kind, bits = sum_options(secure_sum, exponents, key_bits)
+    task = Simulation(
+        data=data,
+        schema=schema,
+        parties=parties,
+        algorithm=algorithm,
+        settings={**learning_settings(algorithm, settings, inference), **({"schedule": schedule} if schedule else {})},
+        epsilon=parse_epsilon(epsilon),
+        delta=parse_delta(delta),
+        out=out,
+        split=split,
+        rows=rows,
+        secure_sum=kind,
+        key_bits=bits,
+        tolerate=tolerate,
+        patience=patience,
+        seed=seed,
+        evaluate=evaluate,
+        evaluation=evaluation_option(evaluation_epsilon, evaluation_target),
+    )
+    console = terminal.console(err=True)
+    with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
+        try:
+            folder = simulate(task, view.update)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("everything was stopped, nothing was released") from None
+    say(f"Release written to {folder}. This was a {SIMULATION}.")
+    say(headline(read_json(folder / PRIVACY)))
+    say(view.times)
+    if evaluate is not None:
+        say(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
+    model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
+    run = read_json(folder / "run.json")
+    fitted = read_json(folder / "marginals.json")["inference"]
+    for note in [
+        *fallback(fitted),
+        *notes(model, joins=ALGORITHMS[algorithm].joins),
+        *constraint_notes(run),
+    ]:
+        say(note)
+    for path in sorted(folder.iterdir()):
+        say(f"  {path.name}: {path.stat().st_size:,} bytes")

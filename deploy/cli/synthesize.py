@@ -1,0 +1,137 @@
+"""``privity synthesize``: single-party mode, one owner alone with its own rows and ledger."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.common.data.schema import load_schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.process import dump_no_core
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger_files import open_ledger
+from privity.common.privacy.statement import headline, privacy_statement
+from privity.common.release.marginals_file import marginals_document
+from privity.common.release.release_contents import FORMAT_VERSION, Release
+from privity.common.release.release_folder import write_release
+from privity.common.release.shortcomings import constraint_notes, fallback, notes
+from privity.common.release.synthetic_rows import check_release_size, rows_to_publish, synthesise_release
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.text import terminal
+from privity.common.text.terminal import say
+from privity.deploy.operator.request_options import Inference
+from privity.deploy.options import learning_settings, refuse_existing, row_options
+from privity.party.local_session import LocalSession
+from privity.party.sources.address import refuse_password
+from privity.party.synthesizer import OWNER, SYNTHESIZERS
+
+
+def synthesize_command(
+    data: Annotated[str, typer.Option(help="the table: a path or a URL (docs/sources.md)", callback=refuse_password)],
+    schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
+    epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what this release costs")],
+    population: Annotated[str, typer.Option(help="the people whose rows these are, as they were declared")],
+    out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
+    algorithm: Annotated[str, typer.Option(help=" or ".join(SYNTHESIZERS))] = "dp-subn",
+    delta: Annotated[str, typer.Option(help="the same, such as 0.000000001; 0 is pure")] = "0",
+    settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    inference: Inference = None,
+    ledger: Annotated[Path | None, typer.Option(help="by default the one in the user's state folder")] = None,
+    person: Annotated[str | None, typer.Option(help="column of the person's key, if a person has several")] = None,
+    order: Annotated[str | None, typer.Option(help="column that numbers each person's rows")] = None,
+    rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
+) -> None:
+    """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
+    dump_no_core()
+    if algorithm not in SYNTHESIZERS:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="algorithm", reason=f"{algorithm!r} is unknown",
+            hint=f"Use one of: {', '.join(SYNTHESIZERS)}.",
+        )  # fmt: skip
+    if rows is not None and rows < 1:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="rows", reason=f"{rows} is not a number of rows", hint="Use 1 or more."
+        )
+    chosen = learning_settings(algorithm, settings, inference)
+    refuse_existing(out)
+    declared = load_schema(schema)
+    synthesizer = SYNTHESIZERS[algorithm](
+        epsilon,
+        delta=delta,
+        population=population,
+        ledger=ledger,
+        settings=chosen,
+    )
+    with closing(open_ledger(population, ledger)) as book:
+        rows_per_person = book.population.rows_per_person
+    with terminal.console(err=True).status("Reading all rows ..."):
+        table = row_options(data, person, order).open(declared, rows_per_person).rows
+    check_release_size(rows or table.rows, declared)
+    memory = ALGORITHMS[algorithm].memory
+    if memory is not None:
+        say(f"Needs about {memory(declared, table.rows) / 1e9:.2g} GB of memory besides the table.")
+    started = time.monotonic()
+    synthesizer.fit(table, declared)
+    learned = time.monotonic()
+    seed = secrets.randbits(64)
+    count = rows or rows_to_publish(synthesizer.model, table.rows, seed)
+    synthetic = synthesise_release(synthesizer.model, count, seed)
+    assert synthesizer.record is not None
+    assert synthesizer.run is not None
+    assert synthesizer.charged is not None
+    assert synthesizer.spent is not None
+    assert synthesizer.declared is not None
+    release = Release(
+        model=synthesizer.model,
+        marginals=marginals_document(synthesizer.record, declared, LocalSession.noise_variables),
+        privacy=privacy_statement(
+            run=synthesizer.run,
+            parties={OWNER: table.rows},
+            tolerate=0,
+            protection=None,
+            record=synthesizer.record,
+            rows_per_person={OWNER: synthesizer.declared.rows_per_person},
+            absent_rows=declared.absent_rows,
+        ),
+        run={
+            "format_version": FORMAT_VERSION,
+            "run": synthesizer.run,
+            "algorithm": algorithm,
+            "settings": synthesizer.settings,
+            "epsilon": str(synthesizer.epsilon),
+            "delta": str(synthesizer.delta),
+            "tolerate": 0,
+            "key_bits": None,
+            "secure_sum": None,
+            "rows": count,
+            "schema_digest": declared.digest,
+            "plan_digest": None,
+            "bytes": {},
+            "rounds": {},
+            "cells": {},
+            "unpacked_bytes": {},
+            "ciphertexts": {},
+            **synthetic.documents(),
+        },
+    )
+    write_release(out, release, synthetic)
+    ended = time.monotonic()
+    limit = f" of {readable(synthesizer.declared.total_epsilon)}"
+    say(f"Release written to {out}.")
+    say(headline(release.privacy))
+    say(f"Seconds, not in the release: learning {learned - started:.1f}, the rest {ended - learned:.1f}.")
+    for note in [
+        *fallback(release.marginals["inference"]),
+        *notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins),
+        *constraint_notes(release.run),
+    ]:
+        say(note)
+    charged, charged_delta = synthesizer.charged
+    say(f"Population {population!r}: epsilon {readable(charged)} now, {readable(synthesizer.spent)}{limit} in all.")
+    if synthesizer.spent_delta:
+        say(f"Delta: {readable(charged_delta)} now, {readable(synthesizer.spent_delta)} in all.")

@@ -1,0 +1,365 @@
+"""``privity doctor``: everything that a node needs, looked at one by one, with what to do about what is amiss.
+
+For the one who runs the node: it reads that node's own files and dials the curator; it charges nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import shlex
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+
+from cryptography import x509
+
+from privity.common.consortium.key_renewal import Next, fitting_key
+from privity.common.consortium.manifest import CURATOR, Manifest
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
+from privity.common.crypto.identity import Identity
+from privity.common.data.schema import Schema, load_schema
+from privity.common.errors import PrivityError
+from privity.common.node.proxy import Proxy
+from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger_files import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
+from privity.common.text.spreadsheet_formulas import REMEDY, WHY, in_words
+from privity.curator import server
+from privity.deploy.operator.operator_folder import link_of
+from privity.party import config as party_config
+from privity.party.keys import KeyFiles
+
+FREE_BYTES = 1 << 30
+"""Disk that a node should have left: ledger and journal must be written, or nothing goes on."""
+
+PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+
+
+class Verdict(Enum):
+    """Of one check."""
+
+    GOOD = "ok"
+    WARNING = "warning"
+    BAD = "amiss"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    what: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+
+
+def good(what: str, found: str) -> Check:
+    return Check(what, Verdict.GOOD, found)
+
+
+def bad(what: str, found: str, remedy: str) -> Check:
+    return Check(what, Verdict.BAD, found, remedy)
+
+
+def _tried(what: str, look: Callable[[], Check]) -> Check:
+    """The check, or the error of the catalogue that it met."""
+    try:
+        return look()
+    except PrivityError as error:
+        return bad(what, error.message, error.remedy)
+    except OSError as error:
+        return bad(what, f"{error.filename}: {error.strerror}", "See whether the file is there and may be read.")
+
+
+def examine_party(file: Path) -> Iterator[Check]:
+    """Every check of a party's node, in the order in which things are needed."""
+    config = party_config.load_config(file)
+    yield good("settings", f"{file}: party {config.name}")
+    yield _tried("policy", lambda: _policy(config))
+    public = (config.manifest, config.organiser_key, config.authority, config.certificate, config.schema)
+    yield from _files(config.key, _private_of_party(file, config), public)
+    yield _tried("manifest", lambda: _party_in_manifest(config))
+    yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
+    renewed = Next(config.key, config.certificate)
+    in_time = replace(config, certificate=renewed.next_certificate, key=renewed.next_key)
+    listed = renewed.next_certificate.exists() and _party_link(in_time).stage is Stage.THROUGH
+    yield from _waiting(config.key, listed)
+    yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
+    yield _tried("data", lambda: _data(config))
+    yield _tried("rows", lambda: _rows(config))
+    yield _tried("budget", lambda: _budget(config))
+    yield _tried("ledger", lambda: _ledger(config))
+    yield _tried("disk", lambda: _disk(config.state))
+    yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
+    yield _tried("proxy", lambda: _proxies(config.curator, config.proxy))
+    shown = in_time if listed else config
+    yield _tried("connection", lambda: _connection(_party_link(shown), config.curator))
+    if config.metrics:
+        yield _listening("metrics", config.metrics)
+
+
+def examine_curator(file: Path) -> Iterator[Check]:
+    """Every check of a curator's node."""
+    config = server.load_config(file)
+    yield good("settings", f"{file}: listens at {config.listen}")
+    public = (config.manifest, config.organiser_key, config.schema)
+    yield from _files(config.key, [file, *config.state.glob("*.sqlite*")], public)
+    manifests = ManifestFile(config.manifest, config.organiser_key)
+    yield _tried("manifest", lambda: _curator_in_manifest(manifests.current(), config.key))
+    if manifests.exists():
+        manifest = manifests.current()
+        for holder, certificate in manifest.certificates.items():
+            yield _tried(f"certificate of {holder}", lambda h=holder, c=certificate: _lasting(h, c.encode()))  # type: ignore[misc]
+        yield _tried("schema", lambda: _schema(config.schema, manifest))
+    yield from _waiting(config.key, _curator_is_renewed(manifests, config.key))
+    yield _tried("disk", lambda: _disk(config.state))
+    yield _listening("address", config.listen)
+    if config.metrics:
+        yield _listening("metrics", config.metrics)
+
+
+def examine_operator(file: Path) -> Iterator[Check]:
+    """Every check of the operator's folder."""
+    link = link_of(file)
+    yield good("settings", f"{file}: dials {link.address}")
+    yield from _files(link.key, [file], (link.authority, link.certificate))
+    yield _tried("certificate", lambda: _lasting("certificate", link.certificate.read_bytes()))
+    renewed = Next(link.key, link.certificate)
+    in_time = replace(link, certificate=renewed.next_certificate, key=renewed.next_key)
+    listed = renewed.next_certificate.exists() and in_time.check().stage is Stage.THROUGH
+    yield from _waiting(link.key, listed)
+    yield _tried("clock", lambda: _clock(link.certificate.read_bytes()))
+    yield _tried("proxy", lambda: _proxies(link.address, link.proxy))
+    shown = in_time if listed else link
+    yield _tried("connection", lambda: _connection(shown.check(), link.address))
+
+
+def _policy(config: party_config.PartyConfig) -> Check:
+    known = None
+    # What is amiss with the schema is a check of its own.
+    with contextlib.suppress(PrivityError):
+        known = load_schema(config.schema).names
+    policy = party_config.read_policy(config, known)
+    total = readable(policy.population.total_epsilon)
+    return good("policy", f"epsilon {readable(policy.epsilon_per_run)} a run, {total} in all")
+
+
+def _private_of_party(file: Path, config: party_config.PartyConfig) -> Iterator[Path]:
+    """Files of an owner: settings, which may hold passwords, keys, what was answered, coded rows, ledgers."""
+    yield from (file, config.policy)
+    yield from KeyFiles(config.name, config.keys, config.certificate, config.key).private_ones()
+    for folder in (config.state, ledgers_folder()):
+        yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
+    if config.ledger:
+        yield from sorted(config.ledger.parent.glob(f"{glob.escape(config.ledger.name)}*"))
+
+
+def _files(key: Path, private: Iterable[Path], public: Iterable[Path]) -> Iterator[Check]:
+    """Who else may read or write a member's files, its renewed keys among them, and the folders in which they lie.
+
+    Args:
+        key: of TLS.
+        private: for the node's account only; others are made by it, and everybody may read them.
+    """
+    waiting = [path for path in sorted(Next(key).folder.rglob("*")) if path.is_file()]
+    own = list(dict.fromkeys([*private, key, *(path for path in waiting if path == Next(key).next_key)]))
+    files = [path for path in dict.fromkeys([*own, *public, *waiting]) if path.exists()]
+    places = [*files, *dict.fromkeys(path.parent for path in files)]
+    yield _tried("private files", lambda: _private(own))
+    yield _tried("write access", lambda: _written_by_others(places))
+    yield _tried("owners", lambda: _owned(places, key))
+
+
+def _written_by_others(places: list[Path]) -> Check:
+    open_ones = [str(place) for place in places if stat.S_IMODE(place.stat().st_mode) & 0o022]
+    if open_ones:
+        return bad(
+            "write access", f"others may write {', '.join(open_ones)}", shlex.join(["chmod", "go-w", *open_ones])
+        )
+    return good("write access", f"{len(places)} files and folders, for their owner only")
+
+
+def _owned(places: list[Path], key: Path) -> Check:
+    # Root may look at the files of the node's account, which is whose the key is.
+    user = os.geteuid() or key.stat().st_uid
+    others = [str(place) for place in places if place.stat().st_uid not in (0, user)]
+    if others:
+        return bad("owners", f"another user owns {', '.join(others)}", shlex.join(["chown", str(user), *others]))
+    return good("owners", "all files are this account's or root's")
+
+
+def _rows(config: party_config.PartyConfig) -> Check:
+    """Only a warning: an owner may share a table, and another account may have written it."""
+    files = [str(file) for file in config.rows.address().files if stat.S_IMODE(file.stat().st_mode) & 0o007]
+    if files:
+        found = f"every user of this machine may read or write {', '.join(files)}"
+        return Check("rows", Verdict.WARNING, found, shlex.join(["chmod", "o=", *files]))
+    return good("rows", "no file that every user of this machine may read or write")
+
+
+def _private(files: list[Path]) -> Check:
+    open_ones = [str(file) for file in files if stat.S_IMODE(file.stat().st_mode) & 0o077]
+    if open_ones:
+        return bad("private files", f"others may read {', '.join(open_ones)}", shlex.join(["chmod", "600", *open_ones]))
+    return good("private files", f"{len(files)}, readable for their owner only")
+
+
+def _known_manifest(config: party_config.PartyConfig) -> Manifest | None:
+    manifests = ManifestFile(config.manifest, config.organiser_key)
+    return manifests.current() if config.manifest.exists() else None
+
+
+def _party_in_manifest(config: party_config.PartyConfig) -> Check:
+    what, ask = "manifest", "Send this party's answer to the organiser again, to be sealed."
+    manifest = _known_manifest(config)
+    if manifest is None:
+        remedy = "It comes from the curator as soon as the node connects: `privity party serve`."
+        return Check(what, Verdict.WARNING, "none yet", remedy)
+    if manifest.members.get(config.name) != Identity.load(config.keys).public():
+        return bad(what, f"it lists other keys for {config.name}, or none", ask)
+    listed = manifest.certificate_of("party", config.name) or ""
+    if not same_certificate(listed.encode(), config.certificate.read_bytes()):
+        return bad(what, f"it lists another certificate for {config.name}", ask)
+    return good(what, f"{manifest.consortium}, serial {manifest.serial}, {len(manifest.members)} parties")
+
+
+def _curator_in_manifest(manifest: Manifest, key: Path) -> Check:
+    listed = manifest.certificate_of("curator", CURATOR)
+    if listed is None or fitting_key(listed, key) is None:
+        remedy = "Send the curator's answer to the organiser again, to be sealed."
+        return bad("manifest", f"the certificate in it is not that of {key}", remedy)
+    return good("manifest", f"{manifest.consortium}, serial {manifest.serial}, {len(manifest.members)} parties")
+
+
+def _lasting(whose: str, certificate: bytes) -> Check:
+    what = whose if whose == "certificate" else f"certificate of {whose}"
+    left = days_left(x509.load_pem_x509_certificate(certificate))
+    remedy = "Make a new one with `privity ROLE renew`, and have the organiser seal it."
+    if left < 0:
+        return bad(what, "it has expired", remedy)
+    verdict = Verdict.GOOD if left > RENEW_DAYS else Verdict.WARNING
+    return Check(what, verdict, f"{left} days left", "" if verdict is Verdict.GOOD else remedy)
+
+
+def _waiting(key: Path, listed: bool) -> Iterator[Check]:
+    """Keys that were renewed and are not in use yet, if there are any.
+
+    Args:
+        listed: whether the curator's manifest lists them.
+    """
+    if not Next(key).there():
+        return
+    folder = Next(key).folder
+    if listed:
+        yield good("renewal", f"the curator's manifest lists {folder}: it is taken with the next connection")
+    else:
+        found = f"{folder} is in no manifest that the curator is known to have"
+        remedy = "Send the answer (join-NAME.json) to the organiser, if that was not done: it waits for being sealed."
+        yield Check("renewal", Verdict.WARNING, found, remedy)
+
+
+def _curator_is_renewed(manifests: ManifestFile, key: Path) -> bool:
+    listed = manifests.current().certificate_of("curator", CURATOR) if manifests.exists() else None
+    return listed is not None and fitting_key(listed, key) == Next(key).next_key
+
+
+def _schema(file: Path, manifest: Manifest | None) -> Check:
+    schema: Schema = load_schema(file)
+    if manifest is not None and schema.digest != manifest.schema_digest:
+        return bad("schema", f"{file} is not the one that the manifest names", "Take the one of the invite.")
+    found = f"{len(schema.attributes)} attributes{'' if manifest is None else ', as in the manifest'}"
+    if named := in_words(schema):
+        return Check("schema", Verdict.WARNING, f"{found}. {named}", f"{WHY} {REMEDY}")
+    return good("schema", found)
+
+
+def _data(config: party_config.PartyConfig) -> Check:
+    schema = load_schema(config.schema)
+    opened = config.rows.open(schema, party_config.read_policy(config).population.rows_per_person)
+    return good("data", f"{opened.survey.rows} rows, all within the schema")
+
+
+def _budget(config: party_config.PartyConfig) -> Check:
+    policy = party_config.read_policy(config)
+    with contextlib.closing(open_ledger(policy.population.name, config.ledger)) as ledger:
+        left = policy.population.total_epsilon - ledger.spent()
+    if left <= 0:
+        return bad("budget", "nothing is left", "End here, or raise the total: privity population change --help.")
+    verdict = Verdict.GOOD if left >= policy.epsilon_per_run else Verdict.WARNING
+    return Check("budget", verdict, f"epsilon {readable(left)} of {readable(policy.population.total_epsilon)} left")
+
+
+def _ledger(config: party_config.PartyConfig) -> Check:
+    """Whether this account has a second ledger of the same people: two would be two budgets."""
+    population = party_config.read_policy(config).population.name
+    here = config.ledger or default_ledger(population)
+    former = config.state / party_config.LEDGER_FILE
+    others = [str(path) for path in other_ledgers(population, here)]
+    if former.resolve() != here.resolve() and str(former.resolve()) not in others and whose(former) == population:
+        others.append(str(former))
+    if not others:
+        return good("ledger", f"{here}, the only one of {population!r} that this account has used")
+    found = f"{population!r} has another ledger, and so another budget: {', '.join(others)}"
+    remedy = f"Merge it into this one: privity population merge {population!r} {others[0]} --ledger {here}"
+    return Check("ledger", Verdict.WARNING, found, remedy)
+
+
+def _disk(state: Path) -> Check:
+    place = state if state.exists() else state.parent
+    if not os.access(place, os.W_OK):
+        return bad("disk", f"{place} cannot be written", "Give the node's user the right to write there.")
+    free = shutil.disk_usage(place).free
+    if free < FREE_BYTES:
+        return Check("disk", Verdict.WARNING, f"{free // 1_000_000} MB left", "Make room: nothing goes on without.")
+    return good("disk", f"{free // 1_000_000_000} GB left")
+
+
+def _clock(certificate: bytes) -> Check:
+    now = datetime.now(UTC)
+    if now < x509.load_pem_x509_certificate(certificate).not_valid_before_utc:
+        return bad("clock", f"{now:%Y-%m-%d %H:%M} UTC is before the certificate was made", "Set the clock.")
+    return good("clock", f"{now:%Y-%m-%d %H:%M} UTC")
+
+
+def _proxies(address: str, proxy: Proxy | None) -> Check:
+    if proxy:
+        through = check_proxy(address, proxy)
+        if through.stage is Stage.THROUGH:
+            return good("proxy", through.reason)
+        return bad("proxy", f"{through.stage.value}: {through.reason}", through.remedy)
+    found = [name for known in PROXIES for name in (known, known.upper()) if os.environ.get(name)]
+    if found:
+        return Check("proxy", Verdict.WARNING, f"{', '.join(found)}: connections go through it", "")
+    return good("proxy", "none is set")
+
+
+def _party_link(c: party_config.PartyConfig) -> Finding:
+    return check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key, c.proxy)
+
+
+def _connection(found: Finding, address: str) -> Check:
+    if found.stage is Stage.THROUGH:
+        return good("connection", f"{address} answers and accepts this certificate")
+    return bad("connection", f"{found.stage.value}: {found.reason}", found.remedy)
+
+
+def _listening(what: str, listen: str) -> Check:
+    host, _, port = listen.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host.strip("[]"), int(port)))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not an address"
+        remedy = "If it is not this node at work, choose another address, or end what listens there."
+        return Check(what, Verdict.WARNING, f"{listen}: {reason}", remedy)
+    return good(what, f"{listen} is free")

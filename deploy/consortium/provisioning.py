@@ -1,0 +1,164 @@
+"""Folders, keys, certificates and configuration files for a curator and its parties on one machine.
+
+Throwaway material for simulations and tests: whoever runs this holds every private key.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import pandas as pd
+
+from privity.common.consortium.manifest import CURATOR, Manifest, sign_manifest
+from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
+from privity.common.crypto.identity import Identity
+from privity.common.crypto.paillier import SMALLEST_BITS
+from privity.common.crypto.residues import Exponents
+from privity.common.data.coded_table import write_csv
+from privity.common.data.schema import Schema
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.population import Population
+from privity.common.privacy.statement import Split
+from privity.common.protocol.secure_sum_method import SumKind
+from privity.common.storage.canonical_json import b64
+from privity.common.storage.safe_files import write_private
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.curator import joining as curator_joining
+from privity.party import joining as party_joining
+
+HOST = "localhost"
+POPULATION, LEDGER = "simulation", "state/ledger.sqlite"
+"""Each throwaway party has a ledger of its own, as if it were on a machine of its own."""
+
+
+@dataclass(frozen=True)
+class Consortium:
+    """Where everything lies: one folder for the curator, one for the operator, one for each party."""
+
+    folder: Path
+    members: tuple[str, ...]
+
+    @property
+    def curator(self) -> Path:
+        return self.folder / "curator"
+
+    @property
+    def operator(self) -> Path:
+        return self.folder / "operator"
+
+    @property
+    def operator_files(self) -> tuple[Path, Path, Path]:
+        """Authority, certificate and key with which the operator dials."""
+        return self.operator / "authority.pem", self.operator / "tls.pem", self.operator / "tls.key"
+
+    def party(self, name: str) -> Path:
+        return self.folder / "parties" / name
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The policy that each throwaway party gets."""
+
+    epsilon: Fraction
+    tolerate: int
+    secure_sum: SumKind
+    key_bits: int | None
+    delta: Fraction = Fraction(0)
+
+
+def provision(
+    folder: Path,
+    frames: Mapping[str, pd.DataFrame],
+    schema: Schema,
+    schema_file: Path,
+    limits: Limits,
+    *,
+    patience: float,
+    split: Split = Split.GIVEN,
+) -> Consortium:
+    """Write a whole consortium below ``folder``; the curator's address is filled in by ``point_to``."""
+    consortium = Consortium(folder, tuple(frames))
+    authority = make_authority("throwaway authority")
+    organiser = Identity.generate()
+    identities = {name: Identity.generate() for name in frames}
+    callers = {f"party/{name}": self_signed(name, "party") for name in frames}
+    callers["operator/operator"] = self_signed("operator", "operator")
+    server = issue(authority, CURATOR, "curator", (HOST, "127.0.0.1"))
+    manifest = Manifest(
+        consortium="simulation",
+        members={name: identity.public() for name, identity in identities.items()},
+        schema_digest=schema.digest,
+        curator_member=None,
+        simulation=True,
+        split=split,
+        certificates={holder: pair[0].decode() for holder, pair in ({f"curator/{CURATOR}": server} | callers).items()},
+    )
+    signed = json.dumps(sign_manifest(manifest, organiser), indent=2)
+    organiser_key = b64(organiser.public().signing)
+
+    def common_files(place: Path) -> None:
+        place.mkdir(mode=0o700, parents=True)
+        (place / "manifest.json").write_text(signed, encoding="utf-8")
+        (place / "organiser.pub").write_text(organiser_key, encoding="ascii")
+        shutil.copyfile(schema_file, place / "schema.json")
+
+    common_files(consortium.curator)
+    write_private(consortium.curator / "tls.key", server[1])
+    (consortium.curator / "curator.toml").write_text(
+        curator_joining.settings_text("127.0.0.1:0", patience), encoding="utf-8"
+    )
+    consortium.operator.mkdir(mode=0o700)
+    _write_caller(consortium.operator, authority, callers["operator/operator"])
+    for name, frame in frames.items():
+        place = consortium.party(name)
+        common_files(place)
+        identities[name].save(place / "keys")
+        _write_caller(place, authority, callers[f"party/{name}"])
+        write_csv(frame, place / "data.csv", quote_all=True)
+        policy = _POLICY_TOML.format(
+            epsilon=limits.epsilon,
+            population=json.dumps(POPULATION),
+            tolerate=limits.tolerate,
+            key_bits=limits.key_bits or SMALLEST_BITS,
+            secure_sum=json.dumps([limits.secure_sum.method.value]),
+            exponents=json.dumps([(limits.secure_sum.exponents or Exponents.HALF).value]),
+            algorithms=json.dumps(list(ALGORITHMS)),
+        )
+        write_private(place / "policy.toml", policy.encode())
+        (place / LEDGER).parent.mkdir(mode=0o700)
+        Ledger.declare(place / LEDGER, Population(POPULATION, limits.epsilon, limits.delta)).close()
+    return consortium
+
+
+def point_to(consortium: Consortium, port: int) -> None:
+    """Write each party's party.toml with the curator's address."""
+    for name in consortium.members:
+        text = party_joining.settings_text(name, f"{HOST}:{port}", "data.csv", LEDGER)
+        write_private(consortium.party(name) / "party.toml", text.encode())
+
+
+def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) -> None:
+    """What one who dials the curator needs for TLS."""
+    (place / "authority.pem").write_bytes(authority.cert_pem)
+    (place / "tls.pem").write_bytes(pair[0])
+    write_private(place / "tls.key", pair[1])
+
+
+_POLICY_TOML = """\
+format_version = 1
+population = {population}
+approval = "auto"
+evaluation = true
+epsilon_per_run = "{epsilon}"
+algorithms = {algorithms}
+minimum_parties = 2
+minimum_tolerate = {tolerate}
+minimum_key_bits = {key_bits}
+secure_sums = {secure_sum}
+exponents = {exponents}
+"""

@@ -1,0 +1,66 @@
+"""Live progress of a run in the terminal: one line a phase."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from privity.common.text import text_table
+from privity.common.wire.v1.privity_pb2 import RunEvent
+from privity.deploy.simulation.phase_times import PhaseTimes
+
+
+class ProgressView:
+    """Shows every phase with its answers, cells, bytes and epsilon so far; plain lines if not a terminal.
+
+    Attributes:
+        times: How long each phase took so far.
+    """
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._phases: dict[str, RunEvent] = {}
+        self.times = PhaseTimes()
+        self._live = Live(console=console, refresh_per_second=8, transient=False)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def update(self, event: RunEvent) -> None:
+        """Take in one event of the run."""
+        self.times.enter(event.phase)
+        new = event.phase not in self._phases or event.note != self._phases[event.phase].note
+        self._phases[event.phase] = event
+        if self._console.is_terminal:
+            self._live.update(self._table())
+        elif new:
+            note = f"; {event.note}" if event.note else ""
+            said = f"{event.phase}: epsilon spent {_epsilon(event)}, {event.bytes:,} bytes so far{note}"
+            self._console.print(text_table.as_it_is(said), soft_wrap=True)
+
+    def _table(self) -> Table:
+        numbers = ("answers", "cells opened", "ciphertexts", "bytes", "epsilon spent")
+        table = text_table.table("phase", *numbers, numbers=numbers, title=self._title)
+        for phase, event in self._phases.items():
+            answers = event.note or (f"{event.done}/{event.parties}" if event.parties else "")
+            counts = (f"{event.cells:,}", f"{event.ciphertexts:,}", f"{event.bytes:,}")
+            text_table.add(table, phase, answers, *counts, _epsilon(event))
+        return table
+
+
+def _epsilon(event: RunEvent) -> str:
+    return f"{float(Fraction(event.epsilon or '0')):.4g}"

@@ -1,0 +1,202 @@
+"""``privity simulate``: a curator and K parties as processes on one machine, over real TLS and gRPC."""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from privity.common.data.coded_table import decode
+from privity.common.data.schema import Schema, load_schema
+from privity.common.data.table_reading import encode, read_rows
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.evaluation_scores import Evaluation
+from privity.common.protocol.secure_sum_method import PAILLIER, SumKind
+from privity.common.release.evaluation.scores_over_parties import check_evaluation
+from privity.common.release.synthetic_rows import check_release_size
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.wire.v1.privity_pb2 import RunEvent
+from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
+from privity.deploy.evaluation.simulated_evaluation import evaluate_simulation
+from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.options import refuse_existing
+from privity.deploy.simulation.child_processes import ProcessGroup
+from privity.deploy.simulation.table_splitting import kind_of_split, split_rows
+from privity.party.sources.address import Address, Form, parse_address
+from privity.party.sources.open_rows import load_table
+
+START_SECONDS = 60
+POLL_SECONDS = 0.05
+CHECK_SECONDS = 0.5
+
+
+ONE_OWNER = "One owner alone needs no secure sum: that is single-party mode, `privity synthesize`."
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What to simulate; see ``privity simulate --help``."""
+
+    data: str
+    schema: Path
+    parties: int
+    algorithm: str
+    settings: dict[str, Any]
+    epsilon: Fraction
+    out: Path
+    split: str
+    rows: int | None
+    key_bits: int | None
+    tolerate: int
+    patience: float
+    seed: int | None
+    delta: Fraction = Fraction(0)
+    secure_sum: SumKind = PAILLIER
+    evaluate: Path | None = None
+    evaluation: Evaluation | None = None
+
+
+def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
+    """Run it; the release folder ``task.out`` appears whole at the end, or not at all.
+
+    ``seed`` decides only which rows go to which party. All noise is the operating system's. The folder
+    ``task.evaluate``, if there is one to make, holds what the owner of all rows can say about the release.
+    """
+    _check(task)
+    schema = load_schema(task.schema)
+    ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
+    check_evaluation(task.evaluation, task.algorithm, task.epsilon, schema)
+    # Every fault of the table is told here, where its owner reads it, before any process starts.
+    parts, rest = share_out(task, schema)
+    check_release_size(sum(map(len, parts)), schema)
+    with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
+        frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
+        limits = Limits(task.epsilon, task.tolerate, task.secure_sum, task.key_bits, task.delta)
+        consortium = provision(
+            Path(scratch) / "consortium", frames, schema, task.schema, limits,
+            patience=task.patience, split=kind_of_split(task.split),
+        )  # fmt: skip
+        with ProcessGroup(Path(scratch) / "logs") as group:
+            port_file = consortium.curator / "port"
+            config = consortium.curator / "curator.toml"
+            group.start("curator", ["curator", "serve", "--config", str(config), "--port-file", str(port_file)])
+            port = _wait_for_port(port_file, group)
+            point_to(consortium, port)
+            for name in consortium.members:
+                group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
+            client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
+            run = client.submit(_request(task), secrets.token_hex(16))
+            _follow(client, run, group, on_event)
+            client.fetch(run, task.out)
+    if task.evaluate is not None:
+        evaluate_simulation(task.out, task.evaluate, frames, rest)
+    return task.out
+
+
+def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.DataFrame]:
+    """The rows of each party, and the rows of the table that the simulation leaves out."""
+    generator = np.random.default_rng(task.seed)
+    # Values drawn for codes take as much randomness as the rows need: from a generator that no position comes from.
+    frame = _text_rows(parse_address(task.data), schema, generator.spawn(1)[0])
+    rest = frame.iloc[:0]
+    if task.rows is not None:
+        if task.rows > len(frame):
+            raise _bad("rows", f"the table has {len(frame)} rows", "Ask for fewer.")
+        order = generator.permutation(len(frame))
+        frame, rest = (frame.iloc[np.sort(rows)] for rows in (order[: task.rows], order[task.rows :]))
+    return split_rows(frame, task.parties, task.split, generator), rest
+
+
+def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
+    """The joint table as text, to be shared out in files; of another store, texts with the codes of its rows."""
+    if address.form is not Form.CSV:
+        return decode(load_table(address, schema), generator).map(str)
+    frame = pd.concat([read_rows(file) for file in address.files], ignore_index=True)
+    encode(frame, schema, address.name)
+    return frame
+
+
+def _check(task: Simulation) -> None:
+    if task.algorithm not in ALGORITHMS:
+        raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join(ALGORITHMS)}.")
+    if task.parties < 2:
+        raise _bad("parties", "a simulation needs at least 2 parties", ONE_OWNER)
+    if not 1 <= task.tolerate < task.parties:
+        raise _bad("tolerate", f"{task.tolerate} of {task.parties} parties", f"Use 1 to {task.parties - 1}.")
+    if task.rows is not None and task.rows < 1:
+        raise _bad("rows", f"{task.rows} is not a number of rows", "Use 1 or more.")
+    refuse_existing(task.out)
+    if task.evaluate is not None:
+        refuse_existing(task.evaluate, "evaluate")
+
+
+def _bad(option: str, reason: str, hint: str) -> PrivityError:
+    return PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+
+
+def _request(task: Simulation) -> dict[str, Any]:
+    return {
+        "format_version": 1,
+        "algorithm": task.algorithm,
+        "settings": task.settings,
+        "epsilon": str(task.epsilon),
+        "delta": str(task.delta),
+        "tolerate": task.tolerate,
+        "key_bits": task.key_bits,
+        "secure_sum": task.secure_sum.content()["method"],
+        "exponents": task.secure_sum.content()["exponents"],
+        "evaluation": None if task.evaluation is None else task.evaluation.to_dict(),
+    }
+
+
+def _wait_for_port(port_file: Path, group: ProcessGroup) -> int:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        group.check()
+        if port_file.exists():
+            return int(port_file.read_text(encoding="ascii"))
+        time.sleep(POLL_SECONDS)
+    raise PrivityError(
+        Catalogue.CONNECTION_FAILED, address=HOST, reason=f"no curator after {START_SECONDS} s",
+        hint="The machine may be overloaded; try again.",
+    )  # fmt: skip
+
+
+def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Callable[[RunEvent], None]) -> None:
+    """Pass on events until the run has ended; a dead process ends it at once."""
+    events: queue.Queue[RunEvent | Exception] = queue.Queue()
+
+    def listen() -> None:
+        try:
+            for event in client.watch(run):
+                events.put(event)
+        except Exception as error:  # the caller's to raise, if it still waits
+            events.put(error)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        group.check()
+        try:
+            event = events.get(timeout=CHECK_SECONDS)
+        except queue.Empty:
+            continue
+        if isinstance(event, Exception):
+            group.check()
+            raise event
+        on_event(event)
+        if event.state == "COMPLETED":
+            return
+        if event.state in ("FAILED", "STOPPED", "EXPIRED"):
+            raise PrivityError(
+                Catalogue.RUN_FAILED, run=run, state=event.state, reason=event.reason, hint="Nothing was released."
+            )

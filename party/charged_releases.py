@@ -1,0 +1,268 @@
+"""Charged releases: check, charge, draw the noise, look at the rows, store the answer; in this order, once.
+
+Every noisy answer about the rows is made here, for the network and for a single party alike. The ledger
+and the journal each know that a step was answered: one of them alone, lost or set back to an older copy,
+cannot bring about a second answer under fresh noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.entropy import Entropy, SystemEntropy
+from privity.common.privacy.exponential_mechanism import draw_trials, exponential_choice
+from privity.common.privacy.ledger import Allowance, Charge, Ledger
+from privity.common.privacy.noise_distribution import check_scale
+from privity.common.privacy.noisy_max import draw_selection_noise, noisy_max
+from privity.common.privacy.step_cost import selection_scale
+from privity.common.protocol.candidate_pairs import Candidates
+from privity.common.protocol.expected_tables import SENSITIVITY, check_expected
+from privity.common.protocol.round import Round
+from privity.common.protocol.step_limits import cells_of, check_candidates
+from privity.common.protocol.steps import Draw, Select, SelectTable, step_digest
+from privity.common.storage.canonical_json import digest
+from privity.common.storage.journal import Journal
+from privity.party import answers_from_rows
+from privity.party.rows import Rows
+
+NO_CONTRIBUTION = "this party did not contribute to the round"
+
+EntropySource = Callable[[str], Entropy]
+
+
+def system_entropy(_label: str) -> Entropy:
+    """Noise from the operating system's randomness: the only source outside tests."""
+    return SystemEntropy()
+
+
+class ChargedReleases:
+    """The rows of one owner behind its ledger and its journal.
+
+    Args:
+        entropy: gives the randomness for a step by its label; tests pass a seeded one.
+    """
+
+    def __init__(
+        self,
+        party: str,
+        rows: Rows,
+        journal: Journal,
+        ledger: Ledger,
+        entropy: EntropySource = system_entropy,
+    ) -> None:
+        self.party = party
+        self.rows = rows.rows
+        self.schema = rows.schema
+        self.journal = journal
+        self.ledger = ledger
+        self._rows = rows
+        self._scores = answers_from_rows.PairScores(rows)
+        self._counts = answers_from_rows.TableCounts(rows)
+        self._entropy = entropy
+        self._kept: tuple[tuple[str, ...], ChargedReleases] | None = None
+
+    def over(self, attributes: tuple[str, ...] | None) -> ChargedReleases:
+        """The same rows as far as a run about these attributes sees them; None stands for all.
+
+        Raises:
+            KeyError: an attribute that the schema does not have.
+        """
+        if attributes is None:
+            return self
+        if self._kept is None or self._kept[0] != attributes:
+            part = self._rows.over(attributes)
+            self._kept = (attributes, ChargedReleases(self.party, part, self.journal, self.ledger, self._entropy))
+        return self._kept[1]
+
+    def charge_elsewhere(self, run: str, epsilon: Fraction, allowance: Allowance) -> None:
+        """Charge, once, what other parties' rows of these people may cost them in a run.
+
+        Raises:
+            PrivityError: as ``Ledger.charge``.
+        """
+        charge = Charge(run, "elsewhere", epsilon, for_a_person=True)
+        self.ledger.charge(charge, allowance, self.party)
+        self.ledger.settle(charge, hashlib.sha256(b"elsewhere").hexdigest())
+
+    @property
+    def table_digest(self) -> str:
+        """Names the state of the rows. For this owner's own journal: it depends on rows and never leaves."""
+        return self._rows.digest
+
+    def noisy_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> np.ndarray:
+        """The whole of what ``keep_vector`` keeps: int64 of shape (cells,)."""
+        return _integers(self.keep_vector(round_, quota, allowance, position))
+
+    def keep_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> bytes:
+        """Make and keep this party's part of a round: its counts, where they enter, plus its noise share.
+
+        In a round that replaces noise the share of the opening before is taken out again. The same vector
+        at every repetition.
+
+        Args:
+            quota: q = K - t; any q parties' shares sum to a discrete Laplace variable of the scale.
+            position: of this party among the members of the plan, from 0.
+        Returns:
+            little-endian int64, one a cell.
+        """
+        round_.check_asked(self.schema.derived, self.rows)
+        round_.check_noise(quota)
+        label = vector_label(round_.run, round_.round)
+
+        def answer() -> bytes:
+            cells = round_.cells(self.schema.derived.domain)
+            share = self._new_share(round_, quota, cells, label)
+            change = share - self._old_share(round_, cells)
+            if round_.scores:
+                change = answers_from_rows.noisy_scores(round_.scores, self._rows, change)
+            elif round_.adds_rows(position):
+                change = answers_from_rows.noisy_counts(round_.tables, self._rows, change)
+            return change.astype("<i8").tobytes()
+
+        if self.journal.digest(label) is None:
+            self._old_share(round_, round_.cells(self.schema.derived.domain))  # before it is charged
+        charge = Charge(round_.run, f"round/{round_.round}", Fraction(0))
+        if round_.covers(position):
+            charge = replace(charge, epsilon=round_.cost, delta=round_.delta, rho=round_.rho)
+        stored = self._answer_once(label, _vector_content(round_, quota, position), charge, allowance, answer)
+        if round_.replacement is not None and round_.replacement.last:
+            # Rounds of one series have one name but for its end.
+            self.journal.erase(f"{round_.run}/share/{round_.round.rpartition('/')[0]}/")
+        return stored
+
+    def vector_part(self, round_: Round, quota: int, position: int, cells: slice) -> np.ndarray:
+        """These cells of the vector that was kept: int64.
+
+        Raises:
+            PrivityError: step-refused if none was kept, or step-changed if it was another's.
+        """
+        content = _vector_content(round_, quota, position)
+        stored = self.journal.recall_part(
+            vector_label(round_.run, round_.round), content, slice(8 * cells.start, 8 * cells.stop)
+        )
+        if stored is None:
+            raise PrivityError(Catalogue.STEP_REFUSED, step=round_.round, reason=NO_CONTRIBUTION)
+        return _integers(stored)
+
+    def _old_share(self, round_: Round, cells: int) -> np.ndarray:
+        """The share that this party has in the running sum; zeros if there is none yet."""
+        r = round_.replacement
+        if r is None or r.previous is None:
+            return np.zeros(cells, dtype=np.int64)
+        stored = self.journal.recall(f"{round_.run}/share/{r.previous}", round_.series(r.previous_coverage))
+        if stored is None or len(stored) != 8 * cells:
+            reason = f"this party has no share in the opening {r.previous}"
+            raise PrivityError(Catalogue.ROUND_REFUSED, round=round_.round, reason=reason)
+        return _integers(stored)
+
+    def _new_share(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
+        """A fresh share; kept if a later opening must take it out again."""
+        r = round_.replacement
+        if r is None or r.last:
+            return self._draw(round_, quota, cells, label)
+        key, content = f"{round_.run}/share/{round_.round}", round_.series(r.coverage)
+        stored = self.journal.recall(key, content)
+        if stored is None:
+            share = self._draw(round_, quota, cells, label)
+            stored = self.journal.record(key, content, share.astype("<i8").tobytes())
+        return _integers(stored)
+
+    def _draw(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
+        """This party's share of the noise on every cell, int64 of shape (cells,), tables in order."""
+        entropy, domain = self._entropy(label), self.schema.derived.domain
+        different = sorted(set(round_.all_weights))
+        if len(different) == 1:
+            return round_.law(different[0]).share(quota, cells, entropy)
+        sizes = cells_of(round_.tables, domain).astype(np.int64)
+        weights = np.repeat(np.array(round_.all_weights, dtype=np.int64), sizes)
+        share = np.empty(cells, dtype=np.int64)
+        for weight in different:
+            places = np.flatnonzero(weights == weight)
+            share[places] = round_.law(weight).share(quota, places.size, entropy)
+        return share
+
+    def select(self, step: Draw, allowance: Allowance) -> int:
+        """Index of the chosen candidate, a pair or a table; the same at every repetition."""
+        sensitivity = self._selection_sensitivity(step)
+        check_scale(selection_scale(sensitivity, step.epsilon))
+        label = f"{step.run}/choice/{step.draw}"
+
+        def answer() -> bytes:
+            candidates, entropy = step.choices, self._entropy(label)
+            if step.rho is None:
+                noise = draw_selection_noise(candidates, sensitivity, step.epsilon, entropy)
+                choose: answers_from_rows.Choosing = partial(noisy_max, noise=noise)
+            else:
+                first = draw_trials(candidates, sensitivity, step.epsilon, entropy)
+                choose = partial(
+                    exponential_choice, sensitivity=sensitivity, epsilon=step.epsilon, first=first, entropy=entropy
+                )
+            if isinstance(step, SelectTable):
+                return str(answers_from_rows.select_table(step.expected, self._counts, choose)).encode()
+            return str(answers_from_rows.select_pair(step.candidates, step.score, self._scores, choose)).encode()
+
+        charge = Charge(step.run, step.key, step.cost, step.delta, step.rho)
+        return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
+
+    def _selection_sensitivity(self, step: Draw) -> int:
+        """By how much a row moves a score at most; refuses candidates that there are no scores of."""
+        if isinstance(step, SelectTable):
+            check_expected(step.expected, self.schema.derived, self.rows)
+            return SENSITIVITY
+        return self._pair_sensitivity(step)
+
+    def _pair_sensitivity(self, step: Select) -> int:
+        domain = self.schema.derived.domain
+        check_candidates(step.candidates, self.schema.derived)
+        if not all(all(group.parents.sets) for group in Candidates.of(step.candidates).groups):
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="a candidate has no parents")
+        if not answers_from_rows.has_score(step.candidates, domain, self.rows, step.score):
+            reason = f"there is no score {step.score!r} for these attributes or so many rows"
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
+        return answers_from_rows.selection_sensitivity(step.candidates, domain, self.rows, step.score)
+
+    def _answer_once(
+        self, label: str, content: str, charge: Charge, allowance: Allowance, answer: Callable[[], bytes]
+    ) -> bytes:
+        """The answer under this label: the stored one, or a new one that is charged first."""
+        stored = self.journal.recall(label, content)
+        if stored is None:
+            if self.ledger.charge(charge, allowance, self.party):
+                # The journal was lost or set back to an older copy. Nothing is drawn: what came out could be compared.
+                raise PrivityError(Catalogue.STEP_ANSWERED, step=charge.step, run=charge.run)
+            stored = self.journal.record(label, content, answer())
+        self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
+        return stored
+
+    def check_affordable(self, epsilon: Fraction, delta: Fraction) -> None:
+        """Refuse a run that the ledger could not pay for to its end, before anything is spent on it."""
+        self.ledger.check(epsilon, delta, self.party)
+
+    def forget(self, run: str) -> None:
+        """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
+        for seen in (self,) if self._kept is None else (self, self._kept[1]):
+            seen._scores.forget()
+            seen._counts.forget()
+        self._kept = None
+        self.journal.erase(f"{run}/")
+
+
+def vector_label(run: str, round_: str) -> str:
+    """Key of what this party kept for a round."""
+    return f"{run}/vector/{round_}"
+
+
+def _vector_content(round_: Round, quota: int, position: int) -> str:
+    # A share of another quota is another answer: it must not pass for this one.
+    return digest({"round": round_.digest, "quota": quota, "position": position})
+
+
+def _integers(stored: bytes) -> np.ndarray:
+    return np.frombuffer(stored, dtype="<i8").astype(np.int64)

@@ -1,0 +1,202 @@
+"""What a run asks of this house, in plain words: what leaves, who sees it, what it costs these people."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+from privity.common.data.schema import Schema
+from privity.common.errors import PrivityError
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.run_record import OWN_MODEL, Cost, noise_on_scores
+from privity.common.protocol.dry_session import PlannedSession, rehearse
+from privity.common.protocol.run_spec import RunSpec
+from privity.common.synthesis.algorithms import ALGORITHMS, account_of
+from privity.party.policy import Policy
+
+LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
+"""Rows that each party may hold: how many they do shows only when all have enrolled, and phases may depend on it."""
+
+LARGEST_TOLD = 20
+"""Epsilon above which e^epsilon is no number that says anything."""
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """One kind of answers in one phase.
+
+    Attributes:
+        cost: the most that it may cost this party.
+        parts: whether sums over some of the parties are opened, too.
+    """
+
+    cost: Cost
+    parts: bool
+
+
+def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> Iterator[str]:
+    """What the run is and what will leave this house, paragraph by paragraph."""
+    names = schema.over(spec.attributes).names
+    settings = f" with the settings {json.dumps(spec.settings, default=str)}" if spec.settings else ""
+    yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
+    yield f"It is about {len(names)} attributes: {', '.join(names)}."
+    yield "What leaves this house:"
+    yield "- the number of its rows, and how many one person has at most: to all members, and published."
+    for leaving in _leaving(spec, schema):
+        cost = leaving.cost
+        price = _amount(cost.epsilon, cost.delta) if cost.rho is None else f"rho {_about(cost.rho)}"
+        yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to {price})"
+    account = account_of(spec)
+    if account is not None:
+        yield (
+            f"The rho of all of it adds up to at most {_about(account.rho)} (zero-concentrated differential privacy),"
+            f" which is {_amount(account.epsilon, account.delta)}."
+        )
+    yield (
+        f"Together they cost at most {_amount(spec.epsilon, spec.delta)}; how it is divided may depend on the"
+        " numbers of rows."
+    )
+    yield (
+        "That is what the algorithm asks for. The curator is bound to these kinds of answers, the attributes and the"
+        " epsilon in all, not to the phases: within them it may ask for other tables, choices and scores."
+    )
+    yield (
+        "What is published: a synthetic table, the model that it was drawn from, and the noisy tables, for everybody"
+        " to whom the operator gives them."
+    )
+    yield from _against_policy(spec, party, policy, parties_per_person - 1)
+
+
+def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
+    """What the run's algorithm will ask for, by phase and mechanism, for whatever numbers of rows there are."""
+    found: dict[tuple[str, str], Leaving] = {}
+    order: list[tuple[str, str]] = []
+    for rows, settings in product(LIKELY_ROWS, ALGORITHMS[spec.algorithm].possible(spec.settings)):
+        session = PlannedSession(
+            schema.over(spec.attributes),
+            dict.fromkeys(spec.members, rows),
+            spec.tolerate,
+            spec.delta,
+            account_of(spec),
+        )
+        rehearse(session, spec.algorithm, spec.learning_epsilon, settings, spec.evaluation)
+        place = 0
+        costs = [cost for cost in session.record.costs if spec.members[0] in cost.payers]
+        for (phase, mechanism), cost in _summed(costs).items():
+            # What comes with some numbers of rows only has its place behind what goes before it.
+            if (phase, mechanism) not in order:
+                order.insert(place, (phase, mechanism))
+            place = order.index((phase, mechanism)) + 1
+            before = found.get((phase, mechanism))
+            if before is None or _size(before.cost) < _size(cost):
+                found[phase, mechanism] = Leaving(cost, _parts(session, phase, len(spec.members)))
+    return [found[key] for key in order]
+
+
+def _summed(costs: list[Cost]) -> dict[tuple[str, str], Cost]:
+    """The first party's costs, by phase and mechanism: it is in every sum."""
+    together: dict[tuple[str, str], Cost] = {}
+    for c in costs:
+        before = together.get((c.phase, c.mechanism))
+        if before is None:
+            together[c.phase, c.mechanism] = c
+        elif c.rho is not None and before.rho is not None:
+            together[c.phase, c.mechanism] = replace(before, rho=before.rho + c.rho)
+        else:
+            more = replace(before, epsilon=before.epsilon + c.epsilon, delta=before.delta + c.delta)
+            together[c.phase, c.mechanism] = more
+    return together
+
+
+def _size(cost: Cost) -> tuple[Fraction, Fraction]:
+    return cost.rho or Fraction(0), cost.epsilon
+
+
+def _parts(session: PlannedSession, phase: str, parties: int) -> bool:
+    replaced = (round_.replacement for round_, _ in session.rounds if round_.phase == phase)
+    return any(r is not None and r.coverage < parties for r in replaced)
+
+
+def _amount(epsilon: Fraction, delta: Fraction) -> str:
+    return f"epsilon {readable(epsilon)}" + (f", delta {readable(delta)}" if delta else "")
+
+
+def _about(rho: Fraction) -> str:
+    return f"{float(rho):.4g}"
+
+
+def _rows(number: int) -> str:
+    return "one row" if number == 1 else f"up to {number} rows"
+
+
+def _factor(epsilon: Fraction) -> str:
+    """e^epsilon as a number, rounded up."""
+    if epsilon > LARGEST_TOLD:
+        return f"e^{readable(epsilon)}"
+    return f"{math.ceil(math.exp(epsilon) * 100) / 100:,.2f}"
+
+
+def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
+    mechanism = leaving.cost.mechanism
+    if mechanism == OWN_MODEL:
+        return "a model of its rows alone, learnt here under noise that this party draws: the curator sees it"
+    hidden = spec.secure_sum.in_words(None).replace(" with a None-bit modulus", "")
+    noise = f"under noise of which any {len(spec.members) - spec.tolerate} parties' part is enough"
+    if mechanism == noise_on_scores(shared=True):
+        names = spec.evaluation.targets if spec.evaluation else ()
+        predicted = f", and how many a classifier predicts right in {', '.join(names)}" if names else ""
+        return (
+            f"how far the synthetic table is from its rows{predicted}, hidden by {hidden} and with noise in it: nobody"
+            f" sees this party's; the sums over all parties are opened and published, {noise}"
+        )
+    if "contingency tables" not in mechanism:
+        return f"outcomes of random choices on its rows, {mechanism}: the curator sees which candidate was chosen"
+    if leaving.parts:
+        return (
+            f"counts of its rows, hidden by {hidden} and with noise in them: the sums over the first parties are opened"
+            f" as one after another joins, so that of the first party alone too, {noise}"
+        )
+    return (
+        f"counts of its rows, hidden by {hidden} and with noise in them: nobody sees this party's; the sum over all"
+        f" parties is opened, {noise}"
+    )
+
+
+def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
+    person, delta = policy.cost_of_a_person(spec, rows_elsewhere)
+    yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
+    here = f"For a person with {_rows(policy.population.rows_per_person)} here"
+    if rows_elsewhere:
+        # How many rows the others' people have shows only in the plan, after the yes.
+        yield (
+            f"{here} and some elsewhere: epsilon {readable(person)} at least, and {readable(policy.epsilon_per_run)} at"
+            " most, which the policy sets."
+        )
+        person = policy.epsilon_per_run
+    else:
+        yield f"{here}: {_amount(person, delta)}."
+    but = f", and {readable(delta)} in probability besides" if delta else ""
+    yield (
+        f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon){but}, whether"
+        " that person's rows were used as they are or replaced by others."
+    )
+    try:
+        policy.check_run(spec, party, rows_elsewhere)
+    except PrivityError as error:
+        yield f"The policy does not allow it: {error.message}"
+
+
+def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewhere: int) -> str:
+    """What is left in the ledger, before and after."""
+    spent, of_run, population = ledger.spent(), ledger.spent(spec.run), ledger.population
+    left = population.total_epsilon - spent
+    after = left - (policy.cost_of_a_person(spec, rows_elsewhere)[0] - of_run)
+    return (
+        f"The ledger of {population.name!r}: epsilon {readable(left)} left of {readable(population.total_epsilon)},"
+        f" {readable(after)} after this run."
+    )

@@ -1,0 +1,138 @@
+"""Rows that stay in their store, which counts for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from privity.common.data.noisy_tables import Marginal
+from privity.common.data.parent_set_tables import Request
+from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.party.rows import Counts, Rows
+from privity.party.sources.absent_rows import add_absent
+from privity.party.sources.rereading import in_passes
+from privity.party.sources.sql_queries import Questions, Survey, attributes_of
+from privity.party.sources.store import Store
+from privity.party.sources.table_supersets import Superset, supersets
+
+STATEMENT_TABLES = 64
+STATEMENT_KEYS = 60
+"""Attributes in one statement; Spark groups by 64 at most."""
+
+STATEMENT_CELLS = 1 << 20
+"""Of the tables that one statement counts: what comes back of it at most."""
+
+
+class CountedRows:
+    """``Rows`` that a store counts, batch by batch; each statement says again which state of the rows it saw.
+
+    Args:
+        schema: of the rows as they are seen: some attributes of the one that the questions are made for.
+        survey: what the rows were like at the beginning.
+        rows: n_k; those that the store does not have are absent.
+        near: the same rows where they are counted faster, for questions that come again and again; None if nowhere.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        questions: Questions,
+        schema: Schema,
+        survey: Survey,
+        rows: int,
+        digest: str,
+        near: Callable[[], Rows | None],
+    ) -> None:
+        self.schema, self.rows, self.digest = schema, rows, digest
+        self._store, self._questions, self._survey, self._near = store, questions, survey, near
+        self._kept: Rows | None = None
+
+    def over(self, names: Collection[str] | None) -> Rows:
+        if names is None:
+            return self
+
+        def near() -> Rows | None:
+            whole = self._near()
+            return None if whole is None else whole.over(names)
+
+        schema = self.schema.over(names)
+        return CountedRows(self._store, self._questions, schema, self._survey, self.rows, self.digest, near)
+
+    def count(self, marginals: Sequence[Marginal]) -> Counts:
+        domain = self.schema.derived.domain
+        starts = np.cumsum([0, *(prod(domain[a] for a in marginal) for marginal in marginals)]).tolist()
+        found = np.zeros(starts[-1], dtype=np.int64)
+        for statement in _statements(supersets(marginals, domain), domain):
+            for superset, counts in zip(statement, self._ask(statement), strict=True):
+                for place in superset.members:
+                    found[starts[place] : starts[place + 1]] = superset.counts_of(counts, marginals[place]).ravel()
+        add_absent(found, marginals, self.schema, self.rows - self._survey.rows)
+        return found
+
+    def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
+        self._kept = self._kept or self._near()
+        if self._kept is not None:
+            yield from self._kept.joint_counts(requests)
+            return
+        domain = self.schema.derived.domain
+        for some in in_passes(requests, domain):
+            tables = [(attribute, *parents) for parents, attributes in some for attribute in attributes]
+            cells, start = self.count(tables), 0
+            for parents, attributes in some:
+                width, joint = prod(domain[p] for p in parents), []
+                for attribute in attributes:
+                    stop = start + domain[attribute] * width
+                    joint.append(cells[start:stop].reshape(domain[attribute], width))
+                    start = stop
+                yield joint
+
+    def forget(self) -> None:
+        if self._kept is not None:
+            self._kept.forget()
+        self._kept = None
+
+    def _ask(self, statement: Sequence[Superset]) -> list[Counts]:
+        """The tables of one statement, each of the shape of its sizes."""
+        domain = self.schema.derived.domain
+        tables = [superset.attributes for superset in statement]
+        used = attributes_of(tables)
+        # The codes that a line has say which table it is of.
+        by_codes = {tuple(a in table for a in used): place for place, table in enumerate(tables)}
+        counts = [np.zeros([domain[a] for a in table], dtype=np.int64) for table in tables]
+        same = False
+        for *codes, rows, fingerprint in self._store.rows(self._questions.counts(tables, self.schema)):
+            there = tuple(code >= 0 for code in codes)
+            if not any(there):
+                same = (int(rows), int(fingerprint or 0)) == (self._survey.rows, self._survey.fingerprint)
+            if there not in by_codes:
+                continue
+            place = by_codes[there]
+            cell = tuple(int(code) for code in codes if code >= 0)
+            if any(not 0 <= code < size for code, size in zip(cell, counts[place].shape, strict=True)):
+                raise self._changed()
+            counts[place][cell] = int(rows)
+        if not same:
+            raise self._changed()
+        return counts
+
+    def _changed(self) -> PrivityError:
+        return PrivityError(Catalogue.SOURCE_CHANGED, source=self._store.name)
+
+
+def _statements(tables: Sequence[Superset], domain: Sequence[int]) -> Iterator[list[Superset]]:
+    waiting: list[Superset] = []
+    cells, keys = 0, set[int]()
+    for table in tables:
+        size = prod(domain[a] for a in table.attributes)
+        full = len(waiting) == STATEMENT_TABLES or len(keys.union(table.attributes)) > STATEMENT_KEYS
+        if waiting and (full or cells + size > STATEMENT_CELLS):
+            yield waiting
+            waiting, cells, keys = [], 0, set()
+        waiting.append(table)
+        cells += size
+        keys.update(table.attributes)
+    if waiting:
+        yield waiting

@@ -1,0 +1,231 @@
+"""The embedded store: DuckDB over Parquet and Arrow files, or over a database of its own. It needs no set-up.
+
+The files are opened for each question and let go of after it: their owner may replace them at any time, which the next
+question finds. DuckDB works out of core, in a folder that only its user can read and that is gone with the process.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+
+from privity.common.data.coded_table import code_type
+from privity.common.errors import Catalogue, PrivityError
+from privity.party.sources.address import Address, Form, found_files
+from privity.party.sources.sql_coding import quoted, text_literal
+from privity.party.sources.store import Codes
+from privity.party.sources.store_columns import Column, Kind
+
+BATCH_ROWS = 1 << 20
+LEAST_MEMORY = 1 << 27
+"""Bytes that DuckDB needs to work at all."""
+
+VIEW = "privity_rows"
+DATABASE = "privity_database"
+
+KINDS = {
+    "varchar": Kind.TEXT,
+    "enum": Kind.TEXT,
+    "uuid": Kind.TEXT,
+    "boolean": Kind.BOOLEAN,
+    "tinyint": Kind.INTEGER,
+    "smallint": Kind.INTEGER,
+    "integer": Kind.INTEGER,
+    "bigint": Kind.INTEGER,
+    "utinyint": Kind.INTEGER,
+    "usmallint": Kind.INTEGER,
+    "uinteger": Kind.INTEGER,
+    "ubigint": Kind.DECIMAL,
+    "float": Kind.SINGLE,
+    "double": Kind.DOUBLE,
+    "decimal": Kind.DECIMAL,
+    "date": Kind.DATE,
+    "timestamp": Kind.TIMESTAMP,
+}
+FORMATS = {Form.PARQUET: "parquet", Form.ARROW: "ipc"}
+UNSIGNED_TYPES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINTEGER"}
+
+
+ALIKE = "Write the column into every file, with the same type and the same name, in upper and lower case too."
+
+
+class EmbeddedStore:
+    """A ``Store`` of ``privity.party.sources.store``.
+
+    Args:
+        memory: bytes that DuckDB may hold before it writes to its folder.
+    Raises:
+        PrivityError: source-unreachable, source-refused.
+    """
+
+    counts = False
+    grouping_sets = True
+    fence = ""
+
+    def __init__(self, address: Address, memory: int) -> None:
+        self.name = address.name
+        self.relation = VIEW
+        self._address = address
+        self._memory = memory
+        self._scratch = tempfile.TemporaryDirectory(prefix="privity-")  # of mode 0700
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        with self._open() as connection:
+            found = connection.sql(f"SELECT * FROM {VIEW} LIMIT 0")
+            columns = {name: _column(name, kind) for name, kind in zip(found.columns, found.types, strict=True)}
+            return {**columns, **self._disagreed()}
+
+    def _disagreed(self) -> Mapping[str, Column]:
+        """Columns that are not of one type in all files, or not in all of them under this very name.
+
+        Those of the first file would decide how the values of the others are read, and DuckDB takes ``x`` for ``X``.
+        """
+        if self._address.form is Form.DUCKDB or len(self._address.files) == 1:
+            return {}
+        types: dict[str, dict[str, None]] = {}
+        times: Counter[str] = Counter()
+        for file in self._address.files:
+            for field in pyarrow.dataset.dataset(str(file), format=FORMATS[self._address.form]).schema:
+                kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+                types.setdefault(field.name, {})[str(kind)] = None
+                times[field.name] += 1
+        for name, kinds in types.items():
+            if times[name] < len(self._address.files):
+                kinds["missing"] = None
+        return {
+            name: Column(name, Kind.OTHER, " in one file, ".join(kinds) + " in another", remedy=ALIKE, key=False)
+            for name, kinds in types.items()
+            if len(kinds) > 1
+        }
+
+    def value(self, column: Column) -> str:
+        name = quoted(column.name)
+        # A database may declare that a column takes no notice of case.
+        return f'CAST({name} AS VARCHAR) COLLATE "binary"' if column.kind is Kind.TEXT else name
+
+    def rows(self, query: str) -> Sequence[Sequence[Any]]:
+        with self._open() as connection:
+            return connection.execute(query).fetchall()
+
+    def batches(self, query: str, sizes: Sequence[int]) -> Iterator[list[Codes]]:
+        types = [code_type(size + 1) for size in sizes]
+        narrow = ", ".join(f"CAST(a{i} AS {UNSIGNED_TYPES[kind]}) AS a{i}" for i, kind in enumerate(types))
+        with self._open() as connection:
+            reader = connection.sql(f"SELECT {narrow} FROM ({query}) AS coded").to_arrow_reader(BATCH_ROWS)
+            for batch in reader:
+                yield [batch.column(i).to_numpy() for i in range(len(types))]
+
+    def state(self) -> str:
+        return address_state(self._address)
+
+    def close(self) -> None:
+        self._scratch.cleanup()
+
+    @contextmanager
+    def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": f"{max(self._memory, LEAST_MEMORY) // 2**20}MiB",
+            "temp_directory": self._scratch.name,
+            "preserve_insertion_order": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            # The minimum and maximum in a Parquet file leave NaN out. DuckDB would conclude from them that there is
+            # none, and the code of NaN would depend on the other values.
+            "disabled_optimizers": "statistics_propagation",
+        }
+        try:
+            connection = duckdb.connect(":memory:", config=settings)
+            try:
+                self._look_at(connection)
+                yield connection
+            finally:
+                connection.close()
+        except (duckdb.IOException, OSError, pa.ArrowException) as error:
+            raise unreachable(self.name, error) from None
+        except duckdb.CatalogException:
+            raise PrivityError(
+                Catalogue.SOURCE_REFUSED, source=self.name, reason="it has no such table",
+                hint="Name one of its tables or views after the #, with its schema if it has one.",
+            ) from None  # fmt: skip
+        except duckdb.Error as error:
+            # Its text may quote values.
+            raise PrivityError(
+                Catalogue.SOURCE_REFUSED, source=self.name, reason=f"DuckDB met an error ({type(error).__name__})",
+                hint="See that the files are whole and of the kind that their names say.",
+            ) from None  # fmt: skip
+
+    def _look_at(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Give the rows their name."""
+        files = self._address.files
+        if self._address.form is Form.DUCKDB:
+            connection.execute(f"ATTACH {text_literal(str(files[0]))} AS {DATABASE} (READ_ONLY)")
+            table = ".".join(quoted(part) for part in [DATABASE, *self._address.table.split(".")])
+            connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM {table}")
+        elif self._address.form is Form.ARROW:
+            dataset = pyarrow.dataset.dataset([str(file) for file in files], format="ipc")
+            connection.register(VIEW, dataset)
+        else:
+            # A file's own name is no pattern, and its folder's name is no column.
+            listed = ", ".join(text_literal(glob.escape(str(file))) for file in files)
+            found = f"read_parquet([{listed}], hive_partitioning = false)"
+            connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM {found}")
+
+
+def unreachable(name: str, error: Exception) -> PrivityError:
+    """Files that cannot be read, now."""
+    return PrivityError(
+        Catalogue.SOURCE_UNREACHABLE, source=name, reason=f"it cannot be read ({type(error).__name__})",
+        hint="See that the files are whole and readable, and that no other process holds the database to write.",
+    )  # fmt: skip
+
+
+def address_state(address: Address) -> str:
+    """Changes when a file of an address is written or replaced, and when one comes or goes.
+
+    Raises:
+        PrivityError: source-unreachable: there is none; source-changed: they are others than when it was read.
+    """
+    try:
+        files = found_files(address.pattern)
+        if not files:
+            raise FileNotFoundError
+        if files != address.files:
+            raise PrivityError(Catalogue.SOURCE_CHANGED, source=address.name)
+        return files_state(files)
+    except OSError as error:
+        raise unreachable(address.name, error) from None
+
+
+def files_state(files: Sequence[Path]) -> str:
+    """Changes when a file is written or replaced; that of a database with what is still in its log.
+
+    The time of a change of its record (ctime) is looked at too: a file can be written and given its old time again.
+    """
+    found = []
+    for file in files:
+        log = file.with_name(file.name + ".wal")
+        for path in [file, log] if log.exists() else [file]:
+            about = os.stat(path)
+            found.append(f"{path}:{about.st_ino}:{about.st_size}:{about.st_mtime_ns}:{about.st_ctime_ns}")
+    return "\n".join(found)
+
+
+def _column(name: str, kind: Any) -> Column:
+    found = KINDS.get(kind.id, Kind.OTHER)
+    scale = None
+    if found is Kind.DECIMAL:
+        scale = 0 if kind.id == "ubigint" else dict(kind.children)["scale"]
+    return Column(name, found, str(kind), scale)

@@ -1,0 +1,209 @@
+"""Open an owner's rows where they are: look at all of them once, and choose how they are counted from then on."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from privity.common.data.coded_table import CodedTable, Column
+from privity.common.data.schema import Schema
+from privity.common.data.table_reading import RowProblemsFound, expected
+from privity.common.errors import Catalogue, PrivityError, Problem
+from privity.common.formats import shorten
+from privity.party.rows import InMemory, Rows
+from privity.party.sources.address import Address, Form
+from privity.party.sources.coded_batches import StoreBatches
+from privity.party.sources.counting_store import CountedRows
+from privity.party.sources.csv_files import CsvBatches, load_slots
+from privity.party.sources.duckdb_store import EmbeddedStore
+from privity.party.sources.fingerprint import fingerprint
+from privity.party.sources.held_rows import (
+    Access,
+    Hold,
+    Holder,
+    coded_bytes,
+    default_memory,
+    too_many,
+    unfit,
+    with_absent,
+)
+from privity.party.sources.sql_coding import Numbers, is_read_apart, quoted
+from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey, surveyed
+from privity.party.sources.store import Store
+from privity.party.sources.store_columns import column_problems, key_problems
+
+MOST_TEXTS = 1 << 16
+"""Different texts of a column that holds numbers as texts."""
+
+VALUES_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Rows that are ready to be counted, and what was seen of them."""
+
+    rows: Rows
+    survey: Survey
+    store: Store | None
+
+
+def connect(address: Address, memory: int) -> Store:
+    """The store of an address that is no CSV.
+
+    Raises:
+        PrivityError: source-unreachable, source-refused.
+    """
+    match address.form:
+        case Form.POSTGRESQL:
+            from privity.party.sources.postgresql_store import PostgresqlStore  # as below
+
+            return PostgresqlStore(address)
+        case Form.IBIS:
+            from privity.party.sources.ibis_store import IbisStore  # its library takes a second to load
+
+            return IbisStore(address)
+        case _:
+            return EmbeddedStore(address, min(memory, default_memory()))
+
+
+def open_rows(address: Address, schema: Schema, access: Access | None = None) -> Opened:
+    """Read through all rows once, and hold them as ``access`` says.
+
+    Raises:
+        ProblemsFound: columns that are missing or do not fit.
+        RowProblemsFound: no rows, or values outside the domain; with values, for the owner's eyes only.
+        PrivityError: source-unreachable, source-refused, source-changed; bad-option: they do not fit in memory.
+    """
+    access = access or Access(memory=default_memory())
+    if access.slots is not None and access.slots.most > 1 and not schema.absent_rows:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="person", reason="the schema declares no absent rows",
+            hint='Places that a person does not fill need a code: write "absentRows": true into the descriptor.',
+        )  # fmt: skip
+    if address.form is Form.CSV:
+        return _open_csv(address, schema, access)
+    store = connect(address, access.memory)
+    state = store.state()
+    questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
+    survey = surveyed(store.rows(questions.survey())[0])
+    problems = faults(store, questions, schema, access.slots, survey)
+    if problems:
+        raise RowProblemsFound(problems)
+    if store.state() != state:
+        raise PrivityError(Catalogue.SOURCE_CHANGED, source=store.name)
+    return Opened(_held(store, questions, schema, survey, access), survey, store)
+
+
+def load_table(address: Address, schema: Schema) -> CodedTable:
+    """All rows in memory, whatever they take; raises as ``open_rows``."""
+    rows = open_rows(address, schema, Access(Hold.MEMORY, sys.maxsize)).rows
+    assert isinstance(rows, InMemory)
+    return rows.table
+
+
+def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, Numbers]:
+    """Codes of the texts in columns that hold numbers as texts; checks the columns first.
+
+    Raises:
+        RowProblemsFound: columns that are missing, do not fit, or hold too many different texts.
+    """
+    problems = column_problems(store.columns, schema, store.name)
+    if slots is not None:
+        problems += key_problems(store.columns, [slots.person, slots.order], store.name)
+    if problems:
+        raise RowProblemsFound(problems)
+    found: dict[str, Numbers] = {}
+    for attribute in schema.attributes:
+        column = store.columns[attribute.name]
+        if not is_read_apart(attribute, column):
+            continue
+        query = (
+            f"SELECT DISTINCT {store.value(column)} AS found FROM {store.relation} "
+            f"WHERE {quoted(column.name)} IS NOT NULL LIMIT {MOST_TEXTS + 1}"
+        )
+        texts = [text for (text,) in store.rows(query)]
+        if len(texts) > MOST_TEXTS:
+            message = f"a column of texts with more than {MOST_TEXTS} different ones, and the attribute is a number."
+            remedy = "Make it a column of numbers, by a view."
+            problems.append(Problem(store.name, shorten(column.name), "column-type", message, remedy))
+        found[attribute.name] = {text: attribute.code_of(text) for text in texts}
+    if problems:
+        raise RowProblemsFound(problems)
+    return found
+
+
+def faults(store: Store, questions: Questions, schema: Schema, slots: Slots | None, survey: Survey) -> list[Problem]:
+    """What is wrong with the rows: there are none; they are nobody's, or in no order; values outside the domain."""
+    problems = []
+    if slots is not None:
+        person, order = slots.person, slots.order
+        for question, column, (message, remedy) in (
+            (questions.without(person), person, NO_PERSON),
+            (questions.without(order), order, NO_ORDER),
+            (questions.order_ties(), order, TIED),
+        ):
+            ((rows,),) = store.rows(question)
+            if int(rows):
+                problems.append(Problem(store.name, shorten(column), "person", message, remedy))
+    if not survey.rows:
+        problems.append(Problem(store.name, "", "no-rows", "the table has no rows.", "Give it at least one row."))
+    for place, (attribute, misses) in enumerate(zip(schema.attributes, survey.misses, strict=True)):
+        if misses:
+            texts = [text for (text,) in store.rows(questions.misses(place, VALUES_NAMED))]
+            named = ", ".join("NULL" if text is None else shorten(text) for text in texts)
+            message = f"outside the domain in {misses} rows, such as {named}. Expected {expected(attribute)}."
+            remedy = "Correct the values (spaces count), declare them, or declare missingValues or outOfDomain."
+            problems.append(Problem(store.name, attribute.name, "out-of-domain", message, remedy))
+    return problems
+
+
+def _held(store: Store, questions: Questions, schema: Schema, survey: Survey, access: Access) -> Rows:
+    rows = survey.rows if access.slots is None else survey.persons * access.slots.most
+    batches = StoreBatches(store, questions, schema)
+    holder = Holder(batches, schema, survey, rows, access)
+    holder.tidy()
+    if access.hold is Hold.MEMORY or (access.hold is Hold.AUTO and holder.fits and not store.counts):
+        return holder.loaded()
+    if access.hold is Hold.CACHE:
+        return holder.cached()
+    if store.counts:
+        return CountedRows(store, questions, schema, survey, rows, holder.digest, holder.near)
+    return holder.passed(batches)
+
+
+def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
+    batches = CsvBatches(address, schema)
+    nothing = (0,) * len(schema.attributes)
+    if access.hold is Hold.STORE:
+        raise unfit("CSV is read once", "Use memory or cache, or keep the rows in Parquet.")
+    if access.slots is not None:
+        return _open_csv_slots(batches, schema, access, access.slots)
+    kept: list[list[Column]] = []
+    count = total = 0
+    for columns, _ in batches.with_keys(()):
+        count += len(columns[0])
+        total += fingerprint(columns, schema)
+        if coded_bytes(schema, count) <= access.memory and access.hold is not Hold.CACHE:
+            kept.append(columns)
+        else:
+            kept.clear()
+    survey = Survey(count, count, nothing, total)
+    if kept:
+        table = CodedTable(schema, tuple(np.concatenate(some) for some in zip(*kept, strict=True)))
+        return Opened(InMemory(table), survey, None)
+    holder = Holder(batches, schema, survey, count, access)
+    holder.tidy()
+    return Opened(holder.loaded() if access.hold is Hold.MEMORY else holder.cached(), survey, None)
+
+
+def _open_csv_slots(batches: CsvBatches, schema: Schema, access: Access, slots: Slots) -> Opened:
+    if access.hold is Hold.CACHE:
+        raise unfit("a person's rows in CSV are sought in memory", "Use memory, or keep the rows in Parquet.")
+    table, persons = load_slots(batches, schema, slots)
+    survey = Survey(table.rows, persons, (0,) * len(schema.attributes), fingerprint(table.columns, schema))
+    rows = persons * slots.most
+    if coded_bytes(schema, rows) > access.memory:
+        raise too_many(schema, rows, "Allow more memory, or keep the rows in Parquet.")
+    return Opened(InMemory(with_absent(table, rows)), survey, None)

@@ -1,0 +1,166 @@
+"""PostgreSQL: counts are taken by the server; only codes and counts ever come from it.
+
+The account needs SELECT on the table and nothing else; every session is read only. Passwords may be where libpq looks
+for them (a passfile, a service file, the environment), so that no file of ours needs to hold one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privity.common.data.coded_table import code_type
+from privity.common.errors import Catalogue, PrivityError
+from privity.party.sources.address import Address
+from privity.party.sources.sql_coding import quoted
+from privity.party.sources.store import Codes
+from privity.party.sources.store_columns import Column, Kind
+
+try:
+    import psycopg
+except ImportError:  # the extra is not installed
+    psycopg = None  # type: ignore[assignment]
+
+BATCH_ROWS = 1 << 18
+CONNECT_SECONDS = 15
+SETTINGS = (
+    "-c default_transaction_read_only=on -c standard_conforming_strings=on -c DateStyle=ISO,YMD "
+    "-c extra_float_digits=3 -c work_mem=262144 -c idle_in_transaction_session_timeout=0 -c statement_timeout=0"
+)
+
+KINDS = {
+    "text": Kind.TEXT,
+    "varchar": Kind.TEXT,
+    "bpchar": Kind.TEXT,
+    "name": Kind.TEXT,
+    "uuid": Kind.TEXT,
+    "bool": Kind.BOOLEAN,
+    "int2": Kind.INTEGER,
+    "int4": Kind.INTEGER,
+    "int8": Kind.INTEGER,
+    "float4": Kind.SINGLE,
+    "float8": Kind.DOUBLE,
+    "numeric": Kind.DECIMAL,
+    "date": Kind.DATE,
+    "timestamp": Kind.TIMESTAMP,
+}
+
+NO_DATABASE = re.compile(r'database ".*" does not exist')
+NO_ACCOUNT = re.compile(r'authentication failed|no password supplied|role ".*" does not exist')
+"""What goes wrong while a connection is made has no code: libpq's text is all there is."""
+
+COPY_HEADER = 19
+"""Bytes before the first row of a binary COPY: signature, flags, length of an extension that is not there."""
+
+
+class PostgresqlStore:
+    """A ``Store`` of ``privity.party.sources.store``.
+
+    Raises:
+        PrivityError: source-unreachable, source-refused.
+    """
+
+    counts = True
+    grouping_sets = True
+    fence = "OFFSET 0"
+
+    def __init__(self, address: Address) -> None:
+        if psycopg is None:
+            raise PrivityError(
+                Catalogue.SOURCE_REFUSED, source=address.name, reason="the client of PostgreSQL is not installed",
+                hint="Install the extra: pip install 'privity[postgresql]'.",
+            )  # fmt: skip
+        self.name = address.name
+        self.relation = ".".join(quoted(part) for part in address.table.split("."))
+        self._url = address.url
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        with self._open() as connection:
+            found = connection.execute(f"SELECT * FROM {self.relation} LIMIT 0").description or []
+            oids = [column.type_code for column in found]
+            kinds = connection.execute("SELECT oid::int8, typname, typtype FROM pg_type WHERE oid = ANY(%s)", (oids,))
+            types = {oid: (name, sort) for oid, name, sort in kinds.fetchall()}
+        return {column.name: _column(column.name, *types[column.type_code]) for column in found}
+
+    def value(self, column: Column) -> str:
+        name = quoted(column.name)
+        return f'CAST({name} AS TEXT) COLLATE "C"' if column.kind is Kind.TEXT else name
+
+    def rows(self, query: str) -> Sequence[Sequence[Any]]:
+        with self._open() as connection:
+            return connection.execute(query).fetchall()
+
+    def batches(self, query: str, sizes: Sequence[int]) -> Iterator[list[Codes]]:
+        # Numbers of one width that are never NULL: every row of the binary form has the same length.
+        narrow = ", ".join(f"CAST(a{place} AS INTEGER) AS a{place}" for place in range(len(sizes)))
+        row = np.dtype([("fields", ">i2"), *((f"{kind}{i}", ">i4") for i in range(len(sizes)) for kind in ("l", "a"))])
+        with self._open() as connection, connection.cursor() as cursor:
+            with cursor.copy(f"COPY (SELECT {narrow} FROM ({query}) AS coded) TO STDOUT (FORMAT BINARY)") as copy:
+                waiting, head = bytearray(), COPY_HEADER
+                for part in copy:
+                    waiting += part
+                    if len(waiting) >= BATCH_ROWS * row.itemsize + head:
+                        whole = (len(waiting) - head) // row.itemsize * row.itemsize
+                        yield _codes(bytes(waiting[head : head + whole]), row, sizes)
+                        del waiting[: head + whole]
+                        head = 0
+            # The last two bytes say that there are no more rows.
+            yield _codes(bytes(waiting[head : len(waiting) - 2]), row, sizes)
+
+    def state(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        """Nothing is held between questions."""
+
+    @contextmanager
+    def _open(self) -> Iterator[psycopg.Connection]:
+        try:
+            with psycopg.connect(
+                self._url, options=SETTINGS, client_encoding="UTF8", connect_timeout=CONNECT_SECONDS,
+                application_name="privity",
+            ) as connection:  # fmt: skip
+                yield connection
+        except psycopg.Error as error:
+            raise self._told(error) from None
+
+    def _told(self, error: psycopg.Error) -> PrivityError:
+        """What is wrong, in words of our own: the server's may quote values."""
+        state = error.sqlstate or ""
+        if state == "42P01":
+            return self._refused("it has no such table", "Name one of its tables or views, with its schema if need be.")
+        if state == "42501":
+            return self._refused("the account has no right to read it", "GRANT SELECT on the table to the account.")
+        if state == "3D000" or NO_DATABASE.search(str(error)):
+            return self._refused("there is no such database", "Correct the name of the database in the URL.")
+        if state.startswith("28") or NO_ACCOUNT.search(str(error)):
+            reason = "it does not accept the account or its password"
+            return self._refused(reason, "Correct the user in the URL, and the password where libpq finds it.")
+        if not state and isinstance(error, psycopg.ProgrammingError):
+            return self._refused("its URL is none that libpq reads", "Write what is not a letter or digit as %40.")
+        if not state or state.startswith(("08", "57P", "53")):
+            hint = "See that the server runs and lets this host in (pg_hba.conf); what was begun goes on by itself."
+            return PrivityError(
+                Catalogue.SOURCE_UNREACHABLE, source=self.name, reason="no connection to its server", hint=hint
+            )
+        return self._refused(f"PostgreSQL met an error ({state})", "See the server's log.")
+
+    def _refused(self, reason: str, hint: str) -> PrivityError:
+        return PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
+
+
+def _codes(rows: bytes, row: np.dtype[Any], sizes: Sequence[int]) -> list[Codes]:
+    table = np.frombuffer(rows, dtype=row)
+    return [table[f"a{i}"].astype(code_type(size + 1)) for i, size in enumerate(sizes)]
+
+
+def _column(name: str, kind: str, sort: str) -> Column:
+    found = Kind.TEXT if sort == "e" else KINDS.get(kind, Kind.OTHER)
+    # Digits and scale of a numeric are those of its declaration; without one it has no limit, and no kind needs one.
+    return Column(name, found, kind)

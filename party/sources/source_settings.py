@@ -1,0 +1,75 @@
+"""What party.toml says of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.party.sources.address import Address, parse_address
+from privity.party.sources.held_rows import Access, Hold, default_memory
+from privity.party.sources.open_rows import Opened, open_rows
+from privity.party.sources.sql_queries import Slots
+
+
+@dataclass(frozen=True)
+class RowSettings:
+    """Where the rows are, and how they are held.
+
+    Attributes:
+        data: an address as it was written; paths are relative to ``base``. It may hold a password.
+        memory: bytes; None is a share of the machine's.
+        person, order: columns, where a person may have several rows.
+        cache: folder for coded rows.
+    """
+
+    data: str = field(repr=False)
+    base: Path
+    hold: Hold = Hold.AUTO
+    memory: int | None = None
+    person: str | None = None
+    order: str | None = None
+    cache: Path | None = None
+
+    def address(self) -> Address:
+        """The address; raises as ``parse_address``."""
+        return parse_address(self.data, self.base)
+
+    def access(self, rows_per_person: int) -> Access:
+        """How the rows are to be read.
+
+        Raises:
+            PrivityError: bad-option: a person may have several rows, and nothing says which rows are whose.
+        """
+        if self.person is None and rows_per_person > 1:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="person",
+                reason=f"a person may have {rows_per_person} rows, and nothing says which rows are whose",
+                hint="Name the column of the person's key, and in order the one that numbers each person's rows.",
+            )  # fmt: skip
+        slots = None
+        if self.person is not None and self.order is not None:
+            slots = Slots(self.person, self.order, rows_per_person)
+        memory = default_memory() if self.memory is None else self.memory
+        return Access(self.hold, memory, slots, self.cache)
+
+    def open(self, schema: Schema, rows_per_person: int) -> Opened:
+        """The rows; raises as ``open_rows``."""
+        return open_rows(self.address(), schema, self.access(rows_per_person))
+
+
+def row_settings(document: Mapping[str, Any], base: Path, cache: Path) -> RowSettings:
+    """Those of a checked party.toml."""
+    memory = document.get("memory_gb")
+    return RowSettings(
+        data=document["data"],
+        base=base,
+        hold=Hold(document.get("hold", Hold.AUTO.value)),
+        memory=None if memory is None else int(memory * 10**9),
+        person=document.get("person"),
+        order=document.get("order"),
+        cache=cache,
+    )

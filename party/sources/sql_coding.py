@@ -1,0 +1,291 @@
+"""The coding of a column as SQL, exact for every value.
+
+What a value's code is, ``Attribute.code_of`` says of its text. Here the same rule is put in terms of the store's own
+type, so that no text is made of any row: a bin's edge becomes the least value of the type whose text is not below it.
+The text of a number is its shortest decimal (Python's ``repr``); that of a date or time is ISO 8601's, a space between.
+
+Beyond texts: NULL is a missing value, or outside the domain if the attribute declares none, and a number is a
+missing value if one of the texts for them reads as this number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, Attribute, read_number, value_text
+from privity.party.sources.store_columns import FLOATS, Column, Kind
+
+WHOLE_FROM = 2**53
+"""Doubles from here on are integers, and some stores cannot round them down."""
+
+LARGEST_INTEGER = 2**63 - 1
+LEAST_INTEGER = -(2**63)
+DECIMAL_DIGITS = 38
+NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+Numbers = Mapping[str, int | None]
+"""Codes of the texts that a column holds; None for one outside the domain."""
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """A text in SQL."""
+    # A NUL would end the statement.
+    return " || CHR(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
+
+
+def is_read_apart(attribute: Attribute, column: Column) -> bool:
+    """Whether the column's different texts must be known first: texts of one number are without end."""
+    return column.kind is Kind.TEXT and attribute.type in ("integer", "number")
+
+
+def outside(attribute: Attribute) -> int:
+    """The number that stands for a value outside the domain: one beyond the codes."""
+    return attribute.size
+
+
+def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | None = None) -> str:
+    """An SQL expression of the attribute's code, or of ``outside``; never NULL.
+
+    Args:
+        value: SQL of the column's value; a text is compared byte by byte.
+        texts: of a column that ``is_read_apart``. A text that is not among them is outside.
+    """
+    miss = outside(attribute)
+    other = miss if attribute.other is None else _code_of_category(attribute, attribute.other)
+    null = other if attribute.missing_code is None else attribute.missing_code
+    cases = [(f"{value} IS NULL", null)]
+    if texts is not None:
+        known = [(text, miss if code is None else code) for text, code in texts.items()]
+        cases += _among(value, column, known, _literal_of_text)
+        return _case(cases, miss)
+    literal = _literal if attribute.type in ("integer", "number") else _literal_of_text
+    if attribute.missing_code is not None:
+        cases += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing], literal)
+    if attribute.edges:
+        cases += _bins(attribute, column, value, other)
+        return _case(cases, attribute.values - 1)
+    cases += _among(value, column, [(text, code) for code, text in _category_texts(attribute)], literal)
+    return _case(cases, other)
+
+
+def derived_sql(code: str, codes: Iterable[int]) -> str:
+    """An SQL expression of a derived attribute; ``codes`` gives its value for each code of its base.
+
+    Of a value outside the domain it is one beyond the codes.
+    """
+    by_value: dict[int, list[str]] = {}
+    for base, derived in enumerate(codes):
+        by_value.setdefault(derived, []).append(str(base))
+    return _case([(f"{code} IN ({', '.join(some)})", derived) for derived, some in by_value.items()], max(by_value) + 1)
+
+
+def _case(cases: Iterable[tuple[str, int]], otherwise: int) -> str:
+    whens = " ".join(f"WHEN {condition} THEN {code}" for condition, code in cases)
+    return f"CASE {whens} ELSE {otherwise} END"
+
+
+def _code_of_category(attribute: Attribute, category: object) -> int:
+    return attribute.categories.index(category)
+
+
+def _category_texts(attribute: Attribute) -> Iterator[tuple[int, str]]:
+    if attribute.type == "boolean":
+        for code, spelled in enumerate((FALSE_TEXTS, TRUE_TEXTS)):
+            yield from ((code, text) for text in spelled)
+    else:
+        yield from ((code, value_text(value)) for code, value in enumerate(attribute.categories))
+
+
+def _among(
+    value: str, column: Column, codes: Iterable[tuple[str, int]], literal_of: Callable[[Column, str], str | None]
+) -> Iterator[tuple[str, int]]:
+    """Cases for the values of the column that these texts stand for."""
+    by_code: dict[int, list[str]] = {}
+    for text, code in codes:
+        literal = literal_of(column, text)
+        if literal is not None:
+            by_code.setdefault(code, []).append(literal)
+    for code, literals in by_code.items():
+        yield f"{value} IN ({', '.join(dict.fromkeys(literals))})", code
+
+
+def _literal_of_text(column: Column, text: str) -> str | None:
+    """The column's value with this very text, in SQL; None if it can hold none."""
+    if column.kind is Kind.INTEGER:
+        number = read_number(text)
+        return _literal(column, text) if number is not None and str(number) == text else None
+    return _literal(column, text)
+
+
+def _literal(column: Column, text: str) -> str | None:
+    """The value that this text stands for, in SQL; None if the column can hold none. A number may be written anyhow."""
+    match column.kind:
+        case Kind.TEXT:
+            return text_literal(text)
+        case Kind.BOOLEAN:
+            return {"true": "TRUE", "false": "FALSE"}.get(text)
+        case Kind.DATE:
+            return _moment(text, "DATE", lambda t: date.fromisoformat(t).isoformat())
+        case Kind.TIMESTAMP:
+            return _moment(text, "TIMESTAMP", _timestamp_text)
+        case _:
+            return _number_literal(column, text)
+
+
+def _number_literal(column: Column, text: str) -> str | None:
+    if text in NOT_FINITE:
+        return _float(column, NOT_FINITE[text]) if _may_be_infinite(column) else None
+    number = read_number(text)
+    if number is None:
+        return None
+    least = _least(column, Fraction(number))
+    # Only one of them has this very text.
+    return None if least is None or least[1] != number else least[0]
+
+
+def _moment(text: str, kind: str, canonical: Callable[[str], str]) -> str | None:
+    try:
+        same = canonical(text) == text
+    except ValueError:
+        return None
+    return f"CAST({text_literal(text)} AS {kind})" if same else None
+
+
+def _timestamp_text(text: str) -> str:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        raise ValueError("a time of no zone is meant")
+    fraction = f".{moment.microsecond:06d}".rstrip("0").rstrip(".")
+    return f"{moment:%Y-%m-%d %H:%M:%S}{fraction}"
+
+
+def _bins(attribute: Attribute, column: Column, value: str, other: int) -> Iterator[tuple[str, int]]:
+    """Cases for all but the last bin, and for what lies in none."""
+    if _may_be_infinite(column):
+        yield f"{value} IN ({', '.join(_float(column, text) for text in NOT_FINITE.values())})", other
+    if attribute.type == "integer" and column.kind is not Kind.INTEGER:
+        floor = f"{value} <> FLOOR({value})"
+        whole = f"ABS({value}) < {WHOLE_FROM} AND {floor}" if column.kind in FLOATS else floor
+        yield whole, other
+    edge = attribute.out_of_domain == "edge"
+    low, high = (0, attribute.values - 1) if edge else (outside(attribute),) * 2
+    edges = [Fraction(e) for e in (attribute.integer_edges if attribute.type == "integer" else attribute.edges)]
+    yield below(value, column, edges[0]), low
+    # The last bin of integers is given by the first one beyond it; that of numbers is closed.
+    beyond = below(value, column, edges[-1]) if attribute.type == "integer" else not_above(value, column, edges[-1])
+    yield f"NOT ({beyond})", high
+    for code, (_, upper) in enumerate(pairwise(edges[:-1])):
+        yield below(value, column, upper), code
+
+
+def below(value: str, column: Column, bound: Fraction) -> str:
+    """SQL: the text of the value reads as less than the bound."""
+    if _has_no_end(column, bound):
+        return f"{value} * {bound.denominator} < {bound.numerator}"
+    least = _least(column, bound)
+    return "TRUE" if least is None else f"{value} < {least[0]}"
+
+
+def not_above(value: str, column: Column, bound: Fraction) -> str:
+    """SQL: the text of the value reads as the bound or less."""
+    if _has_no_end(column, bound):
+        return f"{value} * {bound.denominator} <= {bound.numerator}"
+    least = _least(column, bound)
+    if least is None:
+        return "TRUE"
+    return f"{value} {'<=' if least[1] == bound else '<'} {least[0]}"
+
+
+def _least(column: Column, bound: Fraction) -> tuple[str, Fraction] | None:
+    """The least value of the column that reads as the bound or more: in SQL, and exactly. None: there is none."""
+    match column.kind:
+        case Kind.INTEGER:
+            whole = math.ceil(bound)
+            held = max(whole, LEAST_INTEGER)
+            # No literal is the least integer itself.
+            written = f"{held + 1} - 1" if held == LEAST_INTEGER else str(held)
+            return None if whole > LARGEST_INTEGER else (f"({written})", Fraction(held))
+        case Kind.DECIMAL:
+            return _least_decimal(column.scale, bound)
+        case Kind.SINGLE:
+            least = _least_single(bound)
+        case _:
+            least = _least_double(bound)
+    return None if least is None else (_float(column, least), Fraction(least))
+
+
+def _least_decimal(scale: int | None, bound: Fraction) -> tuple[str, Fraction] | None:
+    if scale is None:
+        # It has a decimal's end, within as many digits as its denominator has bits.
+        return f"CAST('{_decimal_text(bound, bound.denominator.bit_length())}' AS NUMERIC)", bound
+    digits = math.ceil(bound * 10**scale)
+    if digits >= 10**DECIMAL_DIGITS:
+        return None
+    least = Fraction(max(digits, 1 - 10**DECIMAL_DIGITS), 10**scale)
+    return f"CAST('{_decimal_text(least, scale)}' AS DECIMAL({DECIMAL_DIGITS}, {scale}))", least
+
+
+def _decimal_text(number: Fraction, scale: int) -> str:
+    digits = abs(int(number * 10**scale))
+    fraction = f".{digits % 10**scale:0{scale}d}" if scale else ""
+    return f"{'-' if number < 0 else ''}{digits // 10**scale}{fraction}"
+
+
+def _has_no_end(column: Column, bound: Fraction) -> bool:
+    """Whether a decimal without a limit to its digits is compared with a number that no decimal is, such as 1/3."""
+    if column.kind is not Kind.DECIMAL or column.scale is not None:
+        return False
+    rest = bound.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest > 1
+
+
+def _least_double(bound: Fraction) -> str | None:
+    if bound > Fraction(float(np.finfo(np.float64).max)):
+        return None
+    guess = float(bound)
+    while Fraction(repr(guess)) >= bound:
+        guess = math.nextafter(guess, -math.inf)
+        if math.isinf(guess):
+            break
+    guess = math.nextafter(guess, math.inf)
+    while Fraction(repr(guess)) < bound:
+        guess = math.nextafter(guess, math.inf)
+    return repr(guess)
+
+
+def _least_single(bound: Fraction) -> str | None:
+    if bound > Fraction(float(np.finfo(np.float32).max)):
+        return None
+    low, high = np.float32(-np.inf), np.float32(np.inf)
+    guess = np.float32(float(max(bound, Fraction(float(np.finfo(np.float32).min)))))
+    while np.isfinite(guess) and Fraction(str(guess)) >= bound:
+        guess = np.nextafter(guess, low)
+    guess = np.nextafter(guess, high)
+    while Fraction(str(guess)) < bound:
+        guess = np.nextafter(guess, high)
+    return str(guess)
+
+
+def _float(column: Column, text: str) -> str:
+    """A number in SQL, of the column's own precision: else it would be compared as a wider one."""
+    kind = {Kind.SINGLE: "FLOAT4", Kind.DECIMAL: "NUMERIC"}.get(column.kind, "FLOAT8")
+    return f"CAST('{text}' AS {kind})"
+
+
+def _may_be_infinite(column: Column) -> bool:
+    """Whether the column may hold NaN and infinities: floats, and PostgreSQL's decimals without a limit."""
+    return column.kind in FLOATS or (column.kind is Kind.DECIMAL and column.scale is None)

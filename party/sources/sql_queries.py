@@ -1,0 +1,183 @@
+"""The questions that a store is asked, in SQL: what its rows are like, how often cells occur, the coded rows.
+
+The rows are those of a table or, where a person may have several, its first ``most`` by a declared column, chosen
+without a look at any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privity.common.data.noisy_tables import Marginal
+from privity.common.data.schema import Schema
+from privity.party.sources.fingerprint import cube_sql, mixed_sql
+from privity.party.sources.sql_coding import Numbers, code_sql, derived_sql, outside, quoted
+from privity.party.sources.store import Store
+from privity.party.sources.store_columns import Kind
+
+SLOT = "privity_slot"
+
+NO_PERSON = ("rows without a person.", "Give each row the key of its person.")
+NO_ORDER = ("rows without a place in the order.", "Give each row a value by which a person's rows stand.")
+TIED = ("rows of one person that it does not tell apart.", "Name a column that numbers each person's rows.")
+"""What may be wrong with persons and their rows, and what to do."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """One person, many rows.
+
+    Attributes:
+        person: column that tells persons apart.
+        order: column by which a person's rows stand; none of them has a value twice.
+        most: rows of a person that count, m.
+    """
+
+    person: str
+    order: str
+    most: int
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a pass over all rows has shown; for their owner.
+
+    Attributes:
+        rows: that count.
+        persons: that have any; as many as rows if a row is a person.
+        misses: rows outside the domain, by attribute.
+        fingerprint: of the rows that count.
+    """
+
+    rows: int
+    persons: int
+    misses: tuple[int, ...]
+    fingerprint: int
+
+
+class Questions:
+    """About the rows of one store under one schema."""
+
+    def __init__(self, store: Store, schema: Schema, texts: Mapping[str, Numbers], slots: Slots | None) -> None:
+        self._store, self._schema, self._slots = store, schema, slots
+        self._slot = SLOT
+        # Stores do not tell upper and lower case apart in the names of columns.
+        while self._slot in {name.lower() for name in store.columns}:
+            self._slot += "_"
+        self._codes = [
+            code_sql(a, store.columns[a.name], store.value(store.columns[a.name]), texts.get(a.name))
+            for a in schema.attributes
+        ]
+
+    def coded(self, attributes: Sequence[int]) -> str:
+        """All rows, with the codes of these attributes of the schema as a0, a1, ..."""
+        return self._coded(attributes, ())
+
+    def _coded(self, attributes: Sequence[int], also: Sequence[str]) -> str:
+        codes = [f"{self._codes[a]} AS a{place}" for place, a in enumerate(attributes)]
+        return f"SELECT {', '.join([*codes, *also])} FROM {self._rows()}"
+
+    def _rows(self) -> str:
+        if self._slots is None:
+            return self._store.relation
+        person, order = self._key_value(self._slots.person), self._key_value(self._slots.order)
+        names = map(quoted, self._schema.names)
+        number = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order}) AS {self._slot}"
+        numbered = f"SELECT {', '.join([*names, number])} FROM {self._store.relation}"
+        return f"({numbered}) AS numbered WHERE {self._slot} <= {self._slots.most}"
+
+    def _key_value(self, name: str) -> str:
+        """SQL of a column that tells persons or their rows apart, and stands in one order in every store."""
+        return self._store.value(self._store.columns[name])
+
+    def _mixed(self, keys: Sequence[str], also: Sequence[str] = ()) -> str:
+        """Rows of codes with what the fingerprint is made of as q; ``keys`` are SQL over a0, a1, ..."""
+        store, everything = self._store, range(len(self._schema.attributes))
+        coded = f"{self._coded(everything, also)} {store.fence}"
+        mixed = mixed_sql([f"a{a}" for a in everything], self._schema)
+        kept = ", ".join([*keys, *also, f"{mixed} AS q"])
+        return f"SELECT {kept} FROM ({coded}) AS coded {store.fence}"
+
+    def survey(self) -> str:
+        """One row: rows, persons, fingerprint, then for each attribute how many rows are outside its domain."""
+        places = range(len(self._schema.attributes))
+        sums = [f"CASE WHEN a{a} = {outside(self._schema.attributes[a])} THEN 1 ELSE 0 END" for a in places]
+        first = f"CASE WHEN {self._slot} = 1 THEN 1 ELSE 0 END" if self._slots else "1"
+        parts = enumerate(["1", first, cube_sql("q"), *sums])
+        found = ", ".join(f"CAST(COALESCE(SUM({part}), 0) AS BIGINT) AS s{place}" for place, part in parts)
+        mixed = self._mixed([f"a{a}" for a in places], [self._slot] if self._slots else [])
+        return f"SELECT {found} FROM ({mixed}) AS mixed"
+
+    def without(self, name: str) -> str:
+        """One row: how many rows have nothing in the column of persons or of their order."""
+        column = self._store.columns[name]
+        nothing = f"{quoted(name)} IS NULL"
+        if column.kind is Kind.TEXT:
+            nothing += f" OR {self._store.value(column)} = ''"
+        return f"SELECT COUNT(*) AS n FROM {self._store.relation} WHERE {nothing}"
+
+    def order_ties(self) -> str:
+        """One row: how many persons' rows the order does not tell apart."""
+        assert self._slots is not None
+        keys = [self._key_value(name) for name in (self._slots.person, self._slots.order)]
+        listed = ", ".join(f"{key} AS key{place}" for place, key in enumerate(keys))
+        rows = f"(SELECT {listed} FROM {self._store.relation}) AS keyed"
+        tied = f"SELECT key0, key1 FROM {rows} GROUP BY key0, key1 HAVING COUNT(*) > 1"
+        return f"SELECT COUNT(*) AS n FROM ({tied}) AS tied"
+
+    def misses(self, attribute: int, most: int) -> str:
+        """Some different values outside an attribute's domain in the rows that count, as texts."""
+        a = self._schema.attributes[attribute]
+        column = self._store.columns[a.name]
+        text = f"CAST({quoted(column.name)} AS VARCHAR)"
+        where = f"{'AND' if self._slots else 'WHERE'} {self._codes[attribute]} = {outside(a)}"
+        return f"SELECT DISTINCT {text} AS found FROM {self._rows()} {where} LIMIT {most}"
+
+    def counts(self, tables: Sequence[Marginal], schema: Schema) -> str:
+        """How often each cell of each table occurs: codes (-1 for attributes of other tables), count, fingerprint.
+
+        One statement, so that all of it is about one state of the rows; a line without any code is that of all rows.
+
+        Args:
+            tables: of different attributes of ``schema``, derived ones included; each table once.
+            schema: of some of the attributes.
+        """
+        used = attributes_of(tables)
+        keys = [f"{self._key(a, schema)} AS k{place}" for place, a in enumerate(used)]
+        rows = f"({self._mixed(keys)}) AS mixed"
+        figures = f"CAST(COUNT(*) AS BIGINT) AS n, CAST(SUM({cube_sql('q')}) AS BIGINT) AS f"
+        sets = [[f"k{used.index(a)}" for a in table] for table in tables if table] + [[]]
+        names = [f"k{place}" for place in range(len(used))]
+        if self._store.grouping_sets:
+            grouped = ", ".join(f"({', '.join(some)})" for some in sets)
+            shown = [f"COALESCE({name}, -1) AS {name}" for name in names]
+            return f"SELECT {', '.join([*shown, figures])} FROM {rows} GROUP BY GROUPING SETS ({grouped})"
+        parts = []
+        for some in sets:
+            shown = [name if name in some else f"-1 AS {name}" for name in names]
+            group = f" GROUP BY {', '.join(some)}" if some else ""
+            parts.append(f"SELECT {', '.join([*shown, figures])} FROM {rows}{group}")
+        return " UNION ALL ".join(parts)
+
+    def _key(self, attribute: int, schema: Schema) -> str:
+        derived = schema.derived
+        base = derived.base[attribute]
+        code = f"a{self._schema.index(schema.names[base])}"
+        if attribute == base:
+            return code
+        return derived_sql(code, derived.derive(attribute, np.arange(schema.domain[base])).tolist())
+
+
+def attributes_of(tables: Sequence[Marginal]) -> list[int]:
+    """The attributes of some tables, ascending."""
+    return sorted({a for table in tables for a in table})
+
+
+def surveyed(row: Sequence[Any]) -> Survey:
+    """What the answer to ``Questions.survey`` says."""
+    rows, persons, fingerprint, *misses = map(int, row)
+    return Survey(rows, persons, tuple(misses), fingerprint)

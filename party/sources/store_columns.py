@@ -1,0 +1,98 @@
+"""The columns of a store, and which attributes they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from privity.common.data.attribute import Attribute
+from privity.common.data.schema import Schema
+from privity.common.errors import Problem
+from privity.common.formats import shorten
+
+
+class Kind(Enum):
+    """What the values of a column are; ``OTHER`` is what no attribute can be."""
+
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    SINGLE = "single-precision number"
+    DOUBLE = "double-precision number"
+    DECIMAL = "decimal"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    OTHER = "other"
+
+
+NUMBERS = (Kind.INTEGER, Kind.SINGLE, Kind.DOUBLE, Kind.DECIMAL)
+FLOATS = (Kind.SINGLE, Kind.DOUBLE)
+
+FITTING = {
+    "string": (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP),
+    "boolean": (Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER),
+    "integer": (Kind.TEXT, *NUMBERS),
+    "number": (Kind.TEXT, *NUMBERS),
+}
+"""By the attribute's type. How a broken number or a yes would be spelled as a text is nobody's to guess."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as its store declares it.
+
+    Attributes:
+        declared: the store's own name of the type, for messages; empty if the store takes it from the values.
+        scale: digits after the point of a decimal; None if there is no limit.
+        remedy: what to do if no attribute can be this column; empty where a view helps.
+        key: whether the column may tell persons or their rows apart.
+    """
+
+    name: str
+    kind: Kind
+    declared: str
+    scale: int | None = None
+    remedy: str = ""
+    key: bool = True
+
+
+def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) -> list[Problem]:
+    """What is wrong with a store's columns, all at once. Columns that are not declared are left alone.
+
+    The messages hold names and types, which are no rows' business.
+    """
+    problems = []
+    for attribute in schema.attributes:
+        column = columns.get(attribute.name)
+        if column is None:
+            remedy = "Add it (a view will do), or take it out of the descriptor."
+            problems.append(Problem(source, shorten(attribute.name), "missing-column", "no such column.", remedy))
+        elif column.kind not in FITTING[attribute.type]:
+            problems.append(_unfit(attribute, column, source))
+    return problems
+
+
+def key_problems(columns: Mapping[str, Column], names: Sequence[str], source: str) -> list[Problem]:
+    """What is wrong with the columns of persons and of their order, by name."""
+    problems = []
+    for name in names:
+        column = columns.get(name)
+        if column is None:
+            remedy = "Correct person and order: they name columns of the rows."
+            problems.append(Problem(source, shorten(name), "missing-column", "no such column.", remedy))
+        elif not column.key:
+            message = f"the column {_its_type(column)}."
+            problems.append(Problem(source, shorten(name), "column-type", message, column.remedy))
+    return problems
+
+
+def _unfit(attribute: Attribute, column: Column, source: str) -> Problem:
+    message = f"the column {_its_type(column)}, the attribute is of type {attribute.type}."
+    wanted = ", ".join(kind.value for kind in FITTING[attribute.type])
+    remedy = column.remedy or f"Make it one of these by a view: {wanted}; or declare another type."
+    return Problem(source, shorten(attribute.name), "column-type", message, remedy)
+
+
+def _its_type(column: Column) -> str:
+    return f"is of type {column.declared}" if column.declared else "has no declared type"

@@ -1,0 +1,202 @@
+"""This party's part in secure sums: count and add noise once, then hide, seal and combine block by block.
+
+Counting is charged; everything after it only repeats the stored vector. Memory is that of a few blocks besides the
+vector of counts itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privity.common.consortium.manifest import Manifest
+from privity.common.crypto.residues import Residues, drop_tables
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.ledger import Allowance
+from privity.common.protocol import secure_sum
+from privity.common.protocol.round import Round
+from privity.common.protocol.round_context import RoundContext, mask_keys
+from privity.common.protocol.run_spec import RunPlan
+from privity.common.protocol.steps import CombineBlock, Contribute, Done, Opened, SealBlock, Sealed, Sum
+from privity.common.wire.codec import decode_step, encode_step
+from privity.party.charged_releases import NO_CONTRIBUTION, ChargedReleases, vector_label
+from privity.party.keys import Keys
+
+AHEAD = 256
+"""Residues that idle time makes ahead: one block's, 0.2 MB at 3072 bits."""
+
+AHEAD_AT_ONCE = 16
+
+MOST_OPEN = 8
+"""Rounds of a run whose vectors are kept at a time: a curator opens them one after another."""
+
+OF_BLOCKS = {"seal": 2, "combine": 3}
+"""Steps about a block of a round: how many numbers stand behind the round's name in their keys."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that this party has begun.
+
+    Attributes:
+        manifest: under which it enrolled.
+        releases: its rows, as far as the run sees them.
+        allowance: what the run may be charged.
+    """
+
+    plan: RunPlan
+    manifest: Manifest
+    releases: ChargedReleases
+    allowance: Allowance
+
+
+class Rounds:
+    """What one party does in the rounds of a run."""
+
+    def __init__(self, party: str, keys: Keys) -> None:
+        self._party = party
+        self._own = keys
+        self._simulation = True
+        self._context: RoundContext | None = None
+        self._keys: tuple[str, dict[str, bytes]] = ("", {})
+        self._residues: Residues | None = None
+
+    def check(self, step: Contribute, begun: Begun) -> None:
+        """Refuse a round that could not be served to its end, before anything is charged."""
+        context = self._new_context(step.round, begun)
+        try:
+            context.sum.cells_of(0)  # its layout is possible
+        except ValueError as error:
+            raise context.refusal(str(error)) from error
+        self._check_kept(step, begun)
+
+    def _check_kept(self, step: Contribute, begun: Begun) -> None:
+        """Refuse more than a run needs to be kept: a round that covers other parties costs this one nothing."""
+        journal, run = begun.releases.journal, step.run
+        kept = {
+            "vector": MOST_OPEN,
+            "share": max(begun.plan.parties, MOST_OPEN),
+            "round": MOST_OPEN,
+        }
+        for name, most in kept.items():
+            others = [key for key in journal.keys(f"{run}/{name}/") if key != f"{run}/{name}/{step.round.round}"]
+            if len(others) >= most:
+                reason = f"{len(others)} rounds of the run are kept already"
+                raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
+
+    def contribute(self, step: Contribute, begun: Begun) -> Done:
+        """Charge a checked round, draw the noise, count, and keep the vector."""
+        plan, releases = begun.plan, begun.releases
+        releases.keep_vector(step.round, plan.noise_quota, begun.allowance, self._position(plan))
+        releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
+        # Not before: blocks are sealed of what is charged, kept and settled.
+        self._context = self._new_context(step.round, begun)
+        return Done()
+
+    def seal(self, step: SealBlock, begun: Begun) -> Sealed:
+        """One block of what was contributed, for the combiner above this party."""
+        context = self._recalled(step, begun)
+        context.tree(step.attempt)
+        plan = begun.plan
+        try:
+            cells = context.sum.cells_of(step.block)
+        except ValueError as error:
+            raise context.refusal(str(error)) from error
+        part = begun.releases.vector_part(context.round, plan.noise_quota, self._position(plan), cells)
+        self.expect(begun)  # another run may have begun since the round was contributed to
+        own, (_, keys) = self._own.of(begun.manifest), self._keys
+        return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, self._party, own, keys))
+
+    def combine(self, step: CombineBlock, begun: Begun) -> Sealed | Sum:
+        """The sum of the blobs of a node of the tree, for the combiner above it or, at the root, for the curator."""
+        context = self._recalled(step, begun)
+        tree = context.tree(step.attempt)
+        if not 0 <= step.node <= tree.root or tree.combiners[step.node] != self._party:
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="another party is this node's combiner")
+        own = self._own.of(begun.manifest)
+        total = secure_sum.combine_block(step.blobs, context, step.attempt, step.block, step.node, own, step.base)
+        if step.node == tree.root:
+            return Sum(total)
+        child = begun.plan.parties + step.node
+        return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, own))
+
+    def forget_round(self, step: Opened, begun: Begun) -> Done:
+        """Erase the vector of a round that was opened, and what was answered for its blocks; that it was stays."""
+        journal = begun.releases.journal
+        places = (self._entry(step.run, step.round), self._gone(step.run, step.round))
+        # The second is there already if a crash came in between.
+        if all(journal.recall(place, step.digest) is None for place in places):
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=NO_CONTRIBUTION)
+        replies = [
+            key
+            for kind, numbers in OF_BLOCKS.items()
+            for key in journal.keys(f"{step.run}/reply/{kind}/{step.round}/")
+            # The names of rounds may go on in the same way, too.
+            if key.count("/") == f"{step.run}/reply/{kind}/{step.round}".count("/") + numbers
+        ]
+        journal.record(self._gone(step.run, step.round), step.digest, b"")
+        journal.wipe([vector_label(step.run, step.round), self._entry(step.run, step.round), *replies])
+        self._context = None
+        return Done()
+
+    def prepare(self) -> bool:
+        """Make some randomness ahead, in idle time; False if there is nothing to prepare.
+
+        In a simulation no time is idle: all parties share one machine.
+        """
+        residues = self._residues
+        if residues is None or residues.ready >= AHEAD or self._simulation:
+            return False
+        residues.prepare(AHEAD_AT_ONCE)
+        return True
+
+    def expect(self, begun: Begun) -> None:
+        """A run begins: agree on its mask keys, and let its randomness be made ahead.
+
+        Raises:
+            PrivityError: there can be no masks with a member.
+        """
+        plan, self._simulation = begun.plan, begun.manifest.simulation
+        if self._keys[0] != plan.digest:
+            self._keys = (plan.digest, mask_keys(self._own.of(begun.manifest), self._party, plan, begun.manifest))
+        kind = plan.spec.secure_sum
+        if plan.modulus is None or kind.exponents is None:
+            self._residues = None
+        elif self._residues is None or (self._residues.n, self._residues.exponents) != (plan.modulus, kind.exponents):
+            self._residues = Residues(plan.modulus, kind.exponents)
+
+    def forget(self) -> None:
+        """Drop what is kept in memory for a run."""
+        self._context, self._keys, self._residues = None, ("", {}), None
+        drop_tables()
+
+    def _position(self, plan: RunPlan) -> int:
+        return plan.spec.members.index(self._party)
+
+    @staticmethod
+    def _entry(run: str, name: str) -> str:
+        return f"{run}/round/{name}"
+
+    @staticmethod
+    def _gone(run: str, name: str) -> str:
+        return f"{run}/gone/{name}"
+
+    def _new_context(self, round_: Round, begun: Begun) -> RoundContext:
+        self.expect(begun)
+        return RoundContext(begun.plan, begun.manifest, round_, begun.releases.schema, self._residues)
+
+    def _recalled(self, step: SealBlock | CombineBlock, begun: Begun) -> RoundContext:
+        """The round as this party contributed to it; kept in memory from block to block."""
+        attempt, kept = step.attempt, self._context
+        if kept is not None and kept.round.digest == attempt.digest and kept.plan.digest == begun.plan.digest:
+            return kept
+        journal = begun.releases.journal
+        if journal.content(self._gone(step.run, attempt.round)) is not None:
+            reason = "the round was opened, and what this party kept for it is erased"
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
+        stored = journal.recall(self._entry(step.run, attempt.round), attempt.digest)
+        if stored is None:
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=NO_CONTRIBUTION)
+        contributed = decode_step(stored)
+        assert isinstance(contributed, Contribute)
+        self._context = self._new_context(contributed.round, begun)
+        return self._context
