@@ -1,4 +1,4 @@
-"""The command ``privity``: every subcommand, and one way to show an error.
+"""The command ``privity``: every subcommand, loaded when it is used, and one way to show an error.
 
 ``privity-party`` and ``privity-curator``, the entry points of the image, are its subcommands of these names.
 """
@@ -8,57 +8,141 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.metadata import version
 from types import FrameType
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit, exit_code
 from privity.common.text.terminal import say, say_json
-from privity.deploy.cli.audit import audit_command
-from privity.deploy.cli.benchmark import benchmark_app
-from privity.deploy.cli.consortium import consortium_app
-from privity.deploy.cli.curator import curator_app
-from privity.deploy.cli.doctor import doctor_command
-from privity.deploy.cli.evaluate import evaluate
-from privity.deploy.cli.operator import operator_app
-from privity.deploy.cli.party import party_app
-from privity.deploy.cli.plan import plan_command
-from privity.deploy.cli.population import population_app
-from privity.deploy.cli.release import export_command, verify_command
-from privity.deploy.cli.report import report_command
-from privity.deploy.cli.run import run_app
-from privity.deploy.cli.sample import sample_command
-from privity.deploy.cli.schema import schema_app
-from privity.deploy.cli.simulate import simulate_command
-from privity.deploy.cli.synthesize import synthesize_command
-from privity.deploy.cli.transcript import transcript_app
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Publish one synthetic table of several owners' joint data, under differential privacy.",
-)
-app.command("simulate")(simulate_command)
-app.command("synthesize")(synthesize_command)
-app.command("sample")(sample_command)
-app.command("export")(export_command)
-app.command("verify")(verify_command)
-app.command("evaluate")(evaluate)
-app.command("report")(report_command)
-app.command("audit")(audit_command)
-app.command("plan")(plan_command)
-app.command("doctor")(doctor_command)
-app.add_typer(benchmark_app, name="benchmark")
-app.add_typer(schema_app, name="schema")
-app.add_typer(population_app, name="population")
-app.add_typer(party_app, name="party")
-app.add_typer(curator_app, name="curator")
-app.add_typer(consortium_app, name="consortium")
-app.add_typer(operator_app, name="operator")
-app.add_typer(run_app, name="run")
-app.add_typer(transcript_app, name="transcript")
+COMMANDS = {
+    "simulate": (
+        "simulate:simulate_command",
+        "Run a curator and K parties as processes on this machine, and write one synthetic table.",
+    ),
+    "synthesize": (
+        "synthesize:synthesize_command",
+        "Publish one owner's table: learn a model for epsilon, charge the ledger, write a release.",
+    ),
+    "sample": (
+        "sample:sample_command",
+        "Draw rows from a released model, under its rules and conditions of your own; nothing is charged.",
+    ),
+    "export": ("release:export_command", "Write a release's noisy marginals in the shape that another library reads."),
+    "verify": (
+        "release:verify_command",
+        "Check files, forms, figures and rows of a release, and list all faults at once.",
+    ),
+    "evaluate": ("evaluate:evaluate", "Judge a synthetic table beside real rows, for their owner alone (not private)."),
+    "report": (
+        "report:report_command",
+        "Make a release's report again from its other files: the same page, to the byte.",
+    ),
+    "audit": (
+        "audit:audit_command",
+        "Compare claimed epsilons with a 99.9 % lower confidence bound on the observed loss.",
+    ),
+    "plan": (
+        "plan:plan_command",
+        "Say what a run would cost, and with --accuracy how far off its table would be, before anything is spent.",
+    ),
+    "doctor": (
+        "doctor:doctor_command",
+        "Look at everything that a node, or the operator, needs; exit code 1 if anything is amiss.",
+    ),
+    "benchmark": ("benchmark:benchmark_app", "Measure the secure sum on this machine."),
+    "schema": ("schema:schema_app", "Check or draft the descriptor of a table."),
+    "population": ("population:population_app", "The people whose rows are used, and their budget."),
+    "party": ("party:party_app", "Commands of a data owner's node."),
+    "curator": ("curator:curator_app", "Commands of the curator's operator."),
+    "consortium": ("consortium:consortium_app", "The organiser: agree, invite, seal."),
+    "operator": ("operator:operator_app", "The operator's own folder."),
+    "run": ("run:run_app", "Runs of a consortium."),
+    "transcript": ("transcript:transcript_app", "What the parties of a run received and sent."),
+}
+"""Each command by name: the module of this folder and its function or group, and what ``--help`` says of it, which is
+what the command says of itself."""
+
+
+class CommandsOnUse(TyperGroup):
+    """A group whose commands are imported when they are run; a list of them needs none."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._listing = False
+
+    @property
+    def commands(self) -> dict[str, Any]:
+        """All of them, imported."""
+        return {name: load(name) for name in COMMANDS}
+
+    @commands.setter
+    def commands(self, _given: object) -> None:
+        """They are those of ``COMMANDS``."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        if self._listing:
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name][1])
+        return load(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        with self._names_only():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        with self._names_only():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _names_only(self) -> Iterator[None]:
+        self._listing = True
+        try:
+            yield
+        finally:
+            self._listing = False
+
+
+def load(name: str) -> Any:
+    """The command or group of this name."""
+    module, attribute = COMMANDS[name][0].split(":")
+    found = getattr(import_module(f"privity.deploy.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(name)(found)
+        found = alone
+    made = typer.main.get_command(found)
+    made.name = name
+    return made
+
+
+app = typer.Typer(cls=CommandsOnUse, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        say(f"privity {version('privity')}")
+        raise typer.Exit
+
+
+@app.callback()
+def privity(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=show_version)
+    ] = False,
+) -> None:
+    """Publish one synthetic table of several owners' joint data, under differential privacy."""
 
 
 def main() -> None:

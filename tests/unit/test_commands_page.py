@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ import typer
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.exit_codes import Exit, exit_code
-from privity.deploy.cli.main import app
+from privity.deploy.cli.main import COMMANDS, app, load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 
@@ -50,3 +54,27 @@ def test_every_exit_code_is_described() -> None:
 )
 def test_an_error_has_the_code_of_its_kind(error: PrivityError, code: Exit) -> None:
     assert exit_code(error) is code
+
+
+def test_what_the_list_says_of_a_command_is_what_it_says_of_itself() -> None:
+    for name, (_, listed) in COMMANDS.items():
+        assert load(name).help.split("\n\n")[0].replace("\n", " ") == listed
+
+
+def test_the_list_of_commands_loads_none() -> None:
+    code = (
+        "import sys; from privity.deploy.cli.main import app; sys.argv[1:] = ['--help']; app(standalone_mode=False);"
+        "print(*{'numpy', 'pandas', 'grpc', 'jinja2', 'cryptography'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100)
+    assert "synthesize" in done.stdout
+    assert done.stderr.split() == []
+
+
+def test_the_version_and_completion_are_there() -> None:
+    script = Path(sys.executable).with_name("privity")
+    told = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, timeout=100)
+    assert told.stdout == f"privity {version('privity')}\n"
+    asked = {"_PRIVITY_COMPLETE": "complete_bash", "COMP_WORDS": "privity run st", "COMP_CWORD": "2"}
+    told = subprocess.run([script], env={**os.environ, **asked}, capture_output=True, text=True, timeout=100)
+    assert told.stdout.split() == ["stop"]
