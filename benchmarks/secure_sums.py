@@ -30,7 +30,7 @@ STAGES = ("noise", "pack", "mask", "encrypt", "seal", "combine", "open")
 
 @dataclass(frozen=True)
 class Sum:
-    """One call of ``privity benchmark secure-sum``."""
+    """One call of ``python -m benchmarks.secure_sum``."""
 
     cells: int
     parties: int
@@ -45,10 +45,10 @@ KINDS = {
 }
 
 
-def privity(*arguments: object) -> tuple[float, str]:
-    """Run the command; the seconds that it took, and what it printed."""
+def run(module: str, *arguments: object) -> tuple[float, str]:
+    """Run a module; the seconds that it took, and what it printed."""
     started = time.perf_counter()
-    command = [sys.executable, "-m", "privity.deploy.cli.main", *(str(a) for a in arguments)]
+    command = [sys.executable, "-m", module, *(str(a) for a in arguments)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return time.perf_counter() - started, done.stdout
 
@@ -57,7 +57,7 @@ def figures(task: Sum) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "figures.json"
         options = ("--cells", task.cells, "--parties", task.parties, *task.options, "--json", out)
-        privity("benchmark", "secure-sum", *options)
+        run("benchmarks.secure_sum", *options)
         found: dict[str, Any] = json.loads(out.read_text())
     print(task, found, flush=True)
     return found
@@ -67,14 +67,14 @@ def simulated(options: argparse.Namespace, *more: object) -> dict[str, Any]:
     """run.json of a simulation, with its seconds by phase, and those from command to release."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "release"
-        seconds, said = privity(
-            "simulate", "--data", options.data, "--schema", options.schema, "--epsilon", "1", "--seed", "1",
-            "--patience", "300", "--out", out, *more,
+        seconds, said = run(
+            "privity.deploy.cli.main", "simulate", "--data", options.data, "--schema", options.schema,
+            "--epsilon", "1", "--seed", "1", "--patience", "300", "--out", out, *more,
         )  # fmt: skip
-        run: dict[str, Any] = json.loads((out / "run.json").read_text())
+        told: dict[str, Any] = json.loads((out / "run.json").read_text())
     by_phase = seconds_by_phase(said)
     print(more, seconds, by_phase, flush=True)
-    return run | {"wall": seconds, "seconds": by_phase}
+    return told | {"wall": seconds, "seconds": by_phase}
 
 
 def seconds_by_phase(said: str) -> dict[str, float]:

@@ -57,7 +57,6 @@ COMMANDS = {
         "doctor:doctor_command",
         "Look at everything that a node, or the operator, needs; exit code 1 if anything is amiss.",
     ),
-    "benchmark": ("benchmark:benchmark_app", "Measure the secure sum on this machine."),
     "schema": ("schema:schema_app", "Check or draft the descriptor of a table."),
     "population": ("population:population_app", "The people whose rows are used, and their budget."),
     "party": ("party:party_app", "Commands of a data owner's node."),

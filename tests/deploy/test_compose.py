@@ -56,6 +56,13 @@ def test_it_is_a_compose_file(tmp_path: Path) -> None:
         reader.PyCompose.from_yaml(yaml.safe_dump(document))
 
 
+def test_it_builds_from_the_whole_repository() -> None:
+    """A context of a folder below would leave out what the image needs."""
+    build = services(Path("/folders"))["north"]["build"]
+    assert (FILE.parent / build["context"]).resolve() == ROOT
+    assert (ROOT / build["dockerfile"]).is_file()
+
+
 def test_docker_compose_renders_it(tmp_path: Path) -> None:
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True).returncode:

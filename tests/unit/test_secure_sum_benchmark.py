@@ -1,19 +1,26 @@
-"""``privity benchmark secure-sum`` as an operator runs it."""
+"""``python -m benchmarks.secure_sum`` as anybody runs it."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from privity.common.exit_codes import Exit
-from tests.harness.command import privity
+from tests.harness.command import ROOT
+
+
+def measured(*options: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.secure_sum", *map(str, options)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
 
 
 def test_a_round_is_measured_and_its_sum_checked(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    done = privity("benchmark", "secure-sum", "--cells", "2000", "--parties", "2", "--key-bits", "2048", "--json", file)
+    done = measured("--cells", "2000", "--parties", "2", "--key-bits", "2048", "--json", file)
     assert done.returncode == 0, done.stderr
     found = json.loads(file.read_text())
     assert found["cells"] >= 2000
@@ -29,7 +36,7 @@ def test_a_round_is_measured_and_its_sum_checked(tmp_path: Path) -> None:
 def test_a_round_under_masks_of_more_parties_than_one_combiner_serves(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     options = ("--cells", "150000", "--parties", "9", "--secure-sum", "masks", "--json", file)
-    done = privity("benchmark", "secure-sum", *options)
+    done = measured(*options)
     assert done.returncode == 0, done.stderr
     found = json.loads(file.read_text())
     assert (found["secure_sum"], found["key_bits"], found["exponents"]) == ("masks", None, None)
@@ -51,6 +58,6 @@ def test_a_round_under_masks_of_more_parties_than_one_combiner_serves(tmp_path: 
     ],
 )
 def test_what_cannot_be_measured_is_refused(option: str, value: str, more: tuple[str, ...]) -> None:
-    done = privity("benchmark", "secure-sum", option, value, *more)
+    done = measured(option, value, *more)
     assert done.returncode == Exit.INPUT
     assert f"[bad-option]: {option[2:]}" in done.stderr

@@ -1,4 +1,4 @@
-"""``privity benchmark``: what this machine can do."""
+"""One round of the secure sum on this machine, beside plain Paillier: `python -m benchmarks.secure_sum`."""
 
 from __future__ import annotations
 
@@ -9,26 +9,19 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from benchmarks.secure_sum.consortium import Task
+from benchmarks.secure_sum.one_round import measure
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.storage.safe_files import write_text
 from privity.common.text import terminal
+from privity.deploy.cli.main import run
 from privity.deploy.options import sum_options
-from privity.deploy.simulation.benchmark_consortium import Task
-from privity.deploy.simulation.secure_sum_benchmark import measure
-
-benchmark_app = typer.Typer(no_args_is_help=True, help="Measure the secure sum on this machine.")
 
 LARGEST_CELLS = 1 << 24
 
 
-@benchmark_app.callback()
-def benchmark() -> None:
-    """Measure what this machine can do."""
-
-
-@benchmark_app.command("secure-sum")
 def secure_sum_command(
     cells: Annotated[int, typer.Option(help="rounded up to 105 square tables")] = 100_000,
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
@@ -62,3 +55,9 @@ def secure_sum_command(
         else:
             shown.add_row(key.replace("_", " "), f"{value:,.2f}" if isinstance(value, float) else str(value))
     terminal.console().print(shown)
+
+
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False)
+    app.command()(secure_sum_command)
+    run(app)
