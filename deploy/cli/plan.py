@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from privity.common.consortium.manifest import open_manifest, read_organiser_key
+from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
 from privity.common.data.schema import load_schema
+from privity.common.formats import parse_json
 from privity.common.privacy.budget import parse_delta, parse_epsilon
-from privity.common.protocol.secure_sum_method import Method
 from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text import terminal
 from privity.common.text.terminal import say_json
-from privity.deploy.operator import request_options as options
+from privity.deploy.operator.operator_folder import SETTINGS, client_of
+from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options
 from privity.deploy.options import refuse_existing
 from privity.deploy.planning import accuracy_page, plan_options
 from privity.deploy.planning.expected_error import CAVEAT, MEANING, TYPICAL, Estimate, Grid, estimates
 from privity.deploy.planning.invented_tables import shipped_profiles
 from privity.deploy.planning.line_chart import one_picture
-from privity.deploy.planning.plan_options import MOST_PARTIES, Faults
+from privity.deploy.planning.plan_options import Faults
 from privity.deploy.planning.rehearsal import Shape
 from privity.deploy.planning.run_cost import Planned, about, check_tolerated, plan_document, planned, show_plan
 
@@ -30,36 +35,29 @@ COMPARED = "dp-subn,jtree,one-way,privbayes"
 PICTURE, PAGE = ".svg", ".html"
 
 
+@takes_run_options
 def plan_command(
-    schema: Annotated[Path, typer.Option(help="the descriptor of the table (docs/schema.md)")],
-    spec: options.Spec = None,
-    epsilon: options.Epsilon = None,
-    algorithm: options.AlgorithmName = options.ALGORITHM,
-    delta: options.Delta = options.NO_DELTA,
-    settings: options.Settings = options.NO_SETTINGS,
-    inference: options.Inference = None,
-    parties: Annotated[int, typer.Option(help="how many; 1 is one owner alone")] = 1,
-    tolerate: Annotated[
-        int | None, typer.Option(help="t, how many parties may pool what they know; left out, 1, or 0 of one owner")
+    asked: RunOptions,
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="the table's schema (docs/schema.md); left out, that of the operator's folder"),
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="of all parties together, in equal parts")] = None,
-    party_rows: Annotated[
-        list[int] | None, typer.Option(help="in its place: rows of a party, one number, or one for each party")
+    config: Annotated[
+        Path, typer.Option(help="operator.toml: its consortium is planned for if --schema is left out")
+    ] = Path(SETTINGS),
+    parties: Annotated[
+        str | None,
+        typer.Option(
+            help="how many; with --accuracy several, such as 1,3,10, which are compared; left out, one owner alone, or"
+            " the consortium's"
+        ),
     ] = None,
-    attributes: options.Attributes = None,
-    secure_sum: options.SecureSum = Method.PAILLIER,
-    key_bits: options.KeyBits = None,
-    exponents: options.ExponentsKind = None,
-    evaluation_epsilon: options.EvaluationEpsilon = None,
-    evaluation_target: options.EvaluationTargets = None,
+    rows: Annotated[str | None, typer.Option(help="of all parties together, or of each, such as 9000,300,200")] = None,
     accuracy: Annotated[
         bool, typer.Option("--accuracy", help="rehearse on invented tables: the expected error by epsilon")
     ] = False,
     epsilons: Annotated[str, typer.Option(help="that --accuracy compares")] = EPSILONS,
     algorithms: Annotated[str, typer.Option(help="that --accuracy compares")] = COMPARED,
-    compare_parties: Annotated[
-        str | None, typer.Option(help="numbers of parties that --accuracy compares, such as 1,3,10")
-    ] = None,
     dependence: Annotated[
         str, typer.Option(help="how strongly attributes depend on each other, if you know: weak, typical or strong")
     ] = TYPICAL,
@@ -76,45 +74,48 @@ def plan_command(
             faults.add(
                 "--plot", f"{plot} cannot be made.", f"It goes with --accuracy, and ends in {PAGE} or {PICTURE}."
             )
-    if not 1 <= parties <= MOST_PARTIES:
-        faults.add("--parties", f"{parties} is not offered.", f"Give 1 to {MOST_PARTIES}.")
-        parties = 1
     if dependence not in (profiles := shipped_profiles()):
         faults.add("--dependence", f"{dependence!r} is unknown.", f"Possible: {', '.join(profiles)}.")
-    asked = epsilon is not None or spec is not None
-    if not asked and not accuracy:
+    costed = asked.epsilon is not None or asked.spec is not None
+    if not costed and not accuracy:
         faults.add("--epsilon", "it is left out.", "Give it, or a run by --spec, or ask for --accuracy.")
     request = faults.collect(
-        "--spec" if spec is not None else "--epsilon",
-        lambda: options.run_request(
-            spec, epsilon if asked else "1", algorithm, delta, settings, options.ONE, attributes, secure_sum, key_bits,
-            exponents, None, evaluation_epsilon, evaluation_target, inference,
-        ),
-    )  # fmt: skip
+        "--spec" if asked.spec is not None else "--epsilon",
+        lambda: run_request(asked if costed else replace(asked, epsilon="1")),
+    )
     if request is not None and request["algorithm"] not in ALGORITHMS:
-        faults.add("--algorithm", f"{algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
-    tolerated = _tolerated(parties, tolerate, request)
-    faults.collect("--tolerate", lambda: check_tolerated(tolerated, parties))
-    held = plan_options.held_by_parties(parties, rows, party_rows, faults)
-    names = None if request is None else request.get("attributes")
-    over = faults.collect("--schema", lambda: about(load_schema(schema), names))
+        faults.add("--algorithm", f"{asked.algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
+    if parties is None and schema is None:
+        names: Sequence[str] = faults.collect("--config", lambda: _parties_of(config)) or ("party 1",)
+        counts: tuple[int, ...] = (len(names),)
+    else:
+        counts = plan_options.numbers_of_parties(parties or "1", faults)
+        names = [f"party {k}" for k in range(1, counts[0] + 1)]
+        if len(counts) > 1 and not accuracy:
+            faults.add("--parties", "several are compared with --accuracy alone.", "Give one number, or --accuracy.")
+    tolerated = _tolerated(len(names), asked, request)
+    faults.collect("--tolerate", lambda: check_tolerated(tolerated, len(names)))
+    held = plan_options.rows_held(names, rows, faults)
+    if max(counts) > (total := sum(held.values())):
+        faults.add("--parties", f"{max(counts)} parties cannot share {total:,} rows.", "Give fewer, or more rows.")
+    attributes = None if request is None else request.get("attributes")
+    over = faults.collect("--schema", lambda: about(load_schema(schema or config.parent / SCHEMA), attributes))
     grid = None
     if accuracy:
         compared = plan_options.compared_epsilons(epsilons, faults)
         named = plan_options.compared_algorithms(algorithms, faults)
-        counts = plan_options.compared_parties(compare_parties, parties, sum(held.values()), faults)
         if over is not None:
             plan_options.check_pairs(over, faults)
         if over is not None and request is not None:
             spent = parse_delta(request["delta"])
             own = plan_options.settings_of(named, request["algorithm"], request["settings"], over, spent, faults)
-            extra = {parse_epsilon(request["epsilon"])} if asked else set()
-            grid = Grid(tuple(sorted({*compared, *extra})), own, spent, counts)
+            extra = {parse_epsilon(request["epsilon"])} if costed else set()
+            grid = Grid(tuple(sorted({*compared, *extra})), own, spent, tuple(sorted(set(counts))))
     faults.raise_any()
     assert over is not None
     assert request is not None
     request["tolerate"] = tolerated
-    plan = planned(request, over, held) if asked else None
+    plan = planned(request, over, held) if costed else None
     shape = Shape(over, tuple(held.values()), tolerated)
     found = None if grid is None else _estimated(shape, grid, dependence)
     if as_json:
@@ -129,12 +130,20 @@ def plan_command(
         write_text(one_picture(accuracy_page.charts(found)) if picture else accuracy_page.page(shape, found), plot)
 
 
-def _tolerated(parties: int, given: int | None, request: dict[str, Any] | None) -> int:
+def _parties_of(config: Path) -> list[str]:
+    """The parties of the consortium, by the manifest that its curator serves."""
+    client = client_of(config)
+    name = f"the manifest of {client.address}"
+    organiser = read_organiser_key(config.parent / ORGANISER_KEY)
+    return list(open_manifest(parse_json(client.manifest(), name), organiser, name).members)
+
+
+def _tolerated(parties: int, asked: RunOptions, request: dict[str, Any] | None) -> int:
     """t: what was given, else what a spec says; of one owner alone 0."""
-    if given is not None:
-        return given
-    asked = options.ONE if request is None else int(request["tolerate"])
-    return 0 if parties == 1 and asked == options.ONE else asked
+    if asked.tolerate is not None:
+        return asked.tolerate
+    told = ONE if request is None else int(request["tolerate"])
+    return 0 if parties == 1 and told == ONE else told
 
 
 def _estimated(shape: Shape, grid: Grid, dependence: str) -> list[Estimate]:

@@ -1,4 +1,4 @@
-"""``privity run``: plan a run, submit it, follow it, and fetch what it releases."""
+"""``privity run``: submit a run, follow it, and fetch what it releases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json
 from privity.common.privacy.budget import readable
 from privity.common.privacy.statement import headline
-from privity.common.protocol.secure_sum_method import Method
 from privity.common.release.former_formats import current_privacy
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.shortcomings import constraint_notes
@@ -25,16 +24,15 @@ from privity.common.release.synthetic_rows import check_release_size
 from privity.common.text import terminal, text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
-from privity.deploy.operator import request_options as options
 from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of
+from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options
 from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
 from privity.deploy.options import refuse_existing
-from privity.deploy.planning.run_cost import about, plan_command
+from privity.deploy.planning.run_cost import about
 
 run_app = typer.Typer(no_args_is_help=True, help="Runs of a consortium.")
-run_app.command("plan")(plan_command)
 
 Config = Annotated[Path, typer.Option(help="operator.toml")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON, to be read by programs")]
@@ -43,21 +41,10 @@ HERE = Path(SETTINGS)
 
 
 @run_app.command("submit")
+@takes_run_options
 def submit(
-    spec: options.Spec = None,
-    epsilon: options.Epsilon = None,
-    algorithm: options.AlgorithmName = options.ALGORITHM,
-    delta: options.Delta = options.NO_DELTA,
-    settings: options.Settings = options.NO_SETTINGS,
-    inference: options.Inference = None,
-    tolerate: options.Tolerate = options.ONE,
-    attributes: options.Attributes = None,
+    asked: RunOptions,
     rows: Annotated[int | None, typer.Option(help="of the release; as many as the parties hold if left out")] = None,
-    secure_sum: options.SecureSum = Method.PAILLIER,
-    key_bits: options.KeyBits = None,
-    exponents: options.ExponentsKind = None,
-    evaluation_epsilon: options.EvaluationEpsilon = None,
-    evaluation_target: options.EvaluationTargets = None,
     name: Annotated[str | None, typer.Option(help="what to call the run; a new name is made up if left out")] = None,
     token: Annotated[str | None, typer.Option(help="the same token again names the same run")] = None,
     out: Annotated[Path | None, typer.Option(help="wait, and fetch the release into this new folder")] = None,
@@ -67,10 +54,7 @@ def submit(
     """Submit a run; with --out, wait for it and fetch its release."""
     if out is not None:
         refuse_existing(out)
-    request = options.run_request(
-        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, rows,
-        evaluation_epsilon, evaluation_target, inference,
-    )  # fmt: skip
+    request = run_request(asked, rows)
     schema = config.parent / SCHEMA
     if request.get("rows") and schema.exists():
         check_release_size(request["rows"], about(load_schema(schema), request.get("attributes")))

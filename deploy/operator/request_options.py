@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,21 +22,11 @@ from privity.common.synthesis.inference.fit_choice import INFERENCES
 from privity.deploy.options import learning_settings, sum_options
 
 FORMAT_VERSION = 1
+NO_DELTA, ONE = "0", 1
 
-Epsilon = Annotated[str | None, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")]
-AlgorithmName = Annotated[str, typer.Option("--algorithm", help=" or ".join(ALGORITHMS))]
-Delta = Annotated[str, typer.Option(help="the same as epsilon, such as 0.000000001; 0 is pure")]
-Settings = Annotated[str, typer.Option(help="the algorithm's settings as JSON")]
 Inference = Annotated[
     str | None, typer.Option(help=f"how tables are fitted: {' or '.join(INFERENCES)}; the setting of this name")
 ]
-Tolerate = Annotated[int, typer.Option(help="t, how many parties may pool what they know")]
-Attributes = Annotated[
-    list[str] | None, typer.Option("--attribute", help="one that the run is about, again for each; all if left out")
-]
-SecureSum = Annotated[Method, typer.Option(help="how sums are taken; docs/secure_sums.md")]
-KeyBits = Annotated[int | None, typer.Option(help="of the Paillier modulus; 3072 if left out")]
-ExponentsKind = Annotated[Exponents | None, typer.Option(help="of Paillier's randomness; half if left out")]
 EvaluationEpsilon = Annotated[
     str | None,
     typer.Option(
@@ -45,65 +39,86 @@ EvaluationTargets = Annotated[
 ]
 
 
-Spec = Annotated[
-    Path | None, typer.Option("--spec", help="the run as a TOML file, in the place of these options: docs/formats.md")
-]
-"""Options of ``run_request``, with their defaults below."""
+@dataclass(frozen=True)
+class RunOptions:
+    """A run as the options of a command give it; texts are not checked yet."""
 
-ALGORITHM, NO_DELTA, NO_SETTINGS, ONE = "dp-subn", "0", "{}", 1
+    spec: Annotated[
+        Path | None, typer.Option(help="the run as a TOML file, in the place of these options: docs/formats.md")
+    ] = None
+    epsilon: Annotated[str | None, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")] = None
+    algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn"
+    delta: Annotated[str, typer.Option(help="the same as epsilon, such as 0.000000001; 0 is pure")] = NO_DELTA
+    settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}"
+    inference: Inference = None
+    tolerate: Annotated[
+        int | None,
+        typer.Option(help="t, how many parties may pool what they know; left out, 1, or 0 of one owner alone"),
+    ] = None
+    attributes: Annotated[
+        list[str] | None, typer.Option("--attribute", help="one that the run is about, again for each; all if left out")
+    ] = None
+    secure_sum: Annotated[Method, typer.Option(help="how sums are taken; docs/secure_sums.md")] = Method.PAILLIER
+    key_bits: Annotated[int | None, typer.Option(help="of the Paillier modulus; 3072 if left out")] = None
+    exponents: Annotated[Exponents | None, typer.Option(help="of Paillier's randomness; half if left out")] = None
+    evaluation_epsilon: EvaluationEpsilon = None
+    evaluation_target: EvaluationTargets = None
 
 
-def run_request(
-    spec: Path | None,
-    epsilon: str | None,
-    algorithm: str,
-    delta: str,
-    settings: str,
-    tolerate: int,
-    attributes: list[str] | None,
-    secure_sum: Method,
-    key_bits: int | None,
-    exponents: Exponents | None,
-    rows: int | None,
-    evaluation: str | None = None,
-    targets: list[str] | None = None,
-    inference: str | None = None,
-) -> dict[str, Any]:
+def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `RunOptions`, and their values as its first argument."""
+    shared = inspect.signature(RunOptions, eval_str=True).parameters
+    own = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        command(RunOptions(**{name: given.pop(name) for name in shared}), **given)
+
+    _, *others = own.parameters.values()
+    options = [*shared.values(), *others]
+    parameters = [option.replace(kind=option.KEYWORD_ONLY) for option in options]
+    call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def run_request(asked: RunOptions, rows: int | None = None) -> dict[str, Any]:
     """The request as a document (common/formats/run_request.schema.json).
+
+    Args:
+        rows: of the release; as many as the parties hold if left out.
 
     Raises:
         PrivityError: an option that cannot be.
         ProblemsFound: every fault of the file.
     """
-    others = (epsilon, algorithm, delta, settings, tolerate, attributes or None, secure_sum, key_bits, exponents, rows)
-    if spec is not None:
-        unused = (None, ALGORITHM, NO_DELTA, NO_SETTINGS, ONE, None, Method.PAILLIER, None, None, None)
-        if others != unused or evaluation is not None or targets or inference is not None:
+    if asked.spec is not None:
+        if asked != RunOptions(spec=asked.spec) or rows is not None:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="spec", reason="it comes with options that the file holds itself",
                 hint="Leave them out, or the file.",
             )  # fmt: skip
-        return read_spec(spec)
-    if epsilon is None:
+        return read_spec(asked.spec)
+    if asked.epsilon is None:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="epsilon", reason="it is left out", hint="Give --epsilon, or a file by --spec."
         )
-    kind, bits = sum_options(secure_sum, exponents, key_bits)
-    parse_epsilon(epsilon)
-    parse_delta(delta)
+    kind, bits = sum_options(asked.secure_sum, asked.exponents, asked.key_bits)
+    parse_epsilon(asked.epsilon)
+    parse_delta(asked.delta)
+    evaluation = evaluation_option(asked.evaluation_epsilon, asked.evaluation_target)
     return {
         "format_version": FORMAT_VERSION,
-        "algorithm": algorithm,
-        "settings": learning_settings(algorithm, settings, inference),
-        "epsilon": epsilon,
-        "delta": delta,
-        "tolerate": tolerate,
+        "algorithm": asked.algorithm,
+        "settings": learning_settings(asked.algorithm, asked.settings, asked.inference),
+        "epsilon": asked.epsilon,
+        "delta": asked.delta,
+        "tolerate": ONE if asked.tolerate is None else asked.tolerate,
         "key_bits": bits,
         "secure_sum": kind.method.value,
         "exponents": None if kind.exponents is None else kind.exponents.value,
         "rows": rows,
-        "attributes": attributes or None,
-        "evaluation": None if (scored := evaluation_option(evaluation, targets)) is None else scored.to_dict(),
+        "attributes": asked.attributes or None,
+        "evaluation": None if evaluation is None else evaluation.to_dict(),
     }
 
 

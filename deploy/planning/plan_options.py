@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
@@ -13,10 +13,12 @@ from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.privacy.budget import parse_epsilon
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.planning.rehearsal import LARGEST_PAIR
-from privity.deploy.planning.run_cost import LIKELY_ROWS, numbered, rows_held
 
 COMMAND_LINE = "the command line"
 MOST_PARTIES = 100
+LIKELY_ROWS = 10_000
+"""Of each party, where nobody says."""
+
 Found = TypeVar("Found")
 
 
@@ -62,33 +64,33 @@ def compared_algorithms(text: str, faults: Faults) -> tuple[str, ...]:
     return tuple(name for name in names if name in ALGORITHMS)
 
 
-def compared_parties(text: str | None, parties: int, rows: int, faults: Faults) -> tuple[int, ...]:
-    """Numbers of parties in ascending order; that of the run if none are given."""
-    if text is None:
-        return (parties,)
-    found = set()
+def numbers_of_parties(text: str, faults: Faults) -> tuple[int, ...]:
+    """Numbers of parties as they were given; one owner alone if none of them can be."""
+    found = []
     for word in map(str.strip, text.split(",")):
-        if word.isdecimal() and 1 <= int(word) <= min(MOST_PARTIES, rows):
-            found.add(int(word))
+        if word.isdecimal() and 1 <= int(word) <= MOST_PARTIES:
+            found.append(int(word))
         else:
-            remedy = f"Give numbers of 1 to {min(MOST_PARTIES, rows)} between commas."
-            faults.add("--compare-parties", f"{word!r} is no number of parties that these rows can have.", remedy)
-    return tuple(sorted(found))
+            faults.add("--parties", f"{word!r} is not offered.", f"Give 1 to {MOST_PARTIES}, or several with commas.")
+    return tuple(found) or (1,)
 
 
-def held_by_parties(parties: int, rows: int | None, party_rows: list[int] | None, faults: Faults) -> dict[str, int]:
-    """Rows of each party; one of them has none if that cannot be."""
-    names = numbered(parties)
-    if rows is not None and party_rows:
-        faults.add("--rows", "it comes with --party-rows.", "Leave one of them out.")
-    elif rows is not None:
-        if rows < parties:
-            faults.add("--rows", f"{rows} rows of {parties} parties.", "Give one row or more for each party.")
-            return dict.fromkeys(names, 1)
-        part, rest = divmod(rows, parties)
-        return {name: part + (place < rest) for place, name in enumerate(names)}
-    given = party_rows or [LIKELY_ROWS]
-    return faults.collect("--party-rows", lambda: rows_held(names, given)) or dict.fromkeys(names, 1)
+def rows_held(names: Sequence[str], text: str | None, faults: Faults) -> dict[str, int]:
+    """Rows of each party, from those of all together or one number for each; 1 in place of what cannot be."""
+    if text is None:
+        return dict.fromkeys(names, LIKELY_ROWS)
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() for word in words) or len(words) not in (1, len(names)):
+        remedy = "Give the rows of all together, or one number for each party, between commas."
+        faults.add("--rows", f"{text!r} for {len(names)} parties.", remedy)
+        return dict.fromkeys(names, 1)
+    counts = [int(word) for word in words]
+    if len(words) == 1:
+        share, rest = divmod(counts[0], len(names))
+        counts = [share + (place < rest) for place in range(len(names))]
+    if min(counts) < 1:
+        faults.add("--rows", f"{text} rows of {len(names)} parties.", "Give one row or more for each party.")
+    return dict(zip(names, (max(count, 1) for count in counts), strict=True))
 
 
 def check_pairs(schema: Schema, faults: Faults) -> None:

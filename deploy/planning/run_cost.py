@@ -1,81 +1,26 @@
-"""``privity run plan``: what a run would cost, move and take, before anything is spent."""
+"""What a run would cost, move and take, before anything is spent."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from privity.common.consortium.manifest import open_manifest, read_organiser_key
-from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
-from privity.common.data.schema import Schema, load_schema
+from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import parse_json
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.common.protocol.dry_session import PlannedSession, rehearse
 from privity.common.protocol.evaluation_scores import evaluation_of
-from privity.common.protocol.secure_sum_method import Method, sum_kind
+from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import PGM, Inference
 from privity.common.text import text_table
-from privity.common.text.terminal import say, say_json
-from privity.deploy.operator import request_options as options
-from privity.deploy.operator.operator_folder import SETTINGS, client_of
+from privity.common.text.terminal import say
 from privity.deploy.planning.cost_forecast import PhasePlan, Planner
 from privity.deploy.planning.pure_and_approximate import LIKELY_DELTA, BothKinds, both_kinds
-
-LIKELY_ROWS = 10_000
-SUMMED = ("cells", "ciphertexts", "bytes", "relayed")
-
-
-def plan_command(
-    spec: options.Spec = None,
-    epsilon: options.Epsilon = None,
-    algorithm: options.AlgorithmName = options.ALGORITHM,
-    delta: options.Delta = options.NO_DELTA,
-    settings: options.Settings = options.NO_SETTINGS,
-    inference: options.Inference = None,
-    tolerate: options.Tolerate = options.ONE,
-    attributes: options.Attributes = None,
-    secure_sum: options.SecureSum = Method.PAILLIER,
-    key_bits: options.KeyBits = None,
-    exponents: options.ExponentsKind = None,
-    evaluation_epsilon: options.EvaluationEpsilon = None,
-    evaluation_target: options.EvaluationTargets = None,
-    party_rows: Annotated[
-        list[int] | None, typer.Option(help="rows that a party is taken to hold: one number, or one for each party")
-    ] = None,
-    parties: Annotated[int | None, typer.Option(help="how many; asked of the curator if left out")] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="the descriptor; that of the operator's folder if left out")
-    ] = None,
-    config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, to be read by programs")] = False,
-) -> None:
-    """Say by phase what a run would cost each party, open, move and take, and how far off its tables would be."""
-    request = options.run_request(
-        spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None,
-        evaluation_epsilon, evaluation_target, inference,
-    )  # fmt: skip
-    names = numbered(parties) if parties else _parties_of(config)
-    over = about(load_schema(schema or config.parent / SCHEMA), request.get("attributes"))
-    held = rows_held(names, party_rows or [LIKELY_ROWS])
-    plan = planned(request, over, held)
-    if as_json:
-        say_json(plan_document(request, held, plan))
-    else:
-        show_plan(plan, held, request)
-
-
-def numbered(parties: int) -> list[str]:
-    """Names of parties that have none yet."""
-    return [f"party {k}" for k in range(1, parties + 1)]
 
 
 @dataclass(frozen=True)
@@ -170,16 +115,6 @@ def _compared(plan: Planned) -> dict[str, Any] | None:
     }
 
 
-def _parties_of(config: Path) -> list[str]:
-    """The parties of the consortium, by its manifest."""
-    client = client_of(config)
-    name = f"the manifest of {client.address}"
-    manifest = open_manifest(
-        parse_json(client.manifest(), name), read_organiser_key(config.parent / ORGANISER_KEY), name
-    )
-    return list(manifest.members)
-
-
 def about(schema: Schema, attributes: list[str] | None) -> Schema:
     """The schema of the attributes that a run is about; None stands for all.
 
@@ -193,21 +128,6 @@ def about(schema: Schema, attributes: list[str] | None) -> Schema:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="attribute", reason=f"the schema has no {error}", hint=hint
         ) from None
-
-
-def rows_held(names: list[str], given: list[int]) -> dict[str, int]:
-    """Rows of each party, from one number for all or one for each.
-
-    Raises:
-        PrivityError: bad-option.
-    """
-    counts = given * len(names) if len(given) == 1 else given
-    if len(counts) != len(names) or min(counts) < 1:
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="party-rows", reason=f"{given} for {len(names)} parties",
-            hint="Give one number of 1 or more, or one for each party.",
-        )  # fmt: skip
-    return dict(zip(names, counts, strict=True))
 
 
 def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> None:

@@ -29,14 +29,14 @@ def test_the_cost_for_one_owner_and_for_several(schema: Path) -> None:
 
 
 def test_accuracy_in_words_as_json_and_as_a_page(tmp_path: Path, schema: Path) -> None:
-    small = ("plan", "--schema", schema, "--accuracy", "--rows", "2000", "--parties", "2")
+    small = ("plan", "--schema", schema, "--accuracy", "--rows", "2000")
     small = (*small, "--epsilons", "0.5,5", "--algorithms", "one-way,jtree")
-    done = privity(*small, "--plot", tmp_path / "a.html")
+    done = privity(*small, "--parties", "2", "--plot", tmp_path / "a.html")
     assert done.returncode == 0, done.stderr
     assert "nothing real was read" in done.stdout
     assert "about" in done.stderr
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
-    done = privity(*small, "--json", "--plot", tmp_path / "a.svg", "--compare-parties", "1,2", "--epsilon", "1")
+    done = privity(*small, "--json", "--plot", tmp_path / "a.svg", "--parties", "2,1", "--epsilon", "1")
     document = json.loads(done.stdout)
     found = document["accuracy"]["estimates"]
     assert [e["epsilon"] for e in found] == ["1/2", "1", "5"] * 4, "the run's own epsilon among them"
@@ -50,7 +50,7 @@ def test_accuracy_in_words_as_json_and_as_a_page(tmp_path: Path, schema: Path) -
 def test_every_fault_is_named_and_nothing_is_made(tmp_path: Path, schema: Path) -> None:
     done = privity(
         "plan", "--schema", schema, "--accuracy", "--epsilons", "a,0.1,-2", "--algorithms", "x,jtree",
-        "--tolerate", "1", "--compare-parties", "0,z", "--dependence", "huge", "--rows", "5", "--party-rows", "7",
+        "--tolerate", "1", "--parties", "0,z", "--dependence", "huge", "--rows", "5,7",
         "--plot", tmp_path / "a.png",
     )  # fmt: skip
     assert done.returncode == Exit.INPUT
@@ -59,10 +59,10 @@ def test_every_fault_is_named_and_nothing_is_made(tmp_path: Path, schema: Path) 
         "'-2' is not a positive number",
         "'x' is no algorithm",
         "1 colluding parties of 1",
-        "'0' is no number of parties",
-        "'z' is no number of parties",
+        "'0' is not offered",
+        "'z' is not offered",
         "'huge' is unknown",
-        "it comes with --party-rows",
+        "'5,7' for 1 parties",
         "ends in .html or .svg",
     ):
         assert said in done.stderr

@@ -34,9 +34,10 @@ def operator_of(network: NetworkConsortium, address: str = "") -> Path:
 
 
 def run_command(config: Path):
-    async def command(*arguments: str | Path) -> tuple[int, Any, str]:
+    async def command(name: str, *arguments: str | Path) -> tuple[int, Any, str]:
         """(exit code, JSON that was printed, standard error)."""
-        done = await asyncio.to_thread(privity, "run", *arguments, "--config", config, "--json")
+        group = () if name == "plan" else ("run",)
+        done = await asyncio.to_thread(privity, *group, name, *arguments, "--config", config, "--json")
         return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
     return command
@@ -48,7 +49,7 @@ def test_a_run_by_its_commands(tmp_path: Path) -> None:
         async with NetworkConsortium(tmp_path, consortium, patience=200) as network:
             await network.stop_agent("party-2")
             command = run_command(operator_of(network))
-            code, plan, _ = await command("plan", *OPTIONS, "--party-rows", "20")
+            code, plan, _ = await command("plan", *OPTIONS, "--rows", "40")
             assert code == Exit.DONE
             assert plan["party_rows"] == {"party-1": 20, "party-2": 20}, "the parties are the manifest's"
             assert plan["phases"][0]["cells"] == 5
@@ -115,7 +116,7 @@ def test_how_a_run_ended_is_in_the_exit_code(tmp_path: Path) -> None:
                 (("submit", *OPTIONS, "--rows", "100000000"), Exit.INPUT),
                 (("plan", *OPTIONS, "--tolerate", "2"), Exit.INPUT),
                 (("plan", *OPTIONS, "--attribute", "nothing"), Exit.INPUT),
-                (("plan", *OPTIONS, "--party-rows", "0"), Exit.INPUT),
+                (("plan", *OPTIONS, "--rows", "0"), Exit.INPUT),
                 (("plan", "--epsilon", "1", "--algorithm", "magic"), Exit.INPUT),
             ):
                 code, _, said = await command(*wrong)

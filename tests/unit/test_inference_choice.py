@@ -13,7 +13,6 @@ import pytest
 from privity.common import formats
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
-from privity.common.protocol.secure_sum_method import Method
 from privity.common.release.release_folder import write_release
 from privity.common.release.report.report_page import report_page
 from privity.common.release.shortcomings import fallback, how_fitted
@@ -22,7 +21,7 @@ from privity.common.synthesis.inference import fit_choice
 from privity.common.synthesis.inference.fit_choice import MOST_BYTES, PGM, TABLES, choose_inference, size_of_fit
 from privity.common.synthesis.inference.maximum_likelihood import STEPS
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
-from privity.deploy.operator.request_options import run_request
+from privity.deploy.operator.request_options import RunOptions, run_request
 from privity.deploy.options import learning_settings
 from privity.deploy.planning.in_process_session import InProcessSession
 from privity.deploy.planning.run_cost import plan_document, planned, show_plan
@@ -153,9 +152,7 @@ def test_an_algorithm_with_a_way_of_its_own_says_nothing_of_a_fit(tmp_path, algo
 
 
 def asked(algorithm="mst", settings="{}", inference=None):
-    return run_request(
-        None, "1", algorithm, "0", settings, 1, None, Method.PAILLIER, None, None, None, None, None, inference
-    )
+    return run_request(RunOptions(epsilon="1", algorithm=algorithm, settings=settings, inference=inference))
 
 
 def test_a_plan_says_what_a_fit_takes_and_that_the_light_one_takes_its_place(capsys, monkeypatch):
@@ -210,7 +207,6 @@ def test_an_option_that_cannot_be_is_refused(algorithm, settings, inference, sai
 def test_a_file_of_a_run_holds_its_own_setting(tmp_path):
     file = tmp_path / "run.toml"
     file.write_text('format_version = 1\nalgorithm = "mst"\nepsilon = "1"\n[settings]\ninference = "pgm"\n')
-    nothing = (None, "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
-    assert run_request(file, *nothing)["settings"] == {"inference": "pgm"}
+    assert run_request(RunOptions(spec=file))["settings"] == {"inference": "pgm"}
     with pytest.raises(PrivityError, match="options that the file holds itself"):
-        run_request(file, *nothing, inference=PGM)
+        run_request(RunOptions(spec=file, inference=PGM))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, Method
+from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
 from privity.curator.run_request import parse_request
-from privity.deploy.operator.request_options import read_spec, run_request
+from privity.deploy.operator.request_options import RunOptions, read_spec, run_request
 
 
 def written(folder: Path, text: str) -> Path:
@@ -26,7 +26,7 @@ def request_of(folder: Path, text: str):
 
 def test_the_shortest_spec_means_what_options_left_out_mean(tmp_path: Path) -> None:
     text = 'format_version = 1\nalgorithm = "dp-subn"\nepsilon = "1/3"\n'
-    options = run_request(None, "1/3", "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
+    options = run_request(RunOptions(epsilon="1/3"))
     assert request_of(tmp_path, text) == parse_request(json.dumps(options).encode())
     request = request_of(tmp_path, text)
     assert (request.epsilon, request.tolerate, request.key_bits) == (Fraction(1, 3), 1, 3072)
@@ -55,8 +55,8 @@ def test_every_fault_at_once_with_its_line(tmp_path: Path) -> None:
 def test_options_beside_a_file_are_refused_and_so_is_nothing_at_all(tmp_path: Path) -> None:
     file = written(tmp_path, 'format_version = 1\nalgorithm = "dp-subn"\nepsilon = "1"\n')
     with pytest.raises(PrivityError, match="comes with options"):
-        run_request(file, "1", "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
+        run_request(RunOptions(spec=file, epsilon="1"))
     with pytest.raises(PrivityError, match="epsilon: it is left out"):
-        run_request(None, None, "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
+        run_request(RunOptions())
     with pytest.raises(PrivityError, match="no such file"):
-        run_request(tmp_path / "none", None, "dp-subn", "0", "{}", 1, None, Method.PAILLIER, None, None, None)
+        run_request(RunOptions(spec=tmp_path / "none"))
