@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from benchmarks.copula.queries import Dummies, Numbers, Queries, dummies_of, errors_of
 from benchmarks.single_party.exact import PartlyExactSession
 from privity.common.data.coded_table import CodedTable
-from privity.common.privacy.laplace_composition import advanced_epsilon
+from privity.common.privacy.advanced_composition import advanced_epsilon
 from privity.common.synthesis.algorithms import ALGORITHMS, copula
 from privity.common.synthesis.models.copula_model import CopulaModel, blocks_of
 from privity.deploy.planning.in_process_session import InProcessSession

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.privacy.advanced_composition import Accounting
 from privity.common.privacy.group_privacy import Amount, cost_of_a_person, rho_of_a_person
-from privity.common.privacy.laplace_composition import Accounting
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.privacy.zcdp_budget import GaussianTerms, RhoAccount
@@ -23,7 +23,7 @@ def noise_on_tables(spent: Accounting | GaussianTerms | None, *, shared: bool) -
     """The mechanism of noisy tables, and by what it costs some delta if it does."""
     law = GAUSSIAN if isinstance(spent, GaussianTerms) else LAPLACE
     kind, opened = ("multi-party ", ", opened as one sum") if shared else ("", "")
-    words = CONCENTRATED if isinstance(spent, GaussianTerms) else "" if spent is None else spent.words
+    words = CONCENTRATED if isinstance(spent, GaussianTerms) else "" if spent is None else "advanced composition"
     by = f"; {words}" if words else ""
     return f"{kind}{law} noise on contingency tables{opened}{by}"
 

@@ -14,7 +14,7 @@ from typing import Any
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.noisy_tables import Marginal
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.laplace_composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
+from privity.common.privacy.advanced_composition import LARGEST_WEIGHT, MOST_WEIGHTS, Accounting
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
 from privity.common.privacy.step_cost import noise_scale, score_scale
 from privity.common.privacy.zcdp_budget import GaussianTerms

@@ -10,7 +10,7 @@ import numpy as np
 
 from privity.common.data.noisy_tables import Marginal, NoisyScores, NoisyTables
 from privity.common.data.schema import Schema
-from privity.common.privacy.laplace_composition import Accounting
+from privity.common.privacy.advanced_composition import Accounting
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.run_record import Cost, RunRecord, noise_on_scores, noise_on_tables
 from privity.common.privacy.step_cost import draw_epsilon, noise_scale, quotas

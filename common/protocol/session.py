@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from privity.common.data.noisy_tables import AttributeParentPair, Marginal, NoisyScores, NoisyTables
 from privity.common.data.schema import Schema
-from privity.common.privacy.laplace_composition import Accounting
+from privity.common.privacy.advanced_composition import Accounting
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.expected_tables import ExpectedTables
@@ -116,8 +116,7 @@ class Session(Protocol):
         """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all.
 
         ``weights`` are one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
-        With ``accounting`` (``privity.common.privacy.laplace_composition``) it costs its delta too; there is no account
-        in rho then.
+        With ``accounting`` (advanced composition) it costs its delta too; there is no account in rho then.
         """
         ...
 

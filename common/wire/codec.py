@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import Marginal
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.laplace_composition import Accounting
+from privity.common.privacy.advanced_composition import ADVANCED, Accounting
 from privity.common.privacy.zcdp_budget import GaussianTerms
 from privity.common.protocol import round as rounds
 from privity.common.protocol import steps
@@ -366,7 +366,9 @@ def _to_round(run: str, message: pb.Round) -> rounds.Round:
     accounting = None
     if message.HasField("accounting"):
         a = message.accounting
-        accounting = Accounting(a.composition, positive_fraction(a.delta), positive_fraction(a.unit))
+        if a.composition != ADVANCED:
+            raise ValueError("no such composition")
+        accounting = Accounting(positive_fraction(a.delta), positive_fraction(a.unit))
     terms, epsilon, weights = None, steps.FREE, tuple(message.weights)
     if message.HasField("terms"):
         g = message.terms

@@ -13,7 +13,7 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.formats import require
-from privity.common.privacy.laplace_composition import Accounting, calibrate
+from privity.common.privacy.advanced_composition import Accounting, calibrate
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.noise_distribution import GAUSSIAN
 from privity.common.privacy.run_record import Cost, RunRecord
@@ -42,7 +42,7 @@ def consortium_of(parties: int, **changes):
 
 
 @pytest.mark.parametrize("parties", [2, 3])
-@pytest.mark.parametrize("composition", ["zcdp", "pld", "advanced"])
+@pytest.mark.parametrize("composition", ["zcdp", "advanced"])
 def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, composition: str) -> None:
     consortium = consortium_of(parties, domain=(2, 3, 4), rows=60)
     settings = {"composition": composition}
@@ -56,7 +56,7 @@ def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, com
         assert [entry.amount[1] for entry in charged(ledger) if entry.amount[0]] == [DELTA]  # one round
     assert {o["guarantee"] for o in statement["observers"]} == {"approximate", "approximate, computational"}
     assert {o["delta"] for o in statement["observers"]} == {str(DELTA)}
-    words = {"zcdp": "zero-concentrated", "pld": "tight composition", "advanced": "advanced composition"}
+    words = {"zcdp": "zero-concentrated", "advanced": "advanced composition"}
     (mechanism,) = statement["mechanisms"]
     assert words[composition] in mechanism
     assert ("Gaussian" if composition == "zcdp" else "Laplace") in mechanism
@@ -65,7 +65,7 @@ def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, com
     assert (marginals["tables"][0]["law"] == GAUSSIAN) == (composition == "zcdp")
 
 
-@pytest.mark.parametrize("composition", ["zcdp", "pld"])
+@pytest.mark.parametrize("composition", ["zcdp", "advanced"])
 def test_people_with_several_rows_are_charged_and_told_what_all_of_them_cost(tmp_path, composition: str) -> None:
     """m = 1, 3, 4: rho m^2 times at the same delta; of Laplace noise epsilon m times, and delta m e^((m-1) epsilon)."""
     rows = {"party-1": 1, "party-2": 3, "party-3": 4}
@@ -105,7 +105,7 @@ def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agree
     policies = {f"party-{k}": open_policy(total_delta=Fraction(1, 1000), rows_per_person=3) for k in (1, 2)}
     consortium = make_consortium(2, policies=policies, domain=(2, 3, 4), rows=20)
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
-    accounting = calibrate("pld", [1] * 3, ONE, DELTA)
+    accounting = calibrate([1] * 3, ONE, DELTA)
     round_ = Round(plan.spec.run, "tables", "1", TABLES, ONE, accounting=accounting)
     reply = consortium.tell("party-1", Contribute(round_))
     assert isinstance(reply, Refusal)
@@ -153,16 +153,14 @@ def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"accounting": Accounting("advanced", DELTA, Fraction(3))}, "too small for epsilon 1"),
+        ({"accounting": Accounting(DELTA, Fraction(3))}, "too small for epsilon 1"),
         ({"terms": FAIR}, "the run has no account in it"),
-        ({"accounting": Accounting("nothing", DELTA, Fraction(10**6))}, "no composition"),
-        ({"accounting": Accounting("pld", Fraction(1, 100), Fraction(10**6))}, "more epsilon or delta than the run's"),
+        ({"accounting": Accounting(Fraction(1, 100), Fraction(10**6))}, "more epsilon or delta than the run's"),
         ({"epsilon": Fraction(2)}, "more epsilon or delta than the run's"),
         ({"weights": (1, 1)}, "one of 1 to 1024 for each table"),
         ({"weights": (1, 1, 0)}, "one of 1 to 1024 for each table"),
         ({"weights": (1, 1, 2**32 - 1)}, "one of 1 to 1024 for each table"),
-        ({"weights": (1, 2, 3), "accounting": Accounting("pld", DELTA, Fraction(10**6))}, "at most two weights"),
-        ({"accounting": Accounting("pld", DELTA, Fraction(1, 10**299))}, "too many digits"),
+        ({"accounting": Accounting(DELTA, Fraction(1, 10**299))}, "too many digits"),
         (
             {"weights": (1, 1, 2), "replacement": Replacement(3, None, 0, ONE, True)},
             "opens sums over all parties only",
@@ -172,7 +170,7 @@ def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
 def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charged(change: dict, said: str) -> None:
     """What a curator that wants less noise would send."""
     consortium = consortium_of(2, domain=(2, 3, 2))
-    settings = {"composition": "pld"}
+    settings = {"composition": "advanced"}
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings))
     fair = {"epsilon": ONE, "weights": (), "accounting": None, "replacement": None}
     round_ = Round(plan.spec.run, "test", "1", TABLES, **{**fair, **change})
@@ -180,7 +178,7 @@ def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charg
     assert isinstance(reply, Refusal)
     assert said in reply.message
     assert consortium.parties["party-2"].ledger.spent() == 0
-    honest = Round(plan.spec.run, "test", "2", TABLES, ONE, None, (2, 2, 1), calibrate("pld", (2, 2, 1), ONE, DELTA))
+    honest = Round(plan.spec.run, "test", "2", TABLES, ONE, None, (2, 2, 1), calibrate((2, 2, 1), ONE, DELTA))
     assert consortium.tell("party-2", Contribute(honest)) == Done()
     assert consortium.parties["party-2"].ledger.spent_delta() == DELTA
 
@@ -197,7 +195,7 @@ def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charg
         ({"terms": None}, "the run has an account in rho"),
         ({"terms": None, "epsilon": ONE}, "the run has an account in rho"),
         ({"epsilon": ONE}, "not one of epsilon or rho"),
-        ({"accounting": Accounting("pld", DELTA, Fraction(10**6))}, "not one of epsilon or rho"),
+        ({"accounting": Accounting(DELTA, Fraction(10**6))}, "not one of epsilon or rho"),
     ],
 )
 def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(change: dict, said: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.privacy.laplace_composition import Accounting
+from privity.common.privacy.advanced_composition import Accounting
 from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.common.protocol import round as rounds
 from privity.common.protocol import steps
@@ -43,7 +43,7 @@ RUN = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", fullmatch=True)
 EPSILON = st.fractions(min_value=Fraction(1, 10**20), max_value=100)
 MARGINAL = st.lists(UINT32, max_size=4).map(tuple)
 BLOB = st.builds(SealedBlob, st.binary(max_size=200), st.binary(max_size=64))
-ACCOUNTING = st.builds(Accounting, TEXT, EPSILON, EPSILON)
+ACCOUNTING = st.builds(Accounting, EPSILON, EPSILON)
 ROUND = st.builds(
     rounds.Round,
     RUN,
@@ -257,6 +257,15 @@ def test_steps_in_rho_come_back_as_they_went_and_pure_ones_have_the_digest_that_
     both = pb.Round(terms=pb.GaussianTerms(**terms.content()), epsilon="1")
     with pytest.raises(MalformedMessageError):
         decode_step(pb.Step(run="run-1", contribute=pb.Contribute(round=both)).SerializeToString())
+
+
+def test_a_round_under_a_composition_that_there_is_not_is_refused():
+    """``pld`` was one before."""
+    round_ = rounds.Round("r", "p", "1", ((0,),), Fraction(1), accounting=Accounting(Fraction(1, 100), Fraction(50)))
+    message = encode_step(steps.Contribute(round_))
+    assert decode_step(message) == steps.Contribute(round_)
+    with pytest.raises(MalformedMessageError):
+        decode_step(message.replace(b"advanced", b"tightest"))
 
 
 @pytest.mark.parametrize("run", ["", "a/b", "/", "..", "a b", "é", "a" * 64, "a\n"])

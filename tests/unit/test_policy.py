@@ -160,7 +160,7 @@ def test_a_delta_counts_for_all_rows_of_a_person_too(write):
         policy.check_run(spec, "a")
     policy.check_run(replace(spec, epsilon=Fraction(1, 10)), "a")
     # Laplace noise: 2 e^(1/10) times the delta.
-    laplace = replace(spec, epsilon=Fraction(1, 10), settings={"composition": "pld"})
+    laplace = replace(spec, epsilon=Fraction(1, 10), settings={"composition": "advanced"})
     epsilon, delta = policy.cost_of_a_person(laplace, 0)
     assert epsilon == Fraction(1, 5)
     assert float(delta / spec.delta) == pytest.approx(2.2103, abs=1e-3)

@@ -10,7 +10,7 @@ from typing import Any
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.laplace_composition import COMPOSITIONS
+from privity.common.privacy.advanced_composition import ADVANCED
 from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
@@ -40,9 +40,8 @@ class Algorithm:
         learn: learns a model for an epsilon in all.
         apart: whether the parties learn models of their own, one by one; they are pure.
         check_delta: reads the settings with a run's delta, and refuses what does not go together.
-        composition: reads the settings with a run's delta: whether it is spent under one of
-            ``privity.common.privacy.laplace_composition.COMPOSITIONS``, in a round of its own; otherwise a run with a
-            delta has an account in rho.
+        composition: reads the settings with a run's delta: whether it is spent by advanced composition, in a round of
+            its own; otherwise a run with a delta has an account in rho.
         memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
         draws: whether it draws candidates on the rows of one party at a time.
         drawn: whether with these settings it does; it may, if this is left out.
@@ -90,7 +89,7 @@ class Algorithm:
             epsilon: of the algorithm, without an evaluation's.
         """
         named = None if self.composition is None else self.composition(settings, delta)
-        if not delta or self.apart or named in COMPOSITIONS:
+        if not delta or self.apart or named == ADVANCED:
             return None
         return RhoAccount(epsilon, delta)
 

@@ -6,8 +6,8 @@ the Gaussian Copula" (2019). Deviations:
 - One full table for each pair of attributes, with the noise of one: the paper's Lemma 2 counts the four cells of each
   pair of categories as if the other cells did not move, and falls short of its epsilon by 2 (|A| + |B| - 2).
 - The 1-way tables have a part of the budget of their own, and all tables are made consistent first.
-- Besides pure epsilon there are (epsilon, delta) with discrete Gaussian noise under the run's account in rho, and with
-  Laplace noise under two compositions, of which the paper has one (``privity.common.privacy.laplace_composition``).
+- Besides pure epsilon and the paper's advanced composition there is (epsilon, delta) with discrete Gaussian noise under
+  the run's account in rho.
 - A pair of categories that the noise cannot tell from an independent one counts as independent (``certainty``).
   Without that the matrix of correlations is mostly noise, and what is nearest to it among correlation matrices is
   far away.
@@ -38,7 +38,7 @@ from privity.common.data.noisy_tables import Marginal
 from privity.common.data.pair_tables import counting_bytes
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.laplace_composition import COMPOSITIONS, calibrate
+from privity.common.privacy.advanced_composition import ADVANCED, calibrate
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import count_cells
 from privity.common.synthesis.algorithm_settings import SettingsReader
@@ -79,7 +79,7 @@ class Settings:
     Attributes:
         one_way: part of the budget (of epsilon, or of rho) for the 1-way tables, about; 0 derives them from the
             pair tables.
-        composition: ``basic`` without a delta; with one ``zcdp``, ``pld`` or ``advanced``.
+        composition: ``basic`` without a delta; with one ``zcdp`` or ``advanced``.
         certainty: standard deviations of noise within which a pair of categories counts as independent; a thousandth
             is as good as none. Adult, K = 1, mean 2-way distance with 2, 3, 4: .0699, .0683, .0699 at eps 1; .0462,
             .0423, .0421 at 5.
@@ -97,7 +97,7 @@ class Settings:
         read = cls(
             one_way=reader.share("one_way", default.one_way, Fraction(9, 10)),
             certainty=reader.weight("certainty", default.certainty),
-            composition=reader.optional_choice("composition", [BASIC, CONCENTRATED, *COMPOSITIONS]),
+            composition=reader.optional_choice("composition", [BASIC, CONCENTRATED, ADVANCED]),
         )
         reader.finish()
         return read
@@ -120,14 +120,12 @@ def composition(settings: Mapping[str, Any], delta: Fraction) -> str:
 
 
 def check_delta(settings: Mapping[str, Any], delta: Fraction) -> None:
-    """Refuse a composition that does not go with the delta, or does not serve one so small."""
+    """Refuse a composition that does not go with the delta."""
     chosen = composition(settings, delta)
     if (chosen == BASIC) != (delta == 0):
         reason = "basic composition spends no delta" if delta else f"the composition {chosen} needs a delta above 0"
-        hint = "Give a delta with the compositions zcdp, pld and advanced, and none with basic."
+        hint = "Give a delta with the compositions zcdp and advanced, and none with basic."
         raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
-    if chosen in COMPOSITIONS:
-        COMPOSITIONS[chosen].holds(Fraction(10**6), ((1, 1),), Fraction(1), delta)
 
 
 async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> CopulaModel:
@@ -141,9 +139,8 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         single = []
     weights = _weights(len(single), len(pairs), chosen.one_way, pure=not session.delta)
     accounting = None
-    named = composition(settings, session.delta)
-    if named in COMPOSITIONS:
-        accounting = calibrate(named, weights, epsilon, session.delta)
+    if composition(settings, session.delta) == ADVANCED:
+        accounting = calibrate(weights, epsilon, session.delta)
     opened = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
     consistent = ConsistentPairs(opened, schema.domain, session.rows)
     return fit(schema, consistent, session.rows, float(chosen.certainty))

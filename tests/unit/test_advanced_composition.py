@@ -7,18 +7,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dp_accounting.pld.privacy_loss_distribution import from_discrete_laplace_mechanism
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.laplace_composition import (
-    COMPOSITIONS,
+from privity.common.privacy.advanced_composition import (
     Accounting,
     advanced_epsilon,
     calibrate,
-    laplace_delta,
+    holds,
 )
 from privity.common.privacy.mechanisms import SharedDiscreteGaussian
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw
@@ -33,7 +30,7 @@ def test_advanced_composition_is_that_of_the_copula_paper(attributes, part):
     """Asghar et al. 2019, section 4.2: these parts of epsilon give just under 1."""
     tables = attributes + math.comb(attributes, 2)
     assert 0.9998 < advanced_epsilon(Counter({Fraction(part): tables}), DELTA) < 1
-    found = 2 / calibrate("advanced", [1] * tables, ONE, DELTA).unit
+    found = 2 / calibrate([1] * tables, ONE, DELTA).unit
     assert float(found) == pytest.approx(float(part), abs=1.1e-6)
 
 
@@ -41,14 +38,12 @@ def found_for(composition, weights, epsilon, delta):
     """The least noise: of a round of its own, or with the whole of a run's account in rho."""
     if composition == "zcdp":
         return RhoAccount(epsilon, delta).terms(epsilon, weights, 1)
-    return calibrate(composition, weights, epsilon, delta)
+    return calibrate(weights, epsilon, delta)
 
 
-@pytest.mark.parametrize(
-    ("composition", "deviation"), [("advanced", 191.3), ("pld", 111.6), ("zcdp", 83.91)], ids=lambda v: str(v)
-)
+@pytest.mark.parametrize(("composition", "deviation"), [("advanced", 191.3), ("zcdp", 83.91)], ids=lambda v: str(v))
 def test_the_noise_of_a_cell_of_105_tables(composition, deviation):
-    """privacy.md, section 6: 191, 111, 83.9. The continuous law gives 111.3; ours is discrete."""
+    """docs/privacy.md, "Budgets"."""
     law = found_for(composition, [1] * 105, ONE, DELTA).law(1)
     variance = law.share_variance(1)
     assert math.sqrt(variance) == pytest.approx(deviation, abs=0.1)
@@ -77,10 +72,10 @@ def exact_delta(laws, epsilon):
     return float((chances * np.maximum(0, 1 - np.exp(np.minimum(0, epsilon - losses)))).sum())
 
 
-@pytest.mark.parametrize("composition", [*sorted(COMPOSITIONS), "zcdp"])
+@pytest.mark.parametrize("composition", ["advanced", "zcdp"])
 @pytest.mark.parametrize("weights", [[1], [1, 1], [3, 1, 1]])
 @pytest.mark.parametrize(("epsilon", "delta"), [(ONE, Fraction(1, 1000)), (Fraction(3), Fraction(1, 10**5))])
-def test_calibrated_noise_keeps_the_promise_and_the_tight_one_not_much_more(composition, weights, epsilon, delta):
+def test_calibrated_noise_keeps_the_promise_and_less_is_refused(composition, weights, epsilon, delta):
     found = found_for(composition, weights, epsilon, delta)
     laws = [found.law(weight) for weight in weights]
     assert exact_delta(laws, float(epsilon)) <= float(delta) * 1.0001
@@ -90,13 +85,9 @@ def test_calibrated_noise_keeps_the_promise_and_the_tight_one_not_much_more(comp
             replace(found, unit=found.unit * Fraction(9999, 10000)).check(weights)
         return
     found.check(weights, epsilon)
-    less = Accounting(composition, delta, found.unit * Fraction(9999, 10000))
+    less = Accounting(delta, found.unit * Fraction(9999, 10000))
     with pytest.raises(PrivityError, match="the noise is too small for epsilon"):
         less.check(weights, epsilon)
-    if composition == "pld":
-        # The tight one: a twentieth less noise breaks the promise itself.
-        tight = [Accounting(composition, delta, found.unit * Fraction(19, 20)).law(weight) for weight in weights]
-        assert exact_delta(tight, float(epsilon)) > float(delta)
 
 
 @settings(max_examples=20, deadline=None)
@@ -106,11 +97,11 @@ def test_calibrated_noise_keeps_the_promise_and_the_tight_one_not_much_more(comp
     st.integers(1, 12),
 )
 def test_calibrated_noise_is_certified_short_and_nearly_the_least(weights, epsilon, digits):
-    delta, composition = Fraction(1, 10**digits), "advanced"
-    found = calibrate(composition, weights, epsilon, delta)
+    delta = Fraction(1, 10**digits)
+    found = calibrate(weights, epsilon, delta)
     groups = tuple(Counter(weights).items())
-    assert COMPOSITIONS[composition].holds(found.unit, groups, epsilon, delta)
-    assert not COMPOSITIONS[composition].holds(found.unit * Fraction(65_000, 65_536), groups, epsilon, delta)
+    assert holds(found.unit, groups, epsilon, delta)
+    assert not holds(found.unit * Fraction(65_000, 65_536), groups, epsilon, delta)
     for weight in set(weights):
         law = found.law(weight)
         law.check(1)
@@ -120,13 +111,10 @@ def test_calibrated_noise_is_certified_short_and_nearly_the_least(weights, epsil
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (Accounting("basic", DELTA, ONE), "no composition of the name 'basic'"),
-        (Accounting("zcdp", DELTA, ONE), "no composition of the name 'zcdp'"),
-        (Accounting("pld", Fraction(0), ONE), "does not lie between"),
-        (Accounting("pld", ONE, ONE), "does not lie between"),
-        (Accounting("pld", DELTA, Fraction(0)), "not positive"),
-        (Accounting("pld", DELTA, Fraction(1)), "too small for epsilon 1"),
-        (Accounting("advanced", DELTA, Fraction(1, 100)), "too small for epsilon 1"),
+        (Accounting(Fraction(0), ONE), "does not lie between"),
+        (Accounting(ONE, ONE), "does not lie between"),
+        (Accounting(DELTA, Fraction(0)), "not positive"),
+        (Accounting(DELTA, Fraction(1, 100)), "too small for epsilon 1"),
     ],
 )
 def test_accounting_that_does_not_hold_is_refused(wrong, said):
@@ -135,56 +123,9 @@ def test_accounting_that_does_not_hold_is_refused(wrong, said):
     assert caught.value.code == "step-refused"
 
 
-def test_the_loss_of_laplace_noise_is_what_the_library_says():
-    """dp-accounting on a grid that rounds nothing."""
-    unit, epsilon = Fraction(128), 1.0
-    for weights in ({1: 105}, {3: 14, 1: 91}, {2: 5, 5: 300}):
-        library = None
-        for weight, tables in weights.items():
-            one = from_discrete_laplace_mechanism(
-                weight / 128, sensitivity=1, value_discretization_interval=1 / 128
-            ).self_compose(2 * tables)
-            library = one if library is None else library.compose(one)
-        groups = sorted((tables, weight) for weight, tables in weights.items())
-        wanted = library.get_delta_for_epsilon(epsilon)
-        assert laplace_delta(unit, groups, epsilon) == pytest.approx(wanted, rel=1e-6, abs=1e-14)
-
-
-@pytest.mark.parametrize("tables", [1830, 20_000, 2_000_000, 8_000_000])
-def test_calibrated_noise_keeps_a_small_delta_however_many_tables(tables):
-    """A binomial sum in 40 digits: floats that are transformed and powered would be wrong here."""
-    delta = Fraction(1, 10**10)
-    gain = mp.mpf(1) / mp.mpf(str(float(calibrate("pld", [1] * tables, ONE, delta).unit)))
-    with mp.workdps(40):
-        cells, likely = 2 * tables, 1 / (1 + mp.exp(-gain))
-        first = int(mp.floor((1 / gain + cells) / 2)) + 1
-        log = mp.loggamma(cells + 1) - mp.loggamma(first + 1) - mp.loggamma(cells - first + 1)
-        term = mp.exp(log + first * mp.log(likely) + (cells - first) * mp.log(1 - likely))
-        found, k = mp.mpf(0), first
-        while k <= cells and term > mp.mpf(10) ** -25:
-            found += term * (1 - mp.exp(1 - gain * (2 * k - cells)))
-            term *= mp.mpf(cells - k) / (k + 1) * likely / (1 - likely)
-            k += 1
-    assert 0.99 < found / mp.mpf(float(delta)) < 1
-
-
-def test_a_delta_that_floats_cannot_tell_is_refused_by_pld_only():
-    tiny = Fraction(1, 10**31)
-    with pytest.raises(PrivityError, match="needs at least 1e-30") as caught:
-        calibrate("pld", [1], ONE, tiny)
-    assert "zcdp" in caught.value.remedy
-    assert found_for("zcdp", [1], ONE, tiny).unit > 0
-
-
-def test_pld_serves_two_weights():
-    with pytest.raises(PrivityError, match="at most two weights"):
-        calibrate("pld", [1, 2, 3], ONE, DELTA)
-
-
-@pytest.mark.parametrize("composition", sorted(COMPOSITIONS))
-def test_an_epsilon_for_which_no_noise_is_enough_ends(composition):
+def test_an_epsilon_for_which_no_noise_is_enough_ends():
     with pytest.raises(PrivityError, match="too small for noise that can be drawn"):
-        calibrate(composition, [1], Fraction(1, 10**50), Fraction(1, 10**20))
+        calibrate([1], Fraction(1, 10**50), Fraction(1, 10**20))
 
 
 @pytest.mark.parametrize("sigma_squared", [Fraction(1, 20), Fraction(1, 2), Fraction(2), Fraction(5)])
@@ -218,12 +159,3 @@ def test_shares_of_what_is_allowed_are_gaussian_for_all_purposes():
     shared = SharedDiscreteGaussian(LEAST_SHARE * Fraction(99), 100, 1)
     # Twice two cells of 2^24 tables, and still far within the slack of the accounting.
     assert shared.distance * 2**26 < SHARED_SLACK
-
-
-@pytest.mark.parametrize(("part", "kept"), [("0.9989", True), ("0.9991", False), ("1", False)])
-def test_a_thousandth_of_delta_is_left_unused_by_pld(monkeypatch, part, kept):
-    """docs/privacy.md, "Budgets": the binomial tails are floats."""
-    monkeypatch.setattr(
-        "privity.common.privacy.laplace_composition.laplace_delta", lambda *_: float(Fraction(part) * DELTA)
-    )
-    assert COMPOSITIONS["pld"].holds(Fraction(100), ((1, 2),), ONE, DELTA) is kept
