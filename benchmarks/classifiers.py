@@ -25,9 +25,9 @@ import numpy.typing as npt
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.privacy.budget import PureEpsilon
-from privity.common.privacy.entropy import SystemEntropy
 from privity.common.privacy.mechanisms import DiscreteLaplace
 from privity.common.privacy.neighbouring_relation import Relation
+from privity.common.privacy.random_bits import SystemEntropy
 from privity.common.privacy.sensitivity import Sensitivity
 from privity.common.release.evaluation.classifier_utility import Task, labels
 

@@ -22,7 +22,7 @@ from benchmarks import markdown
 from benchmarks.datasets import Dataset, load, split_table
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_table
-from privity.common.privacy.confidence_intervals import half_width
+from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.present_rows import sample_present
 from privity.deploy.planning.in_process_session import InProcessSession

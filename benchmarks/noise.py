@@ -21,9 +21,9 @@ import numpy as np
 
 from privity.common.privacy.budget import PureEpsilon, Zcdp
 from privity.common.privacy.discrete_laplace import geometric
-from privity.common.privacy.entropy import SystemEntropy, uniform_below
 from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
 from privity.common.privacy.neighbouring_relation import Relation
+from privity.common.privacy.random_bits import SystemEntropy, uniform_below
 from privity.common.privacy.sensitivity import Norm, contingency_tables, scores
 from privity.common.privacy.structure_scores import r_sensitivity
 

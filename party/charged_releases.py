@@ -16,11 +16,11 @@ from functools import partial
 import numpy as np
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.entropy import Entropy, SystemEntropy
 from privity.common.privacy.exponential_mechanism import draw_trials, exponential_choice
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.privacy.noise_distribution import check_scale
 from privity.common.privacy.noisy_max import draw_selection_noise, noisy_max
+from privity.common.privacy.random_bits import Entropy, SystemEntropy
 from privity.common.privacy.step_cost import selection_scale
 from privity.common.protocol.candidate_pairs import Candidates
 from privity.common.protocol.expected_tables import SENSITIVITY, check_expected

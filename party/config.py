@@ -19,7 +19,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats.toml_file import read_toml
 from privity.common.node.proxy import Proxy, proxy_of, proxy_problems
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.ledger_files import default_ledger, open_ledger, whose
+from privity.common.privacy.ledger_folder import default_ledger, open_ledger, whose
 from privity.common.privacy.population import Population
 from privity.common.storage.journal import Journal
 from privity.common.storage.safe_files import write_private

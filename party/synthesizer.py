@@ -24,7 +24,7 @@ from privity.common.formats import read_json, require
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.group_privacy import Amount, most_of_a_person
 from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.ledger_files import declare, open_ledger
+from privity.common.privacy.ledger_folder import declare, open_ledger
 from privity.common.privacy.population import Population, parse_population
 from privity.common.privacy.run_record import RunRecord
 from privity.common.release.sampling_conditions import codes_where

@@ -24,9 +24,9 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import Marginal
 from privity.common.privacy.budget import PureEpsilon
-from privity.common.privacy.entropy import SystemEntropy
 from privity.common.privacy.mechanisms import DiscreteLaplace
 from privity.common.privacy.neighbouring_relation import Relation
+from privity.common.privacy.random_bits import SystemEntropy
 from privity.common.privacy.sensitivity import contingency_tables as tables_sensitivity
 from privity.common.synthesis.inference.estimation import Estimate
 from privity.common.synthesis.inference.table_consistency import make_consistent

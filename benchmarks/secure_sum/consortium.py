@@ -29,7 +29,7 @@ from privity.common.crypto.masks import PairwiseMasks
 from privity.common.crypto.packing import Layout
 from privity.common.crypto.residues import Residues
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.privacy.entropy import SystemEntropy
+from privity.common.privacy.random_bits import SystemEntropy
 from privity.common.protocol import secure_sum
 from privity.common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
 from privity.common.protocol.round import Round

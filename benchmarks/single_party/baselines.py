@@ -31,9 +31,9 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import Marginal
 from privity.common.privacy.budget import PureEpsilon
-from privity.common.privacy.entropy import SystemEntropy
 from privity.common.privacy.mechanisms import DiscreteLaplace, NoisyMax
 from privity.common.privacy.neighbouring_relation import Relation
+from privity.common.privacy.random_bits import SystemEntropy
 from privity.common.privacy.sensitivity import Sensitivity, scores
 from privity.common.privacy.sensitivity import contingency_tables as tables_sensitivity
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privity.common.privacy.discrete_laplace import bernoulli_exp, bernoulli_exp_product, discrete_laplace, in_blocks
-from privity.common.privacy.entropy import Entropy, IntArray
+from privity.common.privacy.random_bits import Entropy, IntArray
 
 LARGEST_GRID = 2**52
 SMALLEST_SIGMA_SQUARED = Fraction(1, 2**40)

@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privity.common.privacy.entropy import LARGEST_BOUND, Entropy, IntArray, uniform_below
+from privity.common.privacy.random_bits import LARGEST_BOUND, Entropy, IntArray, uniform_below
 
 LARGEST_TERM = LARGEST_BOUND
 """Largest numerator and denominator of a scale."""

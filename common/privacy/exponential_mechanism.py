@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privity.common.privacy.discrete_laplace import geometric
-from privity.common.privacy.entropy import Entropy, IntArray, uniform_below
 from privity.common.privacy.noisy_max import noisy_max_scale
+from privity.common.privacy.random_bits import Entropy, IntArray, uniform_below
 
 TRIALS_A_CANDIDATE = 64
 MOST_TRIALS = 1 << 16

@@ -14,10 +14,10 @@ from fractions import Fraction
 from privity.common.privacy.budget import PureEpsilon, Zcdp, as_fraction
 from privity.common.privacy.discrete_gaussian import check_sigma_squared, discrete_gaussian
 from privity.common.privacy.discrete_laplace import discrete_laplace, noise_share
-from privity.common.privacy.entropy import Entropy, IntArray
 from privity.common.privacy.exponential_mechanism import Trials, draw_trials, exponential_choice
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation, check_same_relation
 from privity.common.privacy.noisy_max import SelectionNoise, draw_selection_noise, noisy_max, noisy_max_scale
+from privity.common.privacy.random_bits import Entropy, IntArray
 from privity.common.privacy.sensitivity import Norm, Sensitivity
 from privity.common.privacy.zcdp_budget import draw_rho
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.discrete_gaussian import check_sigma_squared, discrete_gaussian
 from privity.common.privacy.discrete_laplace import LARGEST_SCALE, LARGEST_TERM, noise_share, share_variance
-from privity.common.privacy.entropy import Entropy, IntArray
+from privity.common.privacy.random_bits import Entropy, IntArray
 
 LAPLACE = "discrete Laplace"
 GAUSSIAN = "discrete Gaussian"

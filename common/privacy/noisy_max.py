@@ -30,7 +30,7 @@ from fractions import Fraction
 import numpy as np
 
 from privity.common.privacy.discrete_laplace import geometric
-from privity.common.privacy.entropy import Entropy, IntArray, uniform_below
+from privity.common.privacy.random_bits import Entropy, IntArray, uniform_below
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privity.common.privacy.entropy import Entropy, SeededEntropy, SystemEntropy
+from privity.common.privacy.random_bits import Entropy, SeededEntropy, SystemEntropy
 from privity.deploy.audit.loss_estimate import Outcomes
 
 Source = Callable[[str], Entropy]

@@ -18,7 +18,7 @@ from privity.common.node import logs
 from privity.common.node.process import at_interrupt, dump_no_core, open_files, stay_alone, stop_when_stdin_closes
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Entry, Kind, Ledger
-from privity.common.privacy.ledger_files import declare, declared, open_ledger
+from privity.common.privacy.ledger_folder import declare, declared, open_ledger
 from privity.common.privacy.population import Population, parse_population
 from privity.common.text import text_table
 from privity.common.text.terminal import say

@@ -11,8 +11,8 @@ import typer
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
-from privity.common.privacy.ledger_files import declare as declare_ledger
-from privity.common.privacy.ledger_files import declared, open_ledger
+from privity.common.privacy.ledger_folder import declare as declare_ledger
+from privity.common.privacy.ledger_folder import declared, open_ledger
 from privity.common.privacy.population import Population, parse_population
 from privity.common.text import text_table
 from privity.common.text.terminal import say

@@ -14,7 +14,7 @@ from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import readable
-from privity.common.privacy.ledger_files import open_ledger
+from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.statement import headline, privacy_statement
 from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import FORMAT_VERSION, Release

@@ -30,7 +30,7 @@ from privity.common.errors import PrivityError
 from privity.common.node.proxy import Proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.privacy.budget import readable
-from privity.common.privacy.ledger_files import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
+from privity.common.privacy.ledger_folder import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
 from privity.common.text.spreadsheet_formulas import REMEDY, WHY, in_words
 from privity.curator import server
 from privity.deploy.operator.operator_folder import link_of

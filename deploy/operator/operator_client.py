@@ -22,7 +22,7 @@ from privity.common.node.tls_check import Finding, Stage, check_connection
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.release.release_contents import LARGEST_FILES, RUN
 from privity.common.release.release_folder import without_times
-from privity.common.release.verification import check_release
+from privity.common.release.release_verification import check_release
 from privity.common.storage.canonical_json import fraction
 from privity.common.storage.safe_files import appearing
 from privity.common.text.visible import cut

@@ -16,9 +16,9 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.privacy.discrete_laplace import noise_share
-from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_lines import Spent
+from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.structure_scores import SCORES
 from privity.common.protocol.evaluation_scores import TreeScore
 from privity.common.protocol.expected_tables import ExpectedTables

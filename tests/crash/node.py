@@ -23,7 +23,7 @@ import privity.party.agent
 import privity.party.config
 from privity.common.crypto import paillier
 from privity.common.node import logs
-from privity.common.privacy.entropy import SeededEntropy
+from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.protocol.steps import Pending, Refusal
 from privity.common.storage.journal import Journal
 from privity.common.wire.codec import decode_reply, decode_step

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from privity.common.privacy.ledger_files import default_ledger, open_ledger
+from privity.common.privacy.ledger_folder import default_ledger, open_ledger
 from privity.common.privacy.population import Population
 from privity.party.config import load_config
 from tests.harness.command import ROOT, privity, run_in

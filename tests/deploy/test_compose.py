@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from privity.common.privacy.ledger_files import default_ledger, ledgers_folder, open_ledger
+from privity.common.privacy.ledger_folder import default_ledger, ledgers_folder, open_ledger
 from tests.deploy.test_image import state_home
 from tests.harness.command import ROOT
 from tests.harness.walkthrough import PARTIES

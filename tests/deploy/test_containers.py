@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.privacy.ledger_files import default_ledger, open_ledger
+from privity.common.privacy.ledger_folder import default_ledger, open_ledger
 from privity.common.release.release_folder import verify_release
 from privity.deploy.packaging import containers
 from tests.deploy.conftest import STATE

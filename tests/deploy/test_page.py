@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from privity.common.data.schema import load_schema
-from privity.common.privacy.ledger_files import declared, default_ledger, ledgers_folder
+from privity.common.privacy.ledger_folder import declared, default_ledger, ledgers_folder
 from privity.deploy.cli import main
 from privity.deploy.packaging import containers
 from privity.party.config import load_config, read_policy

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.privacy.ledger_files import ledgers_folder
+from privity.common.privacy.ledger_folder import ledgers_folder
 from tests.harness.command import ROOT
 from tests.harness.founding import entry_points
 

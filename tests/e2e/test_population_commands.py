@@ -12,7 +12,7 @@ import pytest
 from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit
 from privity.common.privacy.ledger import Allowance, Charge
-from privity.common.privacy.ledger_files import open_ledger
+from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.privacy_filter import spent_under_unknown_cap
 from privity.party.config import ledger_of, load_config, node_id, read_policy
 from tests.harness.command import here

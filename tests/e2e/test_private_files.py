@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.privacy.ledger_files import ledgers_folder
+from privity.common.privacy.ledger_folder import ledgers_folder
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 

@@ -19,8 +19,8 @@ from privity.common.crypto.identity import Identity
 from privity.common.crypto.residues import Exponents
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema
-from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.population import Population
+from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.steps import Reply, Step
 from privity.common.synthesis.algorithms import ALGORITHMS

@@ -22,7 +22,7 @@ from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.round import Replacement, Round
 from privity.common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
-from privity.common.release.verification import check_release
+from privity.common.release.release_verification import check_release
 from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged

@@ -19,7 +19,7 @@ from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement
 from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select
-from privity.common.release.verification import check_release
+from privity.common.release.release_verification import check_release
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import nbinom
 
-from privity.common.privacy.confidence_intervals import LEVEL, half_width
-from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
+from privity.common.privacy.noisy_count_intervals import LEVEL, half_width
+from privity.common.privacy.random_bits import SeededEntropy
 
 
 def laplace(scale) -> NoiseLaw:

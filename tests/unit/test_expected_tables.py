@@ -17,8 +17,8 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
-from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.run_record import RunRecord
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.privacy.zcdp_budget import RhoAccount, draw_rho

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privity.common.privacy.budget import Zcdp
-from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.exponential_mechanism import (
     MOST_TRIALS,
     Trials,
@@ -20,6 +19,7 @@ from privity.common.privacy.exponential_mechanism import (
 )
 from privity.common.privacy.mechanisms import ExponentialMechanism
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
+from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.sensitivity import Norm, Sensitivity, scores
 from tests.unit.test_selection import law as law_of_noisy_max
 

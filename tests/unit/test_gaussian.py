@@ -12,7 +12,7 @@ from scipy import stats
 from privity.common.privacy import discrete_gaussian as sampler
 from privity.common.privacy.discrete_gaussian import LARGEST_GRID, check_sigma_squared, discrete_gaussian
 from privity.common.privacy.discrete_laplace import bernoulli_exp_product
-from privity.common.privacy.entropy import SeededEntropy
+from privity.common.privacy.random_bits import SeededEntropy
 
 
 def entropy(label: str) -> SeededEntropy:

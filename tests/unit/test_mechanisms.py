@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from privity.common.privacy.budget import PureEpsilon, Zcdp
 from privity.common.privacy.discrete_laplace import discrete_laplace, noise_share
-from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
 from privity.common.privacy.noisy_max import draw_selection_noise, noisy_max
+from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.sensitivity import Norm, Sensitivity, contingency_tables, scores
 from privity.common.privacy.step_cost import RELATION, noise_scale, selection_scale
 from privity.common.privacy.structure_scores import r_sensitivity

@@ -17,7 +17,7 @@ from privity.common.privacy.discrete_laplace import (
     polya,
     share_variance,
 )
-from privity.common.privacy.entropy import SeededEntropy, SystemEntropy, uniform_below
+from privity.common.privacy.random_bits import SeededEntropy, SystemEntropy, uniform_below
 
 ACCEPT, REJECT = 4.5, 10.0  # standard deviations of the chi-square statistic
 

@@ -12,9 +12,9 @@ import pytest
 
 from privity import OneWay, declare_population
 from privity.common.errors import PrivityError
-from privity.common.privacy import ledger_files
+from privity.common.privacy import ledger_folder
 from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
-from privity.common.privacy.ledger_files import declare, default_ledger, open_ledger, other_ledgers
+from privity.common.privacy.ledger_folder import declare, default_ledger, open_ledger, other_ledgers
 from privity.common.privacy.ledger_lines import Line
 from privity.common.privacy.population import Population, parse_population
 from privity.common.privacy.zcdp_budget import RhoAccount
@@ -414,8 +414,8 @@ def test_threads_that_fit_one_object_at_once_are_all_charged_and_never_beyond_th
 
 def test_places_that_cannot_be_written_are_let_be(monkeypatch, state):
     declare(FOUR).close()
-    for file in (state / ledger_files.PLACES).glob("*.json"):
+    for file in (state / ledger_folder.PLACES).glob("*.json"):
         file.write_text("not JSON")
-    (state / ledger_files.PLACES / "other.json").write_text(json.dumps({"population": "patients"}))
-    assert list(ledger_files.declared()) == ["patients"]
+    (state / ledger_folder.PLACES / "other.json").write_text(json.dumps({"population": "patients"}))
+    assert list(ledger_folder.declared()) == ["patients"]
     assert other_ledgers("patients", default_ledger("patients")) == []

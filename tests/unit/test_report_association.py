@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats.contingency import association as textbook
 
-from privity.common.privacy.confidence_intervals import half_width
-from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.privacy.noisy_count_intervals import half_width
+from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.release.report.noisy_association import Strength, strength
 
 

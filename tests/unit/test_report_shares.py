@@ -9,8 +9,8 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import parse_schema
-from privity.common.privacy.confidence_intervals import half_width
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.release.report.best_marginals import BestMargins
 from privity.common.release.report.distributions import distributions
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privity.common.privacy.entropy import SeededEntropy
 from privity.common.privacy.noisy_max import SelectionNoise, draw_selection_noise, noisy_max
+from privity.common.privacy.random_bits import SeededEntropy
 
 
 def law(scores: list[int], scale: float, reach: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
 from privity.common.privacy.zcdp_budget import RhoAccount
 from privity.common.release.release_folder import read_release, report_of
-from privity.common.release.verification import check_release
+from privity.common.release.release_verification import check_release
 
 FORMER = Path(__file__).parent / "former_release"
 ONE = Fraction(1)

@@ -20,7 +20,7 @@ from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import LARGEST_DENOMINATOR, SMALLEST_EPSILON, readable
-from privity.common.privacy.confidence_intervals import LEVEL, half_width
+from privity.common.privacy.noisy_count_intervals import LEVEL, half_width
 from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, Score, Split, Tree, TreeScore
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS, count_cells

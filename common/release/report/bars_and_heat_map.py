@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from privity.common.privacy.confidence_intervals import half_width
+from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.release.report.distributions import Measured, Share
 from privity.common.release.report.number_texts import count, percent, strength
 from privity.common.release.report.pair_strengths import Pair

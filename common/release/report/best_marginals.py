@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.noisy_tables import Marginal, NoisyTable
-from privity.common.privacy.confidence_intervals import half_width
+from privity.common.privacy.noisy_count_intervals import half_width
 
 Counts = npt.NDArray[np.int64]
 

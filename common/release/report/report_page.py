@@ -12,7 +12,7 @@ from typing import Any
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.pages import render
-from privity.common.privacy.confidence_intervals import half_width
+from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.privacy.statement import largest, rounded_up
 from privity.common.release.release_contents import Release
 from privity.common.release.report import TEMPLATES, number_texts

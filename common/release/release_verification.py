@@ -14,7 +14,6 @@ from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.formats import check, read_json
 from privity.common.privacy.statement import in_words, largest, rounded_up
-from privity.common.release.figures_verification import misfits
 from privity.common.release.former_formats import current_privacy
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import (
@@ -29,6 +28,7 @@ from privity.common.release.release_contents import (
     SYNTHETIC,
 )
 from privity.common.release.release_folder import file_problems, page_of, read_release
+from privity.common.release.statement_consistency import misfits
 from privity.common.synthesis.models.load_model import load_model
 
 Taken = TypeVar("Taken")
