@@ -52,8 +52,8 @@ class Data:
         for name in names:
             (data, schema), (short, copy) = self.files(name), small.files(name)
             shutil.copyfile(schema, copy)
-            with gzip.open(data, "rt", encoding="utf-8") as source, gzip.open(short, "wt", encoding="utf-8") as target:
-                target.writelines(islice(source, rows + 1))
+            with gzip.open(data, "rb") as source:
+                short.write_bytes(gzip.compress(b"".join(islice(source, rows + 1)), mtime=0))
         return small
 
 

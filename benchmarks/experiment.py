@@ -195,6 +195,72 @@ class Text:
         return self.make(records)
 
 
+def bounds(name: str, wanted: Sequence[tuple[Where, str, float]]) -> Text:
+    """Means beside what was asked for: which records, the measure, and how much it may be at most."""
+
+    def lines(records: Sequence[Record]) -> list[str]:
+        rows = []
+        for where, measure, bound in wanted:
+            found = values_of(chosen(records, where), measure)
+            if found:
+                of = ", ".join(f"{key} {value}" for key, value in where.items())
+                met = "yes" if statistics.mean(found) <= bound else "**no**"
+                rows.append([of, measure, f"{spread(found, 4)} ± {standard_error(found):.4f}", f"{bound:g}", met])
+        return markdown(["of", "measure", "mean (± standard error)", "at most", "met"], rows) if rows else []
+
+    return Text(name, lines)
+
+
+def duels(name: str, table: Table, key: str, subject: str) -> Text:
+    """At how many cells of a table the subject's mean is less than each rival's, and by two standard errors or more.
+
+    Args:
+        key: the key among the table's rows whose values are the subject and the rivals.
+    """
+
+    def lines(records: Sequence[Record]) -> list[str]:
+        cells: dict[tuple[str, ...], dict[str, list[float]]] = {}
+        for record in chosen(records, table.where):
+            if table.show in record:
+                place = (*(str(record[other]) for other in table.rows if other != key), str(record[str(table.columns)]))
+                cells.setdefault(place, {}).setdefault(str(record[key]), []).append(record[str(table.show)])
+        counts: dict[str, list[int]] = {}
+        for values in cells.values():
+            for rival in values.keys() - {subject} if subject in values else ():
+                apart = standard_errors_apart(values[subject], values[rival]) or 0.0
+                less = statistics.mean(values[subject]) < statistics.mean(values[rival])
+                count = counts.setdefault(rival, [0, 0, 0, 0])
+                for place_, holds in enumerate((True, less, apart <= -2, apart >= 2)):
+                    count[place_] += holds
+        head = ["rival", "settings", f"{subject} has the smaller mean", "clearly smaller", "clearly larger"]
+        return markdown(head, [[rival, *map(str, counts[rival])] for rival in sorted(counts)]) if counts else []
+
+    return Text(name, lines)
+
+
+def over_one_party(name: str, where: Where, key: str, most: Mapping[int, float]) -> Text:
+    """By how much the mean 2-way distance over K parties exceeds that of one, beside what it may; a row each method.
+
+    Args:
+        key: of the method; most: K -> the part by which it may.
+    """
+
+    def lines(records: Sequence[Record]) -> list[str]:
+        by_method: dict[str, dict[int, list[float]]] = {}
+        for record in chosen(records, where):
+            by_method.setdefault(record[key], {}).setdefault(record["parties"], []).append(record["mean2"])
+        rows = []
+        for method, found in by_method.items():
+            if 1 in found and len(found) > 1:
+                excess = {k: statistics.mean(found[k]) / statistics.mean(found[1]) - 1 for k in most if k in found}
+                over = {k: f"{excess[k]:+.0%}{' **above**' if excess[k] > most[k] else ''}" for k in excess}
+                rows.append([method, *(over.get(k, NONE) for k in most)])
+        asked = ["target", *(f"at most {bound:+.0%}" for bound in most.values())]
+        return markdown([key, *(f"K = {k}" for k in most)], [*rows, asked]) if rows else []
+
+    return Text(name, lines)
+
+
 @dataclass(frozen=True)
 class Picture:
     """Tables, or what makes a panel, side by side as an SVG file."""

@@ -119,8 +119,10 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> int:
     print(text)
     if options.page:
         page = PAGES / f"{name}.md"
-        page.write_text(with_blocks(page.read_text(encoding="utf-8"), experiment, records), encoding="utf-8")
-        pictures(name, experiment.pictures[:1], records, PAGES)
+        made = with_blocks(page.read_text(encoding="utf-8"), experiment, records)
+        page.write_text(made, encoding="utf-8")
+        if f"({name}.svg)" in made:
+            pictures(name, experiment.pictures[:1], records, PAGES)
     broken = experiment.broken(records)
     for bound in broken:
         say(f"out of bounds: {bound}")

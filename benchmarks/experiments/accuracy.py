@@ -34,6 +34,7 @@ from benchmarks.experiment import (
     chosen,
     grid,
     markdown,
+    over_one_party,
     spread,
     standard_errors_apart,
     values_of,
@@ -270,25 +271,6 @@ def targets(records: Sequence[Record]) -> list[str]:
     return markdown(head, rows) if rows else []
 
 
-def party_targets(records: Sequence[Record]) -> list[str]:
-    """By how much each method's distance over K parties exceeds that of one, beside what it may."""
-    where = {"kind": "whole", "data": "adult", "delta": DELTA, "epsilon": CURVE, "split": "random"}
-    rows = []
-    for method in COMPARED:
-        here = chosen(records, {**where, "method": method})
-        means = {k: statistics.mean(values) for k in PARTIES if (values := values_of(here, "mean2", parties=k))}
-        if 1 not in means or len(means) == 1:
-            continue
-        excess = {k: mean / means[1] - 1 for k, mean in means.items()}
-        rows.append([method, *(
-            NONE if k not in excess else f"{excess[k]:+.0%}{' **above**' if excess[k] > bound else ''}"
-            for k, bound in PARTY_BOUNDS.items()
-        )])  # fmt: skip
-    head = [f"eps {CURVE}, {GUARANTEES[DELTA]}", *(f"K = {k}" for k in PARTY_BOUNDS)]
-    asked = [f"at most {bound:+.0%}" for bound in PARTY_BOUNDS.values()]
-    return markdown(head, [*rows, ["target", *asked]]) if rows else []
-
-
 def fits(records: Sequence[Record]) -> list[str]:
     """Both fits of each algorithm: mean 2-way distance and seconds, first of the light fit, then of a model of all."""
     rows = []
@@ -384,7 +366,11 @@ EXPERIMENT = Experiment(
         Text("winners", winners),
         Text("targets", targets),
         Text("their count", at_their_count),
-        Text("party targets", party_targets),
+        over_one_party(
+            "party targets",
+            {"kind": "whole", "data": "adult", "delta": DELTA, "epsilon": CURVE, "split": "random", "method": COMPARED},
+            "method", PARTY_BOUNDS,
+        ),
         *(table for data in DATASETS for table in tables_of(data)),
         Text("fits", fits),
     ),

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import Data, split_table
-from benchmarks.experiment import CODE, Experiment, Picture, Point, Table, Values, grid
+from benchmarks.experiment import CODE, Experiment, Picture, Point, Table, Values, bounds, duels, grid, over_one_party
 from benchmarks.experiments.main_job import party_bytes
 from benchmarks.methods.classification_tasks import DEGREES
 from benchmarks.methods.table_distances import distances, variation
@@ -241,6 +241,16 @@ def points(quick: bool) -> list[Point]:
     return found + grid(**of, variant=tuple(IN_BITS), epsilon=("0.2", "0.8"), parties=MIDDLE)
 
 
+WHOLE: dict[str, Any] = {"kind": "distance", "split": "random", "variant": tuple(COMPARED)}
+TARGETS = (
+    ("mean2", "0.2", 0.088), ("mean2", "1", 0.062), ("mean2", "5", 0.042), ("largest2", "0.4", 0.30),
+    ("largest2", "0.8", 0.30), ("largest2", "1", 0.22), ("largest2", "1.6", 0.22), ("largest2", "5", 0.22),
+)  # fmt: skip
+"""On adult, three parties: the measure, epsilon, and how much it may be at most."""
+
+PARTY_BOUNDS = {2: 0.40, 3: 0.20, 5: 0.10, 10: 0.10, 25: 0.10}
+"""K -> by which part the mean 2-way distance may exceed that of one party."""
+
 MEASURES = {"mean2": "mean 2-way distance", "mean3": "mean 3-way distance", "largest2": "largest 2-way distance"}
 
 
@@ -254,6 +264,12 @@ def by_parties(data: str, measure_: str, epsilon: str) -> Table:
     where = {"kind": "distance", "data": data, "split": "random", "epsilon": epsilon, "variant": tuple(COMPARED)}
     name = f"{data}: {MEASURES[measure_]} over parties, epsilon {epsilon}"
     return Table(name, ("variant",), measure_, columns="parties", where=where)
+
+
+def whole_grid(data: str) -> Table:
+    return Table(
+        f"{data}: whole grid", ("variant", "parties"), "mean2", columns="epsilon", where={**WHOLE, "data": data}
+    )
 
 
 def tables_of(data: str) -> list[Table]:
@@ -276,8 +292,7 @@ def tables_of(data: str) -> list[Table]:
         found.append(Table(name, ("variant",), measure_, columns="epsilon", where=where))
         name = f"{data}: {MEASURES[measure_]} by split of the rows"
         found.append(Table(name, ("variant", "split"), measure_, columns="epsilon", where=of))
-    where = {"kind": "distance", "data": data, "split": "random"}
-    return [*found, Table(f"{data}: whole grid", ("variant", "parties"), "mean2", columns="epsilon", where=where)]
+    return [*found, whole_grid(data)]
 
 
 EXPERIMENT = Experiment(
@@ -285,6 +300,12 @@ EXPERIMENT = Experiment(
     points=points,
     measure=measure,
     shows=(
+        bounds("targets", [({**WHOLE, "data": "adult", "variant": "dp-subn", "epsilon": epsilon, "parties": MIDDLE},
+                            measure_, bound) for measure_, epsilon, bound in TARGETS]),
+        *(over_one_party(f"{data}: above one party", {**WHOLE, "data": data, "epsilon": CURVE}, "variant", PARTY_BOUNDS)
+          for data in ("adult", "nltcs")),
+        *(duels(f"{data}: DP-SUBN against the others", whole_grid(data), "variant", "dp-subn")
+          for data in ("adult", "nltcs")),
         *(table for data in ("adult", "nltcs") for table in tables_of(data)),
         Table("views", ("data", "variant", "tables"), "mean2", columns="epsilon", where={"kind": "views"}),
         Table(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import Data
-from benchmarks.experiment import CODE, Experiment, Picture, Point, Table, Values, grid
+from benchmarks.experiment import CODE, Experiment, Picture, Point, Table, Values, bounds, duels, grid
 from benchmarks.methods import marginal_baselines, private_classifiers
 from benchmarks.methods.classification_tasks import TASKS
 from benchmarks.methods.partly_exact_session import PartlyExactSession
@@ -82,6 +82,12 @@ METHODS: dict[str, Method] = {
 REAL_ROWS, MAJORITY, ERM, ERM_SINGLE = "real rows", "majority", "PrivateERM", "PrivateERM, one task"
 EPSILONS = ("0.05", "0.1", "0.2", "0.4", "0.8", "1.6")
 BINARY, GENERAL = "nltcs", "adult"
+TARGETS = (
+    ("mean2", "0.1", 0.10), ("mean2", "0.4", 0.078), ("mean2", "1", 0.053), ("mean2", "1.6", 0.047),
+    ("largest2", "0.4", 0.30), ("largest2", "1", 0.20),
+)  # fmt: skip
+"""On adult: the measure, epsilon, and how much it may be at most."""
+
 WAYS = {BINARY: (3, 4), GENERAL: (2, 3)}
 """Sizes of the marginals, as in the paper."""
 
@@ -226,10 +232,21 @@ EXPERIMENT = Experiment(
                    "epsilon": ("0.1", "0.4", "1", "1.6")},
             digits=4,
         ),
+        bounds("hoped for", [
+            ({"data": GENERAL, "kind": "whole", "method": DEFAULT, "epsilon": epsilon}, measure_, bound)
+            for measure_, epsilon, bound in TARGETS
+        ]),
+        *(duels(f"{table.name}, PrivBayes against", table, "method", DEFAULT)
+          for table in EVERY if "rivals, " in table.name),
         *EVERY,
     ),
     tables=(GENERAL, BINARY),
-    pictures=(Picture("rivals", [table for table in EVERY if "rivals, " in table.name and "-way" in table.name]),),
+    pictures=(
+        Picture("rivals", [
+            table for table in EVERY for data, (_, way) in WAYS.items()
+            if table.name == f"{data}: rivals, {way}-way marginals"
+        ]),
+    ),
     code=(*CODE, "common/release/evaluation/classifier_utility.py", *(f"benchmarks/methods/{name}.py" for name in (
         "classification_tasks", "marginal_baselines", "partly_exact_session", "private_classifiers"))),
 )  # fmt: skip
