@@ -10,7 +10,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
 from benchmarks.accuracy import distances as distances_module
 from benchmarks.accuracy import verdict
 from benchmarks.accuracy.__main__ import command_of, main, make_parser, plan_of, whole
@@ -40,6 +39,7 @@ from benchmarks.datasets import Dataset, split_table
 from benchmarks.peers import run
 from benchmarks.peers.environments import ENVIRONMENTS
 from benchmarks.utility import TASKS
+
 from privity.common.data.schema import load_schema
 from privity.common.privacy.zcdp_budget import converted, rho_within
 from privity.common.protocol.dry_session import PlannedSession, rehearse

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
 from benchmarks.accuracy_plan.__main__ import fit_all, read_fits
 from benchmarks.accuracy_plan.library import coded
 from benchmarks.accuracy_plan.trial import Tried, report, try_table
 from benchmarks.datasets import Dataset
+
 from privity.deploy.planning.invented_tables import Profile, invent
 from tests.harness.consortium import make_schema
 

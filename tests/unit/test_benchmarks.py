@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-
 from benchmarks.cache import Cache, code_digest
 from benchmarks.datasets import LARGE_SHARE, Dataset, split_table
 from benchmarks.markdown import spread, standard_errors_apart
@@ -25,6 +24,7 @@ from benchmarks.multi_party.points import (
     refusal,
 )
 from benchmarks.multi_party.text import document
+
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import load_schema, parse_schema

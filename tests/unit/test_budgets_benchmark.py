@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from benchmarks.budgets.choice import Constant, Mean, chosen
 from benchmarks.budgets.constants import (
     AIM,
@@ -28,6 +27,7 @@ from benchmarks.budgets.measure import Block, Tried, blocks, key_of, together, t
 from benchmarks.budgets.session import Ground, mean_distance, model_pairs, session_over
 from benchmarks.budgets.text import write_page
 from benchmarks.cache import Cache
+
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference import maximum_likelihood
 from privity.common.synthesis.learning import budget_split, worst_explained

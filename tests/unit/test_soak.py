@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-
-from benchmarks.soak.nodes import Sample
 from benchmarks.soak.text import page
-from benchmarks.soak.verdict import CURATOR, Soaked
+
+from benchmarks.methods.node_samples import Sample
+from benchmarks.methods.soak_bounds import CURATOR, Soaked
 
 RUNS = 1000
 

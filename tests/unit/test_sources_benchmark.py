@@ -4,10 +4,10 @@ import json
 
 import duckdb
 import pytest
-
 from benchmarks.sources.__main__ import main
 from benchmarks.sources.measure import SHARES
 from benchmarks.sources.rows import made_descriptor, made_schema, write_rows
+
 from privity.party.rows import BLOCK_ROWS, InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold

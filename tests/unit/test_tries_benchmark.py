@@ -8,15 +8,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-
-from benchmarks import many_parties, thresholds
-from benchmarks import tries as tries_module
 from benchmarks.budgets.grounds import generated
 from benchmarks.budgets.session import Ground
 from benchmarks.many_parties import AIM, MST, OVERVIEW, SAME, distance_of_model, foretold, page, ways
 from benchmarks.markdown import NONE
 from benchmarks.thresholds import SHIPPED, VARIED
 from benchmarks.tries import Tried, Try, distance_of_rows, mean, measure, ratios, tries
+
+from benchmarks import many_parties, thresholds
+from benchmarks import tries as tries_module
 from privity.common.synthesis.algorithms import ALGORITHMS
 
 
