@@ -120,7 +120,7 @@ class Table:
         show: the measure of all cells, or what makes a cell of its records; or such by head of a column.
         columns: key whose values are the columns; or head -> which records fall into the column.
         where: which records the table is about.
-        digits: after the point; by head if they differ.
+        digits: after the point, of measures that do not say it themselves: ``seconds:1`` has one.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Table:
     show: Shown | Mapping[str, Shown]
     columns: str | Mapping[str, Where] = ""
     where: Where = field(default_factory=dict)
-    digits: int | Mapping[str, int] = 3
+    digits: int = 3
 
     def by_row(self, records: Sequence[Record]) -> dict[tuple[str, ...], list[Record]]:
         found: dict[tuple[str, ...], list[Record]] = {}
@@ -167,8 +167,8 @@ class Table:
         shown = self.show[head] if isinstance(self.show, Mapping) else self.show
         if callable(shown):
             return shown(records) if records else NONE
-        digits = self.digits if isinstance(self.digits, int) else self.digits.get(head, 3)
-        return spread(values_of(records, shown), digits)
+        measure, _, digits = shown.partition(":")
+        return spread(values_of(records, measure), int(digits or self.digits))
 
     def panel(self, records: Sequence[Record], x_label: str, y_label: str) -> Panel:
         """The same as lines over the columns that are numbers; what stands in another column is a level."""

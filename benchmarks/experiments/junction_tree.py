@@ -215,7 +215,6 @@ def by_epsilon(name: str, data: str, kind: str, methods: tuple[str, ...], show: 
 
 DISTANCES = [by_epsilon(f"{way}-way marginals", GENERAL, "distance", (*COMPARED, ONE_WAY), f"mean{way}")
              for way in (2, 3)]  # fmt: skip
-COST_DIGITS = {"fit, s": 2, "sample, s": 2, "both, s": 2, "processor, s": 1, "peak, GB": 2}
 EXPERIMENT = Experiment(
     title="Junction trees: JTree and PrivHD beside PrivBayes and the papers' rivals",
     points=points,
@@ -239,8 +238,11 @@ EXPERIMENT = Experiment(
         Text("clusters: random graphs", merging),
         Table(
             "seconds and memory", ("method", "epsilon"),
-            {"fit, s": "fit", "sample, s": "sample", "both, s": "both", "processor, s": "cpu", "peak, GB": "peak"},
-            where={"kind": "cost"}, digits=COST_DIGITS,
+            {
+                "fit, s": "fit:2", "sample, s": "sample:2", "both, s": "both:2", "processor, s": "cpu:1",
+                "peak, GB": "peak:2",
+            },
+            where={"kind": "cost"},
         ),
     ),
     tables=(BINARY, GENERAL, WIDE),

@@ -94,10 +94,9 @@ EXPERIMENT = Experiment(
             "main job",
             ("algorithm", "parties", "epsilon"),
             {
-                "mean 2-way distance": "mean2", "largest over pairs": "largest2", "seconds": "seconds",
-                "kB, worst party": "kB", "peak MiB of a party": "MiB",
+                "mean 2-way distance": "mean2:4", "largest over pairs": "largest2", "seconds": "seconds:1",
+                "kB, worst party": "kB:0", "peak MiB of a party": "MiB:0",
             },
-            digits={"mean 2-way distance": 4, "seconds": 1, "kB, worst party": 0, "peak MiB of a party": 0},
         ),
     ),
     tables=("adult",),

@@ -310,12 +310,12 @@ EXPERIMENT = Experiment(
         Table("views", ("data", "variant", "tables"), "mean2", columns="epsilon", where={"kind": "views"}),
         Table(
             "real processes", ("data", "variant", "epsilon", "parties"),
-            {"mean 2-way distance": "mean2", "kB, worst party": "kB", "kB, all parties": "all kB",
-             "kB unpacked, a party": "unpacked kB", "times fewer": "fewer",
-             "times fewer, secure sums alone": "fewer in sums", "rounds": "rounds", "seconds": "seconds"},
+            {
+                "mean 2-way distance": "mean2:4", "kB, worst party": "kB:0", "kB, all parties": "all kB:0",
+                "kB unpacked, a party": "unpacked kB:0", "times fewer": "fewer:0",
+                "times fewer, secure sums alone": "fewer in sums:0", "rounds": "rounds:0", "seconds": "seconds:1",
+            },
             where={"kind": "real"},
-            digits={"mean 2-way distance": 4, "kB, worst party": 0, "kB, all parties": 0, "kB unpacked, a party": 0,
-                    "times fewer": 0, "times fewer, secure sums alone": 0, "rounds": 0, "seconds": 1},
         ),
         Table("seconds of learning", ("data", "variant"), "seconds", columns="parties",
               where={"kind": "distance", "epsilon": "0.8", "split": "random", "variant": tuple(COMPARED)}, digits=2),

@@ -69,10 +69,9 @@ EXPERIMENT = Experiment(
             "page of a release",
             ("data", "algorithm"),
             {
-                "attributes": "attributes", "noisy tables": "tables", "kB": "kB", "seconds, page": "page",
-                "seconds, reading": "reading",
+                "attributes": "attributes:0", "noisy tables": "tables:0", "kB": "kB:0", "seconds, page": "page:2",
+                "seconds, reading": "reading:2",
             },
-            digits={"attributes": 0, "noisy tables": 0, "kB": 0, "seconds, page": 2, "seconds, reading": 2},
         ),
     ),
     tables=("adult", "cps_taxunits"),

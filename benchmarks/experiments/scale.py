@@ -76,13 +76,9 @@ EXPERIMENT = Experiment(
             "fit and sample",
             ("what", "epsilon"),
             {
-                "rows": "rows", "attributes": "attributes", "in the network": "nodes", "most parents": "parents",
-                "fit, s": "fit", "sample, s": "sample", "both, s": "both", "processor, s": "cpu", "peak, GB": "peak",
-                "goal": "goal",
-            },
-            digits={
-                "rows": 0, "attributes": 0, "in the network": 0, "most parents": 0, "fit, s": 2, "sample, s": 2,
-                "both, s": 2, "processor, s": 1, "peak, GB": 2,
+                "rows": "rows:0", "attributes": "attributes:0", "in the network": "nodes:0",
+                "most parents": "parents:0", "fit, s": "fit:2", "sample, s": "sample:2", "both, s": "both:2",
+                "processor, s": "cpu:1", "peak, GB": "peak:2", "goal": "goal",
             },
         ),
     ),

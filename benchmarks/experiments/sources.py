@@ -113,11 +113,11 @@ EXPERIMENT = Experiment(
         Table(
             "Parquet files",
             ("rows", "hold", "memory"),
-            {"file, GB": "file", "open, s": "open", "count, s": "count", "both, s": "both",
-             "processor, s": "cpu", "us a row": "microseconds", "peak, GB": "peak"},
+            {
+                "file, GB": "file:2", "open, s": "open:1", "count, s": "count:1", "both, s": "both:1",
+                "processor, s": "cpu:0", "us a row": "microseconds:2", "peak, GB": "peak:2",
+            },
             where={"part": "files"},
-            digits={"file, GB": 2, "open, s": 1, "count, s": 1, "both, s": 1, "processor, s": 0,
-                    "us a row": 2, "peak, GB": 2},
         ),
         Table(
             "in memory", ("data",),
@@ -126,14 +126,14 @@ EXPERIMENT = Experiment(
         ),
         Table(
             "servers", ("store", "hold"),
-            {"open, s": "open", "count, s": "count", "both, s": "both", "node's peak, GB": "peak"},
-            where={"part": "servers"}, digits={"open, s": 1, "count, s": 1, "both, s": 1, "node's peak, GB": 2},
+            {"open, s": "open:1", "count, s": "count:1", "both, s": "both:1", "node's peak, GB": "peak:2"},
+            where={"part": "servers"},
         ),
         Table("widest table counted", ("widest",), "count", columns="store", where={"part": "sweep"}, digits=1),
         Table(
             "structures without loading", ("algorithm", "hold"),
-            {"open, s": "open", "learn, s": "learn", "passes": "passes"},
-            where={"part": "draws"}, digits={"open, s": 1, "learn, s": 1, "passes": 0},
+            {"open, s": "open:1", "learn, s": "learn:1", "passes": "passes:0"},
+            where={"part": "draws"},
         ),
     ),
     tables=("adult", "cps_taxunits"),

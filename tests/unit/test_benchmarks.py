@@ -193,7 +193,7 @@ def test_a_table_has_columns_by_number_and_levels_in_its_panel() -> None:
     panel = BY_EPSILON.panel(records, "epsilon", "error")
     assert panel.lines == {"b": {2.0: [0.1, 0.2], 10.0: [0.3]}}
     assert panel.levels == {"real rows": 0.05}
-    listed = Table("t", ("method",), {"runs": lambda some: str(len(some)), "mean": "error"}, digits={"mean": 1})
+    listed = Table("t", ("method",), {"runs": lambda some: str(len(some)), "mean": "error:1"})
     assert listed.lines(records)[2] == "| b | 3 | 0.2 (0.1-0.3) |"
     above = Table("t", ("method",), "error", columns={"large": {"error": lambda error: error > 0.15}})
     assert above.lines(records)[2:] == ["| b | 0.250 (0.200-0.300) |"]
