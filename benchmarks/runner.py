@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks import experiments
 from benchmarks.data import Data
@@ -55,7 +56,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder of NAME.csv.gz and NAME.schema.json")
     parser.add_argument("--out", type=Path, help="folder of results, tables and pictures; build/benchmarks/NAME")
     parser.add_argument("--quick", action="store_true", help=f"few points on {QUICK_ROWS:,} rows, to see that it works")
-    parser.add_argument("--only", nargs="+", default=[], metavar="KEY=VALUE,...", help="points that have these values")
+    parser.add_argument("--only", nargs="+", default=[], metavar="KEY=VALUE", help="points that have one of the values")
     parser.add_argument("--first", type=int, help="only so many of the points")
     parser.add_argument("--seeds", type=int, help="runs of each point")
     parser.add_argument("--processes", type=int, default=1)
@@ -81,14 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in NAMES:
             print(f"{name:15} {load(name).title}")
         return 0
-    return run(options.name, load(options.name), options)
+    # Processes that a measure starts have folders of their own, and must find what this one finds.
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    with patch.dict(os.environ, PYTHONPATH=paths):
+        return run(options.name, load(options.name), options)
 
 
 def run(name: str, experiment: Experiment, options: argparse.Namespace) -> int:
     """Measure and show; 1 if a point gave no result, or the results break a bound."""
-    # Processes that a measure starts have folders of their own, and must find what this one finds.
-    paths = [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
     scratch = options.out.resolve()
     scratch.mkdir(parents=True, exist_ok=True)
     data = Data(options.data.resolve() if options.data else scratch, scratch)
@@ -131,11 +132,14 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> int:
 
 def wanted(experiment: Experiment, options: argparse.Namespace) -> list[Point]:
     """The points that are asked for."""
-    only = dict(text.split("=", 1) for text in options.only)
+    only: dict[str, list[str]] = {}
+    for text in options.only:
+        key, _, value = text.partition("=")
+        only.setdefault(key, []).append(value)
     points = [
         point
         for point in experiment.points(options.quick)
-        if all(str(point.get(key)) in values.split(",") for key, values in only.items())
+        if all(str(point.get(key, "")) in values for key, values in only.items())
     ]
     return points[: options.first]
 
