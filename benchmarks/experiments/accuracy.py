@@ -8,7 +8,6 @@ version=`` leaves them out. They are installed into the folder of the results; o
 
 from __future__ import annotations
 
-import asyncio
 import math
 import statistics
 import time
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.data import Data, split_table
+from benchmarks.data import Data
 from benchmarks.experiment import (
     CODE,
     NONE,
@@ -40,6 +39,7 @@ from benchmarks.experiment import (
     values_of,
 )
 from benchmarks.methods.classification_tasks import TASKS
+from benchmarks.methods.learning import errors_of, learn, session_over
 from benchmarks.methods.metered_session import MeteredSession, wire_bytes
 from benchmarks.methods.peer_programs import python_of, synthesize
 from benchmarks.methods.peers import AUTHORS, DELTA, PEERS, PURE, REPLACED, rho_of
@@ -112,19 +112,15 @@ def measure(point: Point, seed: int, data: Data) -> Values | list[Values]:
         )
         return [{"task": task.name, **values} for task, values in zip(tasks, errors, strict=True)]
     synthetic, _ = make(train, point, generator)
-    return [{"task": task.name, "error": misclassification(synthetic, test, task)} for task in tasks]
+    return errors_of(synthetic, test, tasks)
 
 
 def learned(table: CodedTable, point: Point, generator: np.random.Generator) -> tuple[CodedTable, Values]:
     """A synthetic table of as many rows, learned over the point's parties; its seconds and bytes."""
-    name, settings = METHODS[point["method"]]
-    epsilon, delta = Fraction(point["epsilon"]), Fraction(point["delta"])
-    algorithm = ALGORITHMS[name]
-    parts = split_table(table, point["parties"], point["split"], generator)
-    account = algorithm.account(settings, epsilon, delta)
-    session = MeteredSession(parts, epsilon, delta=delta, account=account)
+    method = METHODS[point["method"]]
+    session = session_over(table, point, *method, generator, MeteredSession)
     started = time.perf_counter()
-    model = asyncio.run(algorithm.learn(session, epsilon, settings))
+    model = learn(session, point, *method)
     seconds = time.perf_counter() - started
     return model.sample(table.rows, generator), {"seconds": round(seconds, 2), **wire_bytes(session)}
 

@@ -6,7 +6,6 @@ algorithms are compared. Large tables are made on the way; the largest needs 12 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, partial
@@ -18,12 +17,11 @@ from benchmarks.experiment import CODE, Experiment, Picture, Point, Record, Tabl
 from benchmarks.methods.conjunctions import CURVE_POINTS, PARTS, WAYS
 from benchmarks.methods.copula_large import cost, sizes_of
 from benchmarks.methods.copula_outputs import DELTA, THRESHOLDS, errors
+from benchmarks.methods.learning import synthesize
 from benchmarks.methods.own_process import fit_and_sample, in_own_process
 from benchmarks.plots import Panel
 from privity.common.data.coded_table import CodedTable
 from privity.common.release.evaluation.marginal_distance import marginal_distances
-from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.deploy.planning.in_process_session import InProcessSession
 
 TABLE_2 = (
     "dpc", f"dpc{THRESHOLDS}", "dpc, pld", "dpc, advanced", f"dpc, advanced{THRESHOLDS}", "Lap", "cop",
@@ -72,11 +70,9 @@ def cost_of_file(data: Data) -> Values:
 def distance(table: CodedTable, what: str, seed: int) -> Values:
     """Mean and largest total variation distance of the 1- and 2-way marginals of a sample of as many rows."""
     name, _, delta = what.partition(", delta")
-    epsilon, spent = Fraction(1), DELTA if delta else Fraction(0)
-    algorithm = ALGORITHMS[name]
-    session = InProcessSession([table], epsilon, delta=spent, account=algorithm.account({}, epsilon, spent))
-    model = asyncio.run(algorithm.learn(session, epsilon, {}))
-    return marginal_distances(table, model.sample(table.rows, np.random.default_rng(seed)), ways=(1, 2))
+    point = {"epsilon": "1", "delta": DELTA if delta else 0}
+    synthetic, _ = synthesize(table, point, name, {}, np.random.default_rng(seed))
+    return marginal_distances(table, synthetic, ways=(1, 2))
 
 
 def points(quick: bool) -> list[Point]:

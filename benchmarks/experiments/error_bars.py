@@ -8,18 +8,16 @@ count, are *fitted*: their share of a large sample, times the rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 import numpy as np
 
-from benchmarks.data import Data, split_table
+from benchmarks.data import Data
 from benchmarks.experiment import CODE, Experiment, Point, Record, Table, Values, grid, values_of
+from benchmarks.methods.learning import learn, session_over
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.privacy.confidence_intervals import half_width
-from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.present_rows import sample_present
 from privity.deploy.planning.in_process_session import InProcessSession
-from privity.party.local_session import complete
 
 SAMPLE = 20
 """Rows of the sample for the fitted cells, times those of the table."""
@@ -30,11 +28,9 @@ DELTAS = {"dp-subn": "0", "copula": "1/1073741824"}
 
 def measure(point: Point, seed: int, data: Data) -> Values:
     table, generator = data.table(point["data"]), np.random.default_rng(seed)
-    algorithm = ALGORITHMS[point["algorithm"]]
-    epsilon, delta = Fraction(point["epsilon"]), Fraction(DELTAS[point["algorithm"]])
-    parts = split_table(table, point["parties"], "random", generator)
-    session = InProcessSession(parts, epsilon, delta=delta, account=algorithm.account({}, epsilon, delta))
-    model = complete(algorithm.learn(session, epsilon, {}))
+    point = {**point, "delta": DELTAS[point["algorithm"]]}
+    session = session_over(table, point, point["algorithm"], {}, generator, InProcessSession)
+    model = learn(session, point, point["algorithm"], {})
     sample = sample_present(model, SAMPLE * table.rows, generator)
     found = {"cells": 0, "raw": 0, "fitted": 0, "width": 0.0}
     for _, noisy in session.record.measured:

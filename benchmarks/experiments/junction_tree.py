@@ -7,9 +7,7 @@ graph for each seed. Seeds decide splits, marginals and the sampling; noise has 
 
 from __future__ import annotations
 
-import asyncio
 import statistics
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
@@ -17,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.data import Data, split_table
+from benchmarks.data import Data
 from benchmarks.experiment import (
     CODE,
     Experiment,
@@ -34,6 +32,7 @@ from benchmarks.experiment import (
 from benchmarks.methods import private_classifiers
 from benchmarks.methods.classification_tasks import TASKS
 from benchmarks.methods.clique_merging import GOLDENS, compare, random_chordal
+from benchmarks.methods.learning import errors_of, synthesize
 from benchmarks.methods.market_baskets import NAME as BASKETS
 from benchmarks.methods.market_baskets import make_baskets
 from benchmarks.methods.own_process import fit_and_sample, in_own_process
@@ -41,10 +40,8 @@ from benchmarks.methods.priview import PriView
 from benchmarks.methods.table_distances import distances, l2, shares_of, variation
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import Marginal
-from privity.common.release.evaluation.classifier_utility import hold_out, misclassification
+from privity.common.release.evaluation.classifier_utility import hold_out
 from privity.common.release.evaluation.marginal_distance import marginal_distances
-from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.deploy.planning.in_process_session import InProcessSession
 
 COMPARED = ("jtree", "privhd", "privbayes")
 ONE_WAY, PRIVIEW = "one-way", "PriView"
@@ -80,10 +77,10 @@ def measure(point: Point, seed: int, data: Data) -> Values | list[Values]:
         return rival_of_classifiers(*hold_out(table, generator), point)
     if point["kind"] == "tasks":
         train, test = hold_out(table, generator)
-        synthetic, _ = learned(train, point, generator)
-        return [{"task": t.name, "error": misclassification(synthetic, test, t)} for t in TASKS[point["data"]]]
-    synthetic, values = learned(table, point, generator)
-    return values | (grid_of(table, synthetic, generator) if point["kind"] == "grid" else distances(table, synthetic))
+        synthetic, _ = synthesize(train, point, *METHODS[point["method"]], generator)
+        return errors_of(synthetic, test, TASKS[point["data"]])
+    synthetic, _ = synthesize(table, point, *METHODS[point["method"]], generator)
+    return grid_of(table, synthetic, generator) if point["kind"] == "grid" else distances(table, synthetic)
 
 
 @cache
@@ -95,17 +92,6 @@ def cost(data: Data, name: str, method: str, epsilon: str) -> Values:
     return fit_and_sample(data.table(name), method, epsilon, {})[1]
 
 
-def learned(table: CodedTable, point: Point, generator: np.random.Generator) -> tuple[CodedTable, Values]:
-    """A synthetic table of equal size, learned over the point's parties, and the seconds of learning."""
-    epsilon = Fraction(point["epsilon"])
-    algorithm, settings = METHODS[point["method"]]
-    session = InProcessSession(split_table(table, point["parties"], "random", generator), epsilon)
-    started = time.perf_counter()
-    model = asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
-    seconds = time.perf_counter() - started
-    return model.sample(table.rows, generator), {"seconds": round(seconds, 3)}
-
-
 def k_way(table: CodedTable, point: Point, generator: np.random.Generator) -> list[Values]:
     """Mean L2 error of random marginals of each size, as shares of the rows."""
     wanted = {size: random_marginals(len(table.columns), size, generator) for size in SIZES}
@@ -113,7 +99,7 @@ def k_way(table: CodedTable, point: Point, generator: np.random.Generator) -> li
         views = PriView(table, Fraction(point["epsilon"]))
         errors = {k: [l2(dense_shares(table, m), views.marginal(m)) for m in some] for k, some in wanted.items()}
     else:
-        synthetic, _ = learned(table, point, generator)
+        synthetic, _ = synthesize(table, point, *METHODS[point["method"]], generator)
         errors = {k: [l2(*shares_of(table, synthetic, m)) for m in some] for k, some in wanted.items()}
     return [{"k": k, "l2": float(np.mean(found))} for k, found in errors.items()]
 
@@ -145,7 +131,7 @@ def rival_of_classifiers(train: CodedTable, test: CodedTable, point: Point) -> l
     """The error of each task; a method for one task at a time divides epsilon among the tasks."""
     tasks = TASKS[point["data"]]
     if point["method"] == REAL_ROWS:
-        return [{"task": task.name, "error": misclassification(train, test, task)} for task in tasks]
+        return errors_of(train, test, tasks)
     share = float(Fraction(point["epsilon"]) / (len(tasks) if point["method"] == SVM else 1))
     return [{"task": t.name, "error": private_classifiers.private_svm(train, test, t, share)} for t in tasks]
 

@@ -7,22 +7,16 @@ parties; noise has none.
 
 from __future__ import annotations
 
-import json
-import tempfile
-import time
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid
-from privity.common.data.table_reading import read_table
+from benchmarks.methods.learning import party_bytes, simulated
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.wire.v1.privity_pb2 import RunEvent
-from privity.deploy.simulation.simulated_run import Simulation, simulate
 
 
 @dataclass
@@ -41,38 +35,12 @@ class Watch:
                 continue
 
 
-def party_bytes(run: dict[str, Any]) -> dict[str, int]:
-    """Bytes of each party over all phases, both ways, by what run.json says."""
-    total: dict[str, int] = {}
-    for parties in run["bytes"].values():
-        for party, count in parties.items():
-            total[party] = total.get(party, 0) + count
-    return total
-
-
 def measure(point: Point, seed: int, data: Data) -> Values:
-    table, schema = data.files("adult")
-    with tempfile.TemporaryDirectory() as scratch:
-        watch = Watch()
-        task = Simulation(
-            data=str(table), schema=schema, parties=point["parties"], algorithm=point["algorithm"], settings={},
-            epsilon=Fraction(point["epsilon"]), out=Path(scratch) / "release", split="random", rows=None,
-            key_bits=point["key_bits"], tolerate=1, patience=120.0, seed=seed,
-        )  # fmt: skip
-        started = time.perf_counter()
-        release = simulate(task, watch.see)
-        seconds = time.perf_counter() - started
-        run = json.loads((release / "run.json").read_text())
-        synthetic = read_table(release / "synthetic.csv", data.schema("adult"))
-        found = marginal_distances(data.table("adult"), synthetic, ways=(2,))
-    kilobytes = max(party_bytes(run).values()) / 1000
-    return {
-        "mean2": found["tvd2"],
-        "largest2": found["tvd2_max"],
-        "seconds": seconds,
-        "kB": kilobytes,
-        "MiB": watch.peak,
-    }
+    watch = Watch()
+    synthetic, run, seconds = simulated(data, "adult", point, point["algorithm"], {}, seed, watch.see)
+    found = marginal_distances(data.table("adult"), synthetic, ways=(2,))
+    of_run = {"seconds": seconds, "kB": max(party_bytes(run).values()) / 1000, "MiB": watch.peak}
+    return {"mean2": found["tvd2"], "largest2": found["tvd2_max"], **of_run}
 
 
 def points(quick: bool) -> list[Point]:

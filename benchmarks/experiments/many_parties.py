@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from benchmarks.data import Data
 from benchmarks.experiment import CODE, Experiment, Picture, Point, Record, Table, Values, Where, chosen, mean_ratio
-from benchmarks.methods.public_tables import Made, grounds, made_grounds, ratios, session_over, tries
+from benchmarks.methods.public_tables import Made, grounds, made_grounds, ratios, session_of, tries
 from benchmarks.methods.seeded_session import Ground, mean_distance
 from benchmarks.plots import Panel
 from privity.common.synthesis.algorithms.mst import most_edges
@@ -69,7 +69,7 @@ def ways(algorithm: str, tables: int, most: int) -> dict[str, Mapping[str, Any]]
 
 def forecast(ground: Ground, point: Point) -> tuple[int, int, float]:
     """How many tables noise allows one party, how many there may be, and the noise of a draw over the overview's."""
-    session, epsilon = session_over(ground, point), Fraction(point["epsilon"])
+    session, epsilon = session_of(ground, point), Fraction(point["epsilon"])
     most = most_edges(candidate_pairs(session)) if point["algorithm"] == MST else 4 * len(ground.table.schema.domain)
     tables = min(most, tables_for(session, epsilon))
     return tables, most, noise_of_draws(session, tables, epsilon * (1 - one_way_part(session, epsilon)) * DRAWS)

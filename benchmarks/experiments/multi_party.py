@@ -8,30 +8,23 @@ views alone. Seeds decide the split of the rows and the sampling; noise has none
 from __future__ import annotations
 
 import asyncio
-import json
-import tempfile
-import time
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.data import Data, split_table
+from benchmarks.data import Data
 from benchmarks.experiment import CODE, Experiment, Picture, Point, Table, Values, bounds, duels, grid, over_one_party
-from benchmarks.experiments.main_job import party_bytes
 from benchmarks.methods.classification_tasks import DEGREES
+from benchmarks.methods.learning import party_bytes, simulated, synthesize
 from benchmarks.methods.table_distances import distances, variation
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import parse_schema
-from privity.common.data.table_reading import read_table
 from privity.common.release.evaluation.classifier_utility import Task, hold_out, majority_error, misclassification
-from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.covering_design import optimal_design
 from privity.deploy.planning.in_process_session import InProcessSession
-from privity.deploy.simulation.simulated_run import Simulation, simulate
 
 COMPARED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-subn": ("dp-subn", {}),
@@ -104,26 +97,15 @@ def measure(point: Point, seed: int, data: Data) -> Values | list[Values]:
             return views(table, point)
         case "svm":
             return classified(table, point, generator)
-    synthetic, seconds = learned(table, point, generator)
+    synthetic, seconds = synthesize(table, point, *VARIANTS[point["variant"]], generator)
     return {**distances(table, synthetic), "seconds": seconds}
-
-
-def learned(table: CodedTable, point: Point, generator: np.random.Generator) -> tuple[CodedTable, float]:
-    """A synthetic table of equal size, learned over the point's parties, and the seconds of learning."""
-    epsilon = Fraction(point["epsilon"])
-    algorithm, settings = VARIANTS[point["variant"]]
-    session = InProcessSession(split_table(table, point["parties"], point["split"], generator), epsilon)
-    started = time.perf_counter()
-    model = asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
-    seconds = time.perf_counter() - started
-    return model.sample(table.rows, generator), round(seconds, 3)
 
 
 def classified(table: CodedTable, point: Point, generator: np.random.Generator) -> list[Values]:
     """Misclassification of held-out real rows by task; for the real rows also that of the most frequent answer."""
     train, test = hold_out(table, generator)
     if point["variant"] != REAL_ROWS:
-        train, _ = learned(train, point, generator)
+        train, _ = synthesize(train, point, *VARIANTS[point["variant"]], generator)
     return [
         {"task": task.name, "error": misclassification(train, test, task), "majority": majority_error(test, task)}
         for task in TASKS[point["data"]]
@@ -176,19 +158,7 @@ def in_bits(table: CodedTable) -> CodedTable:
 
 def real(point: Point, seed: int, data: Data) -> Values:
     """A run by ``privity simulate``: distances, what run.json says of bytes and rounds, and seconds."""
-    algorithm, settings = VARIANTS[point["variant"]]
-    file, schema = data.files(point["data"])
-    with tempfile.TemporaryDirectory() as scratch:
-        task = Simulation(
-            data=str(file), schema=schema, parties=point["parties"], algorithm=algorithm, settings=settings,
-            epsilon=Fraction(point["epsilon"]), out=Path(scratch) / "release", split=point["split"], rows=None,
-            key_bits=point["key_bits"], tolerate=1, patience=300.0, seed=seed,
-        )  # fmt: skip
-        started = time.perf_counter()
-        release = simulate(task, lambda _event: None)
-        seconds = time.perf_counter() - started
-        run = json.loads((release / "run.json").read_text(encoding="utf-8"))
-        synthetic = read_table(release / "synthetic.csv", data.schema(point["data"]))
+    synthetic, run, seconds = simulated(data, point["data"], point, *VARIANTS[point["variant"]], seed)
     return {**distances(data.table(point["data"]), synthetic), "seconds": seconds, **traffic(run)}
 
 

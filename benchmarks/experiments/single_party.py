@@ -20,10 +20,11 @@ from benchmarks.data import Data
 from benchmarks.experiment import CODE, Experiment, Picture, Point, Table, Values, bounds, duels, grid
 from benchmarks.methods import marginal_baselines, private_classifiers
 from benchmarks.methods.classification_tasks import TASKS
+from benchmarks.methods.learning import errors_of
 from benchmarks.methods.partly_exact_session import PartlyExactSession
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
-from privity.common.release.evaluation.classifier_utility import hold_out, misclassification
+from privity.common.release.evaluation.classifier_utility import hold_out
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import TABLES
@@ -105,8 +106,7 @@ def measure(point: Point, seed: int, data: Data) -> Values | list[Values]:
     if point["kind"] == "classifier":
         return rival_of_classifiers(train, test, point, epsilon)
     synthetic, values = learned(train, point["data"], METHODS[method], epsilon, generator)
-    tasks = TASKS[point["data"]]
-    return [values, *({"task": task.name, "error": misclassification(synthetic, test, task)} for task in tasks)]
+    return [values, *errors_of(synthetic, test, TASKS[point["data"]])]
 
 
 def learned(
@@ -149,8 +149,8 @@ def rival_of_classifiers(train: CodedTable, test: CodedTable, point: Point, epsi
     tasks = TASKS[point["data"]]
     share = epsilon / (1 if point["method"] == ERM_SINGLE else len(tasks))
     if point["method"] == REAL_ROWS:
-        errors = [misclassification(train, test, task) for task in tasks]
-    elif point["method"] == MAJORITY:
+        return errors_of(train, test, tasks)
+    if point["method"] == MAJORITY:
         errors = [private_classifiers.majority(train, test, task, share) for task in tasks]
     else:
         errors = [private_classifiers.private_erm(train, test, task, float(share)) for task in tasks]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import statistics
 from collections.abc import Mapping, Sequence
@@ -11,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.data import split_table
 from benchmarks.experiment import Values
+from benchmarks.methods.learning import synthesize
 from benchmarks.methods.profile_fit import TableFit, fit_table, profiles_of
 from privity.common.data.coded_table import CodedTable
-from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.planning.expected_error import Grid, estimates
-from privity.deploy.planning.in_process_session import InProcessSession
 from privity.deploy.planning.rehearsal import Shape, compared_pairs, pair_distances
 
 COMPARED = ("dp-subn", "privbayes", "jtree", "one-way")
@@ -67,10 +64,8 @@ def _measured(
     mean, largest = [], []
     for seed in range(repeats):
         generator = np.random.default_rng(seed)
-        session = InProcessSession(split_table(table, parties, "random", generator), Fraction(epsilon))
-        model = asyncio.run(ALGORITHMS[algorithm].learn(session, Fraction(epsilon), {}))
-        pairs = compared_pairs(table.schema, generator)
-        found = pair_distances(table, model.sample(table.rows, generator), pairs)
+        synthetic, _ = synthesize(table, {"epsilon": epsilon, "parties": parties}, algorithm, {}, generator)
+        found = pair_distances(table, synthetic, compared_pairs(table.schema, generator))
         mean.append(float(found.mean()))
         largest.append(float(found.max()))
     return mean, largest

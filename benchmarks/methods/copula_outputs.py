@@ -30,7 +30,6 @@ ALMOST_NONE = "1/1000"
 
 PRIVATE = {"dpc": "zcdp", "dpc, pld": "pld", "dpc, advanced": "advanced"}
 THRESHOLDS = ", own thresholds"
-EXACT = ("cop", "cop-ID", "cop-1")
 
 
 def errors(table: CodedTable, what: str, epsilon: Fraction, seed: int) -> dict[str, float | list[float]]:

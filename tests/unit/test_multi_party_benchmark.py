@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.data import split_table
 from benchmarks.experiments import accuracy, multi_party
-from benchmarks.experiments.main_job import party_bytes
 from benchmarks.experiments.multi_party import in_bits, pair_counts, traffic, views
 from benchmarks.methods import table_distances
+from benchmarks.methods.learning import party_bytes, synthesize
 from benchmarks.methods.metered_session import MeteredSession, wire_bytes
 from benchmarks.methods.table_distances import distances, triples
 from privity.common.data.coded_table import CodedTable
@@ -166,7 +166,7 @@ def test_a_table_is_learned_over_parties(toy, split):
     synthetic, values = accuracy.learned(toy, point, np.random.default_rng(1))
     assert synthetic.rows == 60
     assert values["sent_paillier"] > 0
-    synthetic, _ = multi_party.learned(toy, {**point, "variant": "dp-subn"}, np.random.default_rng(1))
+    synthetic, _ = synthesize(toy, {**point, "delta": 0}, "dp-subn", {}, np.random.default_rng(1))
     assert 0 <= distances(toy, synthetic)["mean2"] <= 1
 
 
