@@ -1,4 +1,4 @@
-"""Pictures of the sweep over parties: small SVG files that come out the same for the same numbers."""
+"""Pictures of results: small SVG files that come out the same for the same numbers."""
 
 from __future__ import annotations
 
@@ -25,57 +25,36 @@ LONG_NUMBER = re.compile(r"-?[0-9]+\.[0-9]{3,}")
 
 
 @dataclass(frozen=True)
-class Line:
-    """Values over x, one list of seeds for each x."""
-
-    x: Sequence[float]
-    values: Sequence[Sequence[float]]
-    dashed: bool = False
-    colour: int | None = None
-
-
-@dataclass(frozen=True)
-class Curves:
-    """One set of axes with smooth named lines: x and y of each, and how far x reaches."""
-
-    title: str
-    x_label: str
-    y_label: str
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
-    x_limit: float
-
-    @property
-    def empty(self) -> bool:
-        return not self.lines
-
-
-@dataclass(frozen=True)
 class Panel:
-    """One set of axes: named lines, and named levels drawn across (one dotted, the next dash-dotted)."""
+    """One set of axes.
+
+    Attributes:
+        lines: name -> x -> values of all runs there.
+        levels: named levels, drawn across.
+        smooth: curves without markers and bars, on axes that begin at 0.
+    """
 
     title: str
     x_label: str
     y_label: str
-    lines: Mapping[str, Line]
+    lines: Mapping[str, Mapping[float, Sequence[float]]]
     levels: Mapping[str, float] = field(default_factory=dict)
     log_y: bool = False
-
-    @property
-    def empty(self) -> bool:
-        return not any(line.x for line in self.lines.values())
+    smooth: bool = False
+    x_limit: float | None = None
 
 
-def draw(panels: Sequence[Panel | Curves], file: Path, columns: int = 2) -> bool:
-    """Write the panels with anything in them to ``file`` as SVG; False if there is nothing to draw.
+def draw(panels: Sequence[Panel], file: Path, columns: int = 2) -> bool:
+    """Write the panels that have lines to ``file`` as SVG; False if there are none.
 
-    The mean over seeds is the line; bars reach from the least to the greatest.
+    The mean over runs is the line; bars reach from the least to the greatest.
     """
+    shown = [panel for panel in panels if panel.lines]
+    if not shown:
+        return False
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    shown = [panel for panel in panels if not panel.empty]
-    if not shown:
-        return False
     columns = min(columns, len(shown))
     rows = -(-len(shown) // columns)
     with rc_context(STYLE):
@@ -85,7 +64,7 @@ def draw(panels: Sequence[Panel | Curves], file: Path, columns: int = 2) -> bool
             axes.set_visible(False)
         handles: dict[str, Any] = {}
         for panel, axes in zip(shown, grid.ravel(), strict=False):
-            handles |= _fill(axes, panel) if isinstance(panel, Panel) else _trace(axes, panel)
+            handles |= _fill(axes, panel)
         across = min(2 * columns, len(handles))
         figure.legend([*handles.values()], [*handles], loc="outside lower center", ncols=across, frameon=False)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -101,39 +80,33 @@ def _smaller(svg: str) -> str:
     return "\n".join(line.strip() for line in short.splitlines()) + "\n"
 
 
-def _trace(axes: Axes, curves: Curves) -> dict[str, Any]:
-    handles: dict[str, Any] = {}
-    for place, (name, (x, y)) in enumerate(curves.lines.items()):
-        dashed = "--" if place >= len(COLOURS) else "-"
-        (handles[name],) = axes.plot(x, y, label=name, color=COLOURS[place % len(COLOURS)], linestyle=dashed)
-    axes.set_xlim(0, curves.x_limit)
-    axes.set_title(curves.title, fontsize=9)
-    axes.set_xlabel(curves.x_label)
-    axes.set_ylabel(curves.y_label)
-    return handles
-
-
 def _fill(axes: Axes, panel: Panel) -> dict[str, Any]:
     handles: dict[str, Any] = {}
-    ticks: set[float] = set()
     for place, (name, line) in enumerate(panel.lines.items()):
-        if not line.x:
+        x = sorted(line)
+        means = [statistics.mean(line[at]) for at in x]
+        style: dict[str, Any] = {
+            "color": COLOURS[place % len(COLOURS)],
+            "linestyle": "--" if place >= len(COLOURS) else "-",
+        }
+        if panel.smooth:
+            (handles[name],) = axes.plot(x, means, **style)
             continue
-        ticks |= set(line.x)
-        colour = place if line.colour is None else line.colour
-        means = [statistics.mean(values) for values in line.values]
-        below = [mean - min(values) for mean, values in zip(means, line.values, strict=True)]
-        above = [max(values) - mean for mean, values in zip(means, line.values, strict=True)]
+        below = [mean - min(line[at]) for at, mean in zip(x, means, strict=True)]
+        above = [max(line[at]) - mean for at, mean in zip(x, means, strict=True)]
         handles[name] = axes.errorbar(
-            line.x, means, yerr=[below, above], label=name, color=COLOURS[colour % len(COLOURS)],
-            marker=MARKERS[colour % len(MARKERS)], markersize=4, linewidth=1.2, elinewidth=0.8,
-            linestyle="--" if line.dashed else "-",
+            x, means, yerr=[below, above], marker=MARKERS[place % len(MARKERS)], markersize=4, linewidth=1.2,
+            elinewidth=0.8, **style,
         )  # fmt: skip
-    for style, (name, level) in zip((":", "-."), panel.levels.items(), strict=False):
-        handles[name] = axes.axhline(level, linestyle=style, color="black", linewidth=0.9)
-    axes.set_xscale("log")
-    axes.set_xticks(sorted(ticks), [f"{x:g}" for x in sorted(ticks)])
-    axes.xaxis.minorticks_off()
+    for style_, (name, level) in zip((":", "-."), panel.levels.items(), strict=False):
+        handles[name] = axes.axhline(level, linestyle=style_, color="black", linewidth=0.9)
+    if not panel.smooth:
+        ticks = sorted({x for line in panel.lines.values() for x in line})
+        axes.set_xscale("log")
+        axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+        axes.xaxis.minorticks_off()
+    if panel.x_limit is not None:
+        axes.set_xlim(0, panel.x_limit)
     if panel.log_y:
         axes.set_yscale("log")
     else:

@@ -40,7 +40,7 @@ def _chunks(count: int) -> list[int]:
     return [min(CHUNK, count - start) for start in range(0, count, CHUNK)]
 
 
-def _evidence(view: np.ndarray, zero: float, one: float, scale: float) -> np.ndarray:
+def _evidence(view: np.ndarray, zero: float | np.ndarray, one: float | np.ndarray, scale: float) -> np.ndarray:
     """Log-likelihood ratio of world 0 against world 1 under Laplace noise."""
     return (np.abs(view - one) - np.abs(view - zero)) / scale
 

@@ -1,6 +1,6 @@
 """Many runs in one process: nothing of them stays but what docs/data_model.md lists as kept for ever.
 
-benchmarks/soak does the same for an hour over real processes, with memory and time.
+``python -m benchmarks soak`` does the same for an hour over real processes, with memory and time.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from benchmarks.junction_tree.merging import GOLDENS, random_chordal
+from benchmarks.methods.clique_merging import GOLDENS, random_chordal
 from privity.common.errors import PrivityError
 from privity.common.synthesis.learning import clique_clusters, optimal_merging
 from privity.common.synthesis.learning.clique_clusters import (
@@ -85,7 +85,7 @@ def test_the_best_move_and_merge_are_those_of_brute_force(seed):
 
 
 def test_the_relaxed_programme_is_never_worse_than_greedy():
-    """A hundred graphs: benchmarks/junction_tree.py."""
+    """A hundred graphs: docs/benchmarks/junction_tree.md."""
     cccp = pytest.importorskip("privity.common.synthesis.learning.merging_by_cccp")
     for seed in range(15):
         cliques, domain = chordal(seed)

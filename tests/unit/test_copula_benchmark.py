@@ -1,16 +1,15 @@
-"""The copula's benchmark: queries against brute force, outputs that are what they are called, a quick sweep."""
+"""Parts of the copula's experiment: queries against brute force, outputs that are what they are called."""
 
-import json
 from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
-from benchmarks.copula import outputs, points
-from benchmarks.copula.__main__ import main
-from benchmarks.copula.large import made, sizes_of
-from benchmarks.copula.queries import Queries, conjunctions, dummies_of, errors_of, summary
+from benchmarks.experiments.copula import TABLE_2
+from benchmarks.methods import copula_outputs
+from benchmarks.methods.conjunctions import Queries, conjunctions, dummies_of, errors_of, summary
+from benchmarks.methods.copula_large import cost, made, sizes_of
 
 
 def test_answers_are_counts_of_rows_that_have_all_categories(make_table):
@@ -38,28 +37,28 @@ def test_the_first_part_of_the_errors_is_the_least_ones():
 
 
 def test_the_parts_of_lap_are_those_of_the_paper():
-    assert outputs.part_of(Fraction(1), 105) == pytest.approx(0.014782, abs=1e-6)
-    assert outputs.part_of(Fraction(1), 45) == pytest.approx(0.022579, abs=1e-6)
+    assert copula_outputs.part_of(Fraction(1), 105) == pytest.approx(0.014782, abs=1e-6)
+    assert copula_outputs.part_of(Fraction(1), 45) == pytest.approx(0.022579, abs=1e-6)
 
 
 def test_without_noise_correlations_help_and_a_row_may_have_two_categories_by_the_papers_decoding(make_table):
     table = made(20_000, [2, 3, 4, 5], 2)
-    found = {what: outputs.errors(table, what, Fraction(1), 1) for what in ("cop", "cop-ID", "no-cor")}
+    found = {what: copula_outputs.errors(table, what, Fraction(1), 1) for what in ("cop", "cop-ID", "no-cor")}
     assert found["cop"]["2/100/mean"] < found["cop-ID"]["2/100/mean"] / 2
     assert found["no-cor"]["2/100/mean"] == pytest.approx(found["cop-ID"]["2/100/mean"], rel=0.2)
     assert "1/95/mean" not in found["no-cor"]
-    model = outputs.exact_model(table, "cop")
-    dummies = outputs.decode_apart(model, table, np.random.default_rng(1))
-    assert dummies.mean(axis=0) == pytest.approx(np.concatenate(outputs.shares_of(table)), abs=0.02)
+    model = copula_outputs.exact_model(table, "cop")
+    dummies = copula_outputs.decode_apart(model, table, np.random.default_rng(1))
+    assert dummies.mean(axis=0) == pytest.approx(np.concatenate(copula_outputs.shares_of(table)), abs=0.02)
     of_one_attribute = dummies[:, 9:14].sum(axis=1)
     assert {0, 1, 2} <= set(of_one_attribute.astype(int).tolist())
     raced = dummies_of(model.sample(1000, np.random.default_rng(1)))
     assert (raced[:, 9:14].sum(axis=1) == 1).all()
 
 
-@pytest.mark.parametrize("what", points.TABLE_2)
+@pytest.mark.parametrize("what", TABLE_2)
 def test_every_output_has_errors(what):
-    found = outputs.errors(made(3000, [2, 3, 4], 1), what, Fraction(1), 1)
+    found = copula_outputs.errors(made(3000, [2, 3, 4], 1), what, Fraction(1), 1)
     assert all(np.isfinite(value).all() for value in found.values())
 
 
@@ -70,28 +69,8 @@ def test_made_tables_depend_and_have_the_sizes_asked():
     assert (table.columns[0] == table.columns[1]).mean() > 0.5  # a third by chance, a third of the rest follow
 
 
-@pytest.fixture
-def files(tmp_path):
-    table = made(400, [2, 3, 4, 2], 5)
-    (tmp_path / "t.json").write_text(json.dumps({**table.schema.descriptor(), "name": "small"}))
-    rows = "\n".join(",".join(f"v{code}" for code in row) for row in zip(*table.columns, strict=True))
-    (tmp_path / "t.csv").write_text(",".join(table.schema.names) + "\n" + rows + "\n")
-    return tmp_path
-
-
-@pytest.mark.long
-def test_a_quick_sweep_writes_its_document(files, monkeypatch):
-    out = files / "out"
-    out.mkdir()
-    given = [str(files / "t.csv")] * 2 + ["--schema"] + [str(files / "t.json")] * 2
-    options = ["--data", *given, "--out", str(out), "--cache", str(files / "c.jsonl"), "--quick"]
-    main(options)
-    text = (out / "copula.md").read_text()
-    for said in ("| dpc of the paper | 18 |", "| cop-ID |", "6 min 47 s", "| jtree |", "3 attributes, 9 categories"):
-        assert said in text
-    assert "## Not measured" not in text
-    pictures = {file.name for file in (out / "copula").iterdir()}
-    assert pictures == {"figure_2.svg", "figure_4.svg", "figure_5.svg", "figure_6.svg"}
-    lines = (files / "c.jsonl").read_text()
-    main(options)
-    assert (files / "c.jsonl").read_text() == lines  # nothing is measured twice
+def test_the_cost_of_a_made_table_has_seconds_and_memory():
+    found = cost(500, [3, 3, 2])
+    assert (found["rows"], found["attributes"]) == (500, 3)
+    assert found["both"] >= found["fit"] > 0
+    assert found["peak"] > 0

@@ -1,6 +1,5 @@
-"""The pure parts of the sweep over junction trees: its rivals against brute force, its tables, its document."""
+"""Parts of the experiments on junction trees: rivals against brute force, made tables, merging."""
 
-import json
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -9,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import classifiers
-from benchmarks.cache import Cache, Results
-from benchmarks.datasets import Dataset
-from benchmarks.junction_tree import baskets, measure, merging, points, priview, text
-from benchmarks.junction_tree.__main__ import main
-from benchmarks.junction_tree.series import SECTIONS
+from benchmarks.experiments import junction_tree
+from benchmarks.methods import clique_merging, market_baskets, private_classifiers, priview, table_distances
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.schema import parse_schema
@@ -25,18 +20,18 @@ SURE = Fraction(10**9)  # an epsilon so large that noise is 0
 
 @pytest.fixture(scope="module")
 def small_baskets():
-    return baskets.make_baskets(4000, 3)
+    return market_baskets.make_baskets(4000, 3)
 
 
 def test_baskets_follow_their_model():
-    table = baskets.make_baskets(60_000, 2)
+    table = market_baskets.make_baskets(60_000, 2)
     taken = [column.astype(bool) for column in table.columns]
     assert [len(table.columns), table.rows] == [50, 60_000]
     assert taken[0].mean() > taken[1].mean() > taken[30].mean() > 0
     # Complements: an odd item goes with the one before it, and one of the same bundle with its like.
     assert taken[13][taken[12]].mean() > 2 * taken[13][~taken[12]].mean()
     assert taken[14][taken[8]].mean() > 1.5 * taken[14][~taken[8]].mean()
-    again = baskets.make_baskets(60_000, 2)
+    again = market_baskets.make_baskets(60_000, 2)
     assert all((a == b).all() for a, b in zip(table.columns, again.columns, strict=True))
 
 
@@ -95,7 +90,7 @@ def test_priview_without_noise_has_the_pairs_exactly(small_baskets):
     for pair in [(0, 1), (12, 13), (3, 40)]:
         true = contingency_tables(small_baskets, [pair])[0] / small_baskets.rows
         assert found.marginal(pair) == pytest.approx(true, abs=1e-6)
-    assert measure.dense_shares(small_baskets, (3, 12, 13)).sum(axis=0) == pytest.approx(
+    assert junction_tree.dense_shares(small_baskets, (3, 12, 13)).sum(axis=0) == pytest.approx(
         contingency_tables(small_baskets, [(12, 13)])[0] / small_baskets.rows
     )
 
@@ -109,13 +104,13 @@ def test_errors_over_occupied_cells_are_those_over_all_cells(make_table):
     one, two = make_table([2, 5, 3], 10, 1), make_table([2, 5, 3], 15, 2)  # some marginals have more cells than rows
     for marginal in [(0,), (0, 2), (0, 1, 2)]:
         dense = [contingency_tables(t, [marginal])[0].ravel() / t.rows for t in (one, two)]
-        shares = measure.shares_of(one, two, marginal)
-        assert measure.l2(*shares) == pytest.approx(np.linalg.norm(dense[0] - dense[1]))
-        assert measure.variation(*shares) == pytest.approx(np.abs(dense[0] - dense[1]).sum() / 2)
+        shares = table_distances.shares_of(one, two, marginal)
+        assert table_distances.l2(*shares) == pytest.approx(np.linalg.norm(dense[0] - dense[1]))
+        assert table_distances.variation(*shares) == pytest.approx(np.abs(dense[0] - dense[1]).sum() / 2)
 
 
 def test_random_marginals_are_sets_that_repeat_with_the_seed():
-    one, two = (measure.random_marginals(9, 4, np.random.default_rng(5)) for _ in range(2))
+    one, two = (junction_tree.random_marginals(9, 4, np.random.default_rng(5)) for _ in range(2))
     assert one == two
     assert all(len(set(m)) == 4 and list(m) == sorted(m) and max(m) < 9 for m in one)
 
@@ -127,82 +122,14 @@ def test_private_svm_without_noise_learns_and_with_noise_does_not():
     fields = [{"name": name, "type": "integer", "categories": [0, 1, 2]} for name in "abc"]
     table = CodedTable(parse_schema({"fields": fields}, "small"), tuple(c.astype(np.uint8) for c in columns))
     task = Task("a", "a", (1,))
-    assert classifiers.private_svm(table, table, task, 1e9) < 0.08
-    noisy = [classifiers.private_svm(table, table, task, 1e-6) for _ in range(20)]
+    assert private_classifiers.private_svm(table, table, task, 1e9) < 0.08
+    noisy = [private_classifiers.private_svm(table, table, task, 1e-6) for _ in range(20)]
     assert max(noisy) > 0.4
     assert labels(table, task).mean() == pytest.approx(answer.mean())
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_methods_of_merging_are_compared_on_one_graph(seed):
-    found = merging.compare(*merging.random_chordal(seed, most=8))
+    found = clique_merging.compare(*clique_merging.random_chordal(seed, most=8))
     assert found["exact"] <= found["cccp"] <= found["greedy"] <= found["apart"]
-    assert merging.compare(*merging.GOLDENS["Example 2"])["exact"] == 6656
-
-
-def test_every_shown_point_is_measured():
-    plan = points.Plan()
-    measured = {point for name in ("nltcs", "adult", "baskets") for point in plan.points(name)}
-    for series_of, names in SECTIONS.values():
-        for data in names:
-            for series in series_of(data, plan):
-                cells = [cell for row in series.rows.values() for cell in row] + list(series.levels.values())
-                assert {point for point, _ in cells} <= measured
-    assert plan.points("graphs") == {points.Point("merging", "graphs"): 100}
-    assert plan.points("unknown") == {}
-
-
-@pytest.fixture
-def nltcs_like(tmp_path, monkeypatch):
-    """Eight dependent yes-or-no attributes in a file, under the name that the plan asks for."""
-    generator = np.random.default_rng(4)
-    columns = [generator.integers(0, 2, 400)]
-    for _ in range(7):
-        columns.append(np.where(generator.random(400) < 0.8, columns[-1], generator.integers(0, 2, 400)))
-    names = [f"a{i}" for i in range(8)]
-    fields = [{"name": name, "type": "integer", "categories": [0, 1]} for name in names]
-    rows = "\n".join(",".join(map(str, row)) for row in zip(*columns, strict=True))
-    (tmp_path / "t.csv").write_text(",".join(names) + "\n" + rows + "\n")
-    (tmp_path / "t.json").write_text(json.dumps({"name": "nltcs", "fields": fields}))
-    monkeypatch.setattr(measure, "make_baskets", lambda: baskets.make_baskets(300))
-    measure._baskets.cache_clear()
-    yield tmp_path
-    measure._baskets.cache_clear()
-
-
-def test_a_quick_sweep_writes_its_document(nltcs_like, monkeypatch):
-    monkeypatch.setattr(measure, "RANDOM_MARGINALS", 3)
-    out = nltcs_like / "out"
-    options = ["--data", str(nltcs_like / "t.csv"), "--schema", str(nltcs_like / "t.json"), "--out", str(out)]
-    out.mkdir()
-    main([*options, "--cache", str(nltcs_like / "c.jsonl"), "--quick", "--processes", "1"])
-    document = (out / "junction_tree.md").read_text()
-    for said in ("| jtree |", "| PriView |", "Example 2", "9,216", "6,656", "random chordal graphs", "2-way marginals"):
-        assert said in document
-    assert "## Not measured" not in document
-    pictures = {file.name for file in (out / "junction_tree").iterdir()}
-    assert {"k-way_nltcs.svg", "k-way_baskets.svg", "grid_nltcs.svg"} == pictures
-    lines = (nltcs_like / "c.jsonl").read_text().splitlines()
-    main([*options, "--cache", str(nltcs_like / "c.jsonl"), "--quick", "--processes", "1"])
-    assert (nltcs_like / "c.jsonl").read_text().splitlines() == lines  # nothing is measured twice
-
-
-def test_a_point_that_fails_is_told_and_the_rest_goes_on(nltcs_like):
-    dataset = Dataset.read(nltcs_like / "t.csv", nltcs_like / "t.json")
-    bad, good = points.Point("k-way", "nltcs", "jtree", "0"), points.Point("merging", "graphs")
-    results = measure.run_all(measure.sources_of([dataset]), {bad: 1, good: 1}, Cache(None, "code"), 1, lambda _: None)
-    assert list(results.failed) == [(bad, 1)]
-    assert results.values(good, "greedy")
-
-
-def test_the_target_is_judged_by_what_was_measured():
-    results = Results()
-    for method, values in {"jtree": [0.04, 0.042], "privhd": [0.05, 0.051], "privbayes": [0.045, 0.044]}.items():
-        for seed, value in enumerate(values):
-            point = points.Point("distance", "adult", method, "1")
-            results.add(point, seed, {"mean2": value, "largest2": 0.1, "mean3": 0.1})
-    said = "\n".join(text._target(results))
-    assert "jtree: -0.0035 from PrivBayes" in said
-    assert "privhd: +0.0060" in said
-    assert said.count("met") == said.count("reported only") == 1
-    assert text._target(Results()) == ["Not measured."]
+    assert clique_merging.compare(*clique_merging.GOLDENS["Example 2"])["exact"] == 6656

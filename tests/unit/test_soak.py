@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.soak.nodes import Sample
-from benchmarks.soak.text import page
-from benchmarks.soak.verdict import CURATOR, Soaked
+from benchmarks.experiments import soak
+from benchmarks.methods.node_samples import Sample
+from benchmarks.methods.soak_bounds import CURATOR, Soaked
 
 RUNS = 1000
 
@@ -39,7 +39,7 @@ def soaked(node: str = "", **growth: float) -> Soaked:
 def test_nodes_that_hold_still_pass_and_the_page_says_so() -> None:
     still = soaked()
     assert still.breaches() == []
-    (line,) = [line for line in page([("command", still)]).splitlines() if line.startswith("| 500 |")]
+    (line,) = [line for line in soak.growth(still) if line.startswith("| 500 |")]
     assert line.startswith("| 500 | 1.7 | 0.200 | 0.200 | 200.0 | 20 | 14 | 0.32 |")
 
 
@@ -58,7 +58,7 @@ def test_nodes_that_hold_still_pass_and_the_page_says_so() -> None:
 def test_what_grows_is_told(node: str, what: str, by: float, said: str) -> None:
     (breach,) = soaked(node, **{what: by}).breaches()
     assert breach.startswith(said)
-    assert f"- {breach}" in page([("command", soaked(node, **{what: by}))])
+    assert f"- out of bounds: {breach}" in soak.told(soaked(node, **{what: by}))
 
 
 def test_runs_that_take_longer_and_longer_are_told() -> None:

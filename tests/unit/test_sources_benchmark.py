@@ -5,9 +5,9 @@ import json
 import duckdb
 import pytest
 
-from benchmarks.sources.__main__ import main
-from benchmarks.sources.measure import SHARES
-from benchmarks.sources.rows import made_descriptor, made_schema, write_rows
+from benchmarks.experiments.sources import rows_in
+from benchmarks.methods.made_rows import made_descriptor, made_schema, write_rows
+from benchmarks.methods.source_counting import count, count_in_memory, learn
 from privity.party.rows import BLOCK_ROWS, InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
@@ -24,7 +24,7 @@ def table(tmp_path):
     with duckdb.connect() as connection:
         connection.from_parquet(str(tmp_path / "small.parquet")).write_csv(str(tmp_path / "small.csv"))
     (tmp_path / "small.schema.json").write_text(json.dumps(made_descriptor()))
-    return [str(tmp_path / "small.csv"), str(tmp_path / "small.schema.json")]
+    return tmp_path / "small.csv", tmp_path / "small.schema.json"
 
 
 def test_made_rows_use_every_code_of_their_descriptor(tmp_path):
@@ -43,19 +43,15 @@ def test_rows_of_memory_that_are_counted_in_blocks_are_all_counted(make_table):
     assert counts[3:].tolist() == [int((codes == cell).sum()) for cell in range(6)]
 
 
-@pytest.mark.long
-def test_a_small_run_measures_files_and_memory_and_writes_the_page(tmp_path, table):
-    options = ["--scratch", str(tmp_path), "--adult", *table, "--cps", *table, "--rows", str(8 * ROWS), "--times", "1"]
-    options += ["--servers", "--results", str(tmp_path / "found.json"), "--out", str(tmp_path / "out")]
-    main([*options, "--parts", "files", "memory"])
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert [v["rows"] for v in found["files"]] == [8 * ROWS // share for share in SHARES for _ in range(2)]
-    assert all(v["open"] > 0 and v["count"] > 0 and v["peak"] > 0 for v in found["files"])
-    assert [(v["rows"], v["tables"]) for v in found["memory"]] == [(ROWS, 2556), (ROWS, PAIRS)]
-    assert not list(tmp_path.glob("made*"))
-    main([*options, "--parts"])
-    page = (tmp_path / "out" / "sources.md").read_text()
-    assert "## Parquet files" in page
-    assert "## Servers" not in page
-    assert str(tmp_path) not in page
-    assert (tmp_path / "out" / "sources" / "rows.svg").stat().st_size > 1000
+def test_rows_are_counted_and_learned_from_where_they_are(tmp_path):
+    for hold in ("store", "memory"):
+        with rows_in("Parquet", tmp_path, ROWS) as (file, address):
+            found = count(address, hold, 1.0)
+            assert found["tables"] > 0
+            assert learn(address, hold, 1.0, "one-way")["learn"] > 0
+        assert not file.exists()
+
+
+def test_a_table_is_counted_in_memory_by_attributes_or_bits(table):
+    by_attribute, by_bit = (count_in_memory(*table, bits) for bits in (False, True))
+    assert (by_attribute["rows"], by_attribute["tables"], by_bit["tables"]) == (ROWS, PAIRS, 2556)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from benchmarks.accuracy_plan.fit import TableFit, distances_from_independence, evenness, fit_table, profiles_of
+from benchmarks.methods.profile_fit import TableFit, distances_from_independence, evenness, fit_table, profiles_of
 from privity.common.data.schema import parse_schema
 from privity.deploy.planning.invented_tables import (
     Profile,
@@ -155,7 +155,7 @@ def test_no_constant_names_a_data_set() -> None:
         "deploy/planning/plan_options.py",
         "deploy/planning/line_chart.py",
     ]
-    files += ["benchmarks/accuracy_plan/fit.py", "benchmarks/accuracy_plan/trial.py"]
+    files += ["benchmarks/methods/profile_fit.py", "benchmarks/methods/accuracy_forecast.py"]
     for file in files:
         found = re.search(names, (ROOT / file).read_text(encoding="utf-8"), re.IGNORECASE)
         assert found is None, f"{file} names {found}"

@@ -1,7 +1,7 @@
 """How MST and AIM split a budget, by public numbers: the noise, the rows, the domains.
 
 What decides is by how much the noise of the whole budget would move one pair table: ``noise_of_table``. The constants
-are fitted on other tables than those of which results are reported (``python -m benchmarks.budgets``).
+are fitted on other tables than those of which results are reported (``python -m benchmarks budgets``).
 """
 
 from __future__ import annotations

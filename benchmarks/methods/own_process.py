@@ -1,0 +1,52 @@
+"""Measurements in a process of their own, whose memory and processor's time are theirs alone."""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+from unittest.mock import patch
+
+from privity.common.data.coded_table import CodedTable
+from privity.common.synthesis.models import Model
+from privity.deploy.planning.worker_processes import worker_processes
+from privity.party.synthesizer import SYNTHESIZERS, declare_population
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def in_own_process(function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs) -> Found:
+    """What the function returns in a new process; function and arguments can be pickled."""
+    with worker_processes(1) as pool:
+        return pool.submit(function, *args, **kwargs).result()
+
+
+def peak() -> float:
+    """GB, of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9  # kilobytes on Linux
+
+
+def used() -> dict[str, float]:
+    """The processor's seconds and the peak in GB of this process so far."""
+    return {"cpu": sum(resource.getrusage(resource.RUSAGE_SELF)[:2]), "peak": peak()}
+
+
+def fit_and_sample(
+    table: CodedTable, algorithm: str, epsilon: str, settings: dict[str, Any]
+) -> tuple[Model, dict[str, Any]]:
+    """The model, and seconds of the fit and of a sample of as many rows."""
+    # A ledger that nobody else counts with: not that of the account.
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, XDG_STATE_HOME=folder):
+        declare_population("benchmark", total_epsilon="100")
+        chosen = SYNTHESIZERS[algorithm](epsilon, population="benchmark", settings=settings)
+        started = time.perf_counter()
+        chosen.fit(table, table.schema)
+        fitted = time.perf_counter()
+        chosen.sample(table.rows)
+        sampled = time.perf_counter()
+    seconds = {"fit": fitted - started, "sample": sampled - fitted, "both": sampled - started}
+    return chosen.model, {"rows": table.rows, "attributes": len(table.columns), **seconds, **used()}

@@ -1,1 +1,0 @@
-"""Other programs for private synthetic tables, each in an environment of its own, beside this one."""

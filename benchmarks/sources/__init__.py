@@ -1,1 +1,0 @@
-"""The counting of contingency tables where rows are: files, databases, clusters, memory."""
