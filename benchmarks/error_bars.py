@@ -67,8 +67,8 @@ def measure(table: CodedTable, case: Case, runs: int) -> Coverage:
     found, generator = Coverage(), np.random.default_rng(0)
     for _ in range(runs):
         parts = split_table(table, case.parties, "random", generator)
-        account = ALGORITHMS[case.algorithm].account(case.settings, case.epsilon, case.delta)
-        session = InProcessSession(parts, case.epsilon, delta=case.delta, account=account)
+        rho_budget = ALGORITHMS[case.algorithm].rho_budget(case.settings, case.epsilon, case.delta)
+        session = InProcessSession(parts, case.epsilon, delta=case.delta, rho_budget=rho_budget)
         learned = complete(ALGORITHMS[case.algorithm].learn(session, case.epsilon, case.settings))
         sample = sample_present(learned, SAMPLE * table.rows, generator)
         for _, noisy in session.record.measured:

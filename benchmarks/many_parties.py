@@ -5,8 +5,8 @@
 
 Over K parties tables are chosen by draws at one party after the other, on few rows each, or from an overview of all
 pairs. What is public says by how much a draw is noisier than a table of the overview
-(``worst_explained.noise_of_draws``) and how many tables noise allows (``split_by_noise.tables_for``). Tables are those
-of ``benchmarks.tries``. Rows are split at random: where parties are unlike, an overview is better anyhow.
+(``worst_explained.noise_of_selections``) and how many tables noise allows (``budget_split.tables_for``). Tables are
+those of ``benchmarks.tries``. Rows are split at random: where parties are heterogeneous, an overview is better anyhow.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from benchmarks.markdown import table
 from benchmarks.plots import Line, Panel, draw
 from benchmarks.tries import Tried, Try, Ways, command_of, mean, options_of, ratios, session_over, tries, try_all
 from privity.common.synthesis.algorithms.mst import most_edges
-from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.worst_explained import (
     COARSE,
     JOINT,
     OVERVIEW_FROM,
     PARTIES,
     candidate_pairs,
-    noise_of_draws,
+    noise_of_selections,
 )
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
@@ -89,7 +89,7 @@ def foretold(ground: Ground, one: Try) -> tuple[int, int, float]:
     attributes = len(ground.table.schema.domain)
     most = most_edges(candidate_pairs(session)) if one.algorithm == MST else 4 * attributes
     chosen = min(most, tables_for(session, epsilon))
-    return chosen, most, noise_of_draws(session, chosen, epsilon * (1 - one_way_part(session, epsilon)) * DRAWS)
+    return chosen, most, noise_of_selections(session, chosen, epsilon * (1 - one_way_share(session, epsilon)) * DRAWS)
 
 
 def narrow() -> Iterator[Ground]:
@@ -138,8 +138,8 @@ def page(found: Sequence[Tried], names: Sequence[str], command: str) -> str:
         "## Draws, or an overview",
         "",
         "By how much a draw is noisier than a table of the overview, in total variation distance, follows from public",
-        "numbers (`noise_of_draws` in `common/synthesis/learning/worst_explained.py`): more so with many parties, and",
-        "where attributes have few values.",
+        "numbers (`noise_of_selections` in `common/synthesis/learning/worst_explained.py`): more so with many parties,",
+        "and where attributes have few values.",
         "",
         "![Ratios over noise](many_parties/ratios.svg)",
         *table(["noise of a draw over the overview's", "both", "AIM", "MST"], _by_noise(overview)),

@@ -24,8 +24,8 @@ from privity.common.privacy.discrete_laplace import geometric
 from privity.common.privacy.entropy import SystemEntropy, uniform_below
 from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
 from privity.common.privacy.neighbouring_relation import Relation
+from privity.common.privacy.score_r import r_sensitivity
 from privity.common.privacy.sensitivity import Norm, contingency_tables, scores
-from privity.common.privacy.structure_scores import r_sensitivity
 
 try:
     import opendp.prelude as dp
@@ -107,12 +107,12 @@ def measure() -> list[tuple[str, str]]:
     million, many = f"{DRAWS:,}", f"{CANDIDATES:,}"
     deviation = float(gauss.sigma_squared) ** 0.5
     lines = [
-        (f"{million} shares, scale {laplace.scale}, q = {shared.quota}", lambda: shared.draw(DRAWS, ENTROPY)),
-        (f"{million} discrete Laplace, scale {laplace.scale}", lambda: laplace.draw(DRAWS, ENTROPY)),
-        (f"{million} discrete Gaussian, sigma {deviation:.1f}", lambda: gauss.draw(DRAWS, ENTROPY)),
+        (f"{million} shares, scale {laplace.scale}, q = {shared.quota}", lambda: shared.sample(DRAWS, ENTROPY)),
+        (f"{million} discrete Laplace, scale {laplace.scale}", lambda: laplace.sample(DRAWS, ENTROPY)),
+        (f"{million} discrete Gaussian, sigma {deviation:.1f}", lambda: gauss.sample(DRAWS, ENTROPY)),
         (
             f"a choice among {many}, noisy max with geometric noise",
-            lambda: chosen.choose(listed, chosen.draw(CANDIDATES, ENTROPY)),
+            lambda: chosen.choose(listed, chosen.sample(CANDIDATES, ENTROPY)),
         ),
         (
             f"a choice among {many}, exact exponential mechanism by rejection, scores spread evenly",

@@ -76,7 +76,9 @@ def tries(names: Sequence[str], algorithms: Sequence[str], parties: Sequence[int
 def session_over(ground: Ground, one: Try) -> InProcessSession:
     parts = split_table(ground.table, one.parties, "random", np.random.default_rng(one.seed))
     epsilon, delta = Fraction(one.epsilon), Fraction(one.delta)
-    return InProcessSession(parts, epsilon, delta=delta, account=ALGORITHMS[one.algorithm].account({}, epsilon, delta))
+    return InProcessSession(
+        parts, epsilon, delta=delta, rho_budget=ALGORITHMS[one.algorithm].rho_budget({}, epsilon, delta)
+    )
 
 
 def distance_of_rows(ground: Ground, model: Model) -> float:

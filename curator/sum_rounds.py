@@ -20,7 +20,7 @@ from privity.common.protocol.combiner_tree import CombinerTree, combiners_needed
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_attempt import MOST_ATTEMPTS, Attempt
 from privity.common.protocol.round_context import RoundContext
-from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.secure_sum import reveal_block
 from privity.common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlock, Sealed, Sum
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.curator.answer_store import Answers
@@ -80,7 +80,7 @@ class RoundAtWork:
         self._groups = asyncio.Semaphore(GROUPS_AT_ONCE)
         self._attempt = self._begun_attempt()
 
-    async def open(self) -> np.ndarray:
+    async def reveal(self) -> np.ndarray:
         """The opened vector, int64 of shape (cells,)."""
         round_, blocks = self._context.round, self._context.sum.blocks
         missing = [block for block in range(blocks) if self._summed(block) is None]
@@ -91,13 +91,13 @@ class RoundAtWork:
         vector = np.empty(self._context.cells, dtype=np.int64)
         places = asyncio.Semaphore(BLOCKS_AT_ONCE)
 
-        async def open_into(block: int) -> None:
+        async def reveal_into(block: int) -> None:
             async with places:
                 summed = self._summed(block) or await self._bring_together(block)
-                values = await asyncio.to_thread(open_block, summed, self._context, block, self._secret)
+                values = await asyncio.to_thread(reveal_block, summed, self._context, block, self._secret)
                 vector[self._context.sum.cells_of(block)] = values
 
-        await together(open_into(block) for block in range(blocks))
+        await together(reveal_into(block) for block in range(blocks))
         return vector
 
     def forget(self) -> None:

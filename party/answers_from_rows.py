@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from privity.common.data.noisy_tables import AttributeParentPair, Marginal
 from privity.common.data.parent_set_tables import Request
-from privity.common.privacy.structure_scores import SCORES, VECTOR_ROWS
+from privity.common.privacy.score_r import VECTOR_ROWS
+from privity.common.privacy.structure_scores import SCORES
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates
 from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.expected_tables import ExpectedTables

@@ -87,7 +87,7 @@ class Approvals:
         """Whether it was asked for."""
         return self._is_marked("asked", run)
 
-    def demand_yes(self, spec: RunSpec) -> None:
+    def demand_approval(self, spec: RunSpec) -> None:
         """Go on only if the owner approved this very spec.
 
         Raises:
@@ -96,7 +96,7 @@ class Approvals:
         if self._journal.recall(f"#approved/{spec.run}", spec.digest) is None:
             raise AwaitingApproval
 
-    def demand_no_no(self, run: str, party: str) -> None:
+    def refuse_rejected(self, run: str, party: str) -> None:
         """Go on unless the owner refused the run.
 
         Raises:

@@ -16,7 +16,7 @@ from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.run_record import OWN_MODEL, Cost, noise_on_scores
 from privity.common.protocol.dry_session import PlannedSession, rehearse
 from privity.common.protocol.run_spec import RunSpec
-from privity.common.synthesis.algorithms import ALGORITHMS, account_of
+from privity.common.synthesis.algorithms import ALGORITHMS, rho_budget_of
 from privity.party.policy import Policy
 
 LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -36,7 +36,7 @@ class Leaving:
     """
 
     cost: Cost
-    parts: bool
+    running_sums: bool
 
 
 def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> Iterator[str]:
@@ -49,16 +49,16 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
     for leaving in _leaving(spec, schema):
         cost = leaving.cost
-        price = _amount(cost.epsilon, cost.delta) if cost.rho is None else f"rho {_about(cost.rho)}"
+        price = _loss(cost.epsilon, cost.delta) if cost.rho is None else f"rho {_about(cost.rho)}"
         yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to {price})"
-    account = account_of(spec)
-    if account is not None:
+    rho_budget = rho_budget_of(spec)
+    if rho_budget is not None:
         yield (
-            f"The rho of all of it adds up to at most {_about(account.rho)} (zero-concentrated differential privacy),"
-            f" which is {_amount(account.epsilon, account.delta)}."
+            f"The rho of all of it adds up to at most {_about(rho_budget.rho)}"
+            f" (zero-concentrated differential privacy), which is {_loss(rho_budget.epsilon, rho_budget.delta)}."
         )
     yield (
-        f"Together they cost at most {_amount(spec.epsilon, spec.delta)}; how it is divided may depend on the"
+        f"Together they cost at most {_loss(spec.epsilon, spec.delta)}; how it is divided may depend on the"
         " numbers of rows."
     )
     yield (
@@ -82,7 +82,7 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
             dict.fromkeys(spec.members, rows),
             spec.tolerate,
             spec.delta,
-            account_of(spec),
+            rho_budget_of(spec),
         )
         rehearse(session, spec.algorithm, spec.learning_epsilon, settings, spec.evaluation)
         place = 0
@@ -94,7 +94,7 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
             place = order.index((phase, mechanism)) + 1
             before = found.get((phase, mechanism))
             if before is None or _size(before.cost) < _size(cost):
-                found[phase, mechanism] = Leaving(cost, _parts(session, phase, len(spec.members)))
+                found[phase, mechanism] = Leaving(cost, _reveals_running_sums(session, phase, len(spec.members)))
     return [found[key] for key in order]
 
 
@@ -117,12 +117,12 @@ def _size(cost: Cost) -> tuple[Fraction, Fraction]:
     return cost.rho or Fraction(0), cost.epsilon
 
 
-def _parts(session: PlannedSession, phase: str, parties: int) -> bool:
+def _reveals_running_sums(session: PlannedSession, phase: str, parties: int) -> bool:
     replaced = (round_.replacement for round_, _ in session.rounds if round_.phase == phase)
     return any(r is not None and r.coverage < parties for r in replaced)
 
 
-def _amount(epsilon: Fraction, delta: Fraction) -> str:
+def _loss(epsilon: Fraction, delta: Fraction) -> str:
     return f"epsilon {readable(epsilon)}" + (f", delta {readable(delta)}" if delta else "")
 
 
@@ -156,7 +156,7 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
         )
     if "contingency tables" not in mechanism:
         return f"outcomes of random choices on its rows, {mechanism}: the curator sees which candidate was chosen"
-    if leaving.parts:
+    if leaving.running_sums:
         return (
             f"counts of its rows, hidden by {hidden} and with noise in them: the sums over the first parties are opened"
             f" as one after another joins, so that of the first party alone too, {noise}"
@@ -179,7 +179,7 @@ def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: i
         )
         person = policy.epsilon_per_run
     else:
-        yield f"{here}: {_amount(person, delta)}."
+        yield f"{here}: {_loss(person, delta)}."
     but = f", and {readable(delta)} in probability besides" if delta else ""
     yield (
         f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon){but}, whether"

@@ -65,7 +65,7 @@ def learn(table: CodedTable, point: Point, generator: np.random.Generator) -> tu
         split_table(table, point.parties, point.split, generator),
         epsilon,
         delta=delta,
-        account=algorithm.account(method.settings, epsilon, delta),
+        rho_budget=algorithm.rho_budget(method.settings, epsilon, delta),
     )
     started = time.perf_counter()
     model = asyncio.run(algorithm.learn(session, epsilon, method.settings))

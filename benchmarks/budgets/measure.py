@@ -12,7 +12,7 @@ from benchmarks.budgets.constants import AIM, REFERENCE, SHIPPED, Change, Consta
 from benchmarks.budgets.session import Ground, mean_distance, session_over
 from benchmarks.cache import Cache
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.party.local_session import complete
 
@@ -70,7 +70,7 @@ def key_of(block: Block, ground: Ground, constants: Constants) -> dict[str, Any]
     session = session_over(ground, epsilon, delta, block.seed)
     domain = len(ground.table.schema.domain)
     with in_place(constants) as settings:
-        tables, one_way = tables_for(session, epsilon), one_way_part(session, epsilon)
+        tables, one_way = tables_for(session, epsilon), one_way_share(session, epsilon)
     key = {**vars(block), **settings, "tables": tables, "one_way": str(one_way), "handicap": constants.handicap}
     if block.algorithm == AIM:
         return {**key, "prior": constants.prior, "ridge": constants.ridge}

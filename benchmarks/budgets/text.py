@@ -18,7 +18,7 @@ WHERE = {
     "tables power": "`split_by_noise`: `tables.power`",
     "one_way": "`split_by_noise`: `one_way.at_one`",
     "one_way power": "`split_by_noise`: `one_way.power`",
-    "handicap": "`worst_explained.HANDICAP`",
+    "handicap": "`worst_explained.PENALTY`",
     "draws": "setting `draws` of `mst` and `aim`",
     "prior": "`maximum_likelihood.PRIOR`",
     "ridge": "`maximum_likelihood.SINGLE_RIDGE`",

@@ -46,7 +46,7 @@ class Sources:
 
 
 def without_last(table: CodedTable) -> CodedTable:
-    descriptor: dict[str, Any] = table.schema.descriptor()
+    descriptor: dict[str, Any] = table.schema.table_schema()
     descriptor["fields"] = descriptor["fields"][:-1]
     return CodedTable(parse_schema(descriptor, table.schema.name or "table"), table.columns[:-1])
 
@@ -56,7 +56,9 @@ def distance(sources: Sources, what: str, epsilon: Fraction, seed: int) -> Value
     table = load(sources.compared.data, sources.compared.schema_file)
     algorithm, _, delta = what.partition(", delta")
     spent = DELTA if delta else Fraction(0)
-    session = InProcessSession([table], epsilon, delta=spent, account=ALGORITHMS[algorithm].account({}, epsilon, spent))
+    session = InProcessSession(
+        [table], epsilon, delta=spent, rho_budget=ALGORITHMS[algorithm].rho_budget({}, epsilon, spent)
+    )
     model = asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, {}))
     return marginal_distances(table, model.sample(table.rows, np.random.default_rng(seed)), ways=(1, 2))
 

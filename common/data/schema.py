@@ -25,7 +25,7 @@ from privity.common import formats
 from privity.common.data.attribute import Attribute, Group, Value, number_text, value_text
 from privity.common.data.constraints.row_constraints import RowConstraint, read_constraints
 from privity.common.data.derived_attributes import DerivedAttributes
-from privity.common.data.schema_document import exact_text, field_descriptor, nested_lists
+from privity.common.data.schema_document import exact_text, field_document, nested_lists
 from privity.common.errors import Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
 
@@ -130,9 +130,9 @@ class Schema:
             document["absentRows"] = True
         return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
 
-    def descriptor(self) -> dict[str, Any]:
+    def table_schema(self) -> dict[str, Any]:
         """Return a descriptor, ready for JSON, that ``parse_schema`` reads back as an equal schema."""
-        fields = [field_descriptor(attribute) for attribute in self.attributes]
+        fields = [field_document(attribute) for attribute in self.attributes]
         name = {"name": self.name} if self.name else {}
         absent = {"absentRows": True} if self.absent_rows else {}
         rules = {"rowConstraints": [rule.rule for rule in self.row_constraints]} if self.row_constraints else {}

@@ -25,7 +25,7 @@ def _json_number(number: Value) -> str | int | float:
     return number
 
 
-def field_descriptor(attribute: Attribute) -> dict[str, Any]:
+def field_document(attribute: Attribute) -> dict[str, Any]:
     """Write one field as a descriptor, leaving out what is the default."""
     item: dict[str, Any] = {"name": attribute.name}
     texts = {"title": attribute.title, "description": attribute.description}

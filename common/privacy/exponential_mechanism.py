@@ -47,7 +47,7 @@ class Trials:
         return f"Trials(candidates={self.candidates})"
 
 
-def draw_trials(candidates: int, sensitivity: int, epsilon: Fraction, entropy: Entropy) -> Trials:
+def sample_trials(candidates: int, sensitivity: int, epsilon: Fraction, entropy: Entropy) -> Trials:
     """A block of pairs for a choice among ``candidates`` scores of the given sensitivity.
 
     Args:
@@ -106,5 +106,5 @@ def exponential_choice(
     """
     choice = first_accepted(scores, first)
     while choice is None:
-        choice = first_accepted(scores, draw_trials(len(scores), sensitivity, epsilon, entropy))
+        choice = first_accepted(scores, sample_trials(len(scores), sensitivity, epsilon, entropy))
     return choice

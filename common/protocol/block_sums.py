@@ -56,7 +56,7 @@ class BlockSum(Protocol):
         """The payload of the sum; it shows nothing of how it was made up."""
         ...
 
-    def open(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
+    def reveal(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
         """The sum's values, int64 of shape (cells of the block,)."""
         ...
 
@@ -123,7 +123,7 @@ class PaillierSum:
         # the parties' ciphertexts apart in a bare product (privacy.md, section 3).
         return self._bytes(paillier.rerandomise(self.public, product, self._residues))
 
-    def open(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
+    def reveal(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
         if secret is None or secret.public != self.public:
             raise ValueError("it is encrypted under another key than the one at hand")
         plaintexts = paillier.decrypt(secret, self._read(payload, block))
@@ -180,7 +180,7 @@ class MaskedSum:
             total += self._read(payload, block)
         return total.astype("<u8").tobytes()
 
-    def open(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
+    def reveal(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
         del secret  # nobody holds one
         values = self._read(payload, block).astype(np.uint64).view(np.int64)
         bound = 1 << (self.width - 1)

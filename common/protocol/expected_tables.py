@@ -33,12 +33,12 @@ from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.noisy_tables import Marginal
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.evaluation_scores import LARGEST_SYNTHETIC
-from privity.common.protocol.step_limits import DRAW_CELLS, check_tables, count_cells
+from privity.common.protocol.step_limits import SELECTION_CELLS, check_tables, count_cells
 
 SENSITIVITY = 1
 """The most by which one replaced row moves any score of a draw among tables."""
 
-LARGEST_HANDICAP = (1 << 31) - 1
+LARGEST_PENALTY = (1 << 31) - 1
 """With it, and fewer than 2^31 rows, a score fits 64 bits."""
 
 HALF = 32
@@ -53,7 +53,7 @@ class ExpectedTables:
         counts: int64, shape (cells,): of the model's table, each from 0 to ``rows``; table after table, C order within
             each. A copy that cannot be written to.
         rows: of the model's table; below 2^31.
-        handicaps: one a table, whole numbers of rows of the model's table, from 0 to ``LARGEST_HANDICAP``: what a table
+        handicaps: one a table, whole numbers of rows of the model's table, from 0 to ``LARGEST_PENALTY``: what a table
             must be apart from the model before its score is above 0.
     Raises:
         TypeError: counts that are not whole numbers of 64 bits.
@@ -62,7 +62,7 @@ class ExpectedTables:
     tables: tuple[Marginal, ...]
     counts: npt.NDArray[np.int64]
     rows: int
-    handicaps: tuple[int, ...]
+    penalties: tuple[int, ...]
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts).astype(np.int64, casting="safe").ravel()
@@ -86,7 +86,7 @@ class ExpectedTables:
             "tables": ";".join([",".join(map(str, table)) for table in self.tables]),
             "counts": self._digest,
             "rows": self.rows,
-            "handicaps": ",".join(map(str, self.handicaps)),
+            "handicaps": ",".join(map(str, self.penalties)),
         }
 
     @cached_property
@@ -105,8 +105,8 @@ class ExpectedTables:
         high = np.add.reduceat(apart >> HALF, starts).tolist()
         low = np.add.reduceat(apart & ((1 << HALF) - 1), starts).tolist()
         found = [
-            ((above << HALF) + below - 2 * handicap * rows) // (2 * self.rows)
-            for above, below, handicap in zip(high, low, self.handicaps, strict=True)
+            ((above << HALF) + below - 2 * penalty * rows) // (2 * self.rows)
+            for above, below, penalty in zip(high, low, self.penalties, strict=True)
         ]
         return np.array(found, dtype=np.int64)
 
@@ -119,16 +119,16 @@ def check_expected(expected: ExpectedTables, attributes: DerivedAttributes, rows
     """
     check_tables(expected.tables, attributes)
     cells = count_cells(expected.tables, attributes.domain)
-    if cells > DRAW_CELLS:
+    if cells > SELECTION_CELLS:
         named = f"{len(expected)} tables of a draw"
-        raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=named, cells=cells, limit=DRAW_CELLS)
-    counts, handicaps, reason = expected.counts, expected.handicaps, None
+        raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=named, cells=cells, limit=SELECTION_CELLS)
+    counts, penalties, reason = expected.counts, expected.penalties, None
     if counts.size != cells:
-        reason = "a draw has not one count for each cell of its tables"
-    elif len(handicaps) != len(expected):
-        reason = "a draw has not one handicap for each table"
-    elif min(handicaps) < 0 or max(handicaps) > LARGEST_HANDICAP:
-        reason = f"a handicap lies beyond 0 to {LARGEST_HANDICAP}"
+        reason = "a selection does not have one count for each cell of its tables"
+    elif len(penalties) != len(expected):
+        reason = "a selection does not have one score penalty for each table"
+    elif min(penalties) < 0 or max(penalties) > LARGEST_PENALTY:
+        reason = f"a score penalty lies outside 0 to {LARGEST_PENALTY}"
     elif not 1 <= expected.rows < LARGEST_SYNTHETIC or counts.min() < 0 or counts.max() > expected.rows:
         reason = "a model's table has counts of more rows than there are, or of none"
     elif rows >= LARGEST_SYNTHETIC:

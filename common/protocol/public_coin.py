@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 
-def public_lot(run: str, purpose: str, sides: int) -> int:
+def public_coin(run: str, purpose: str, sides: int) -> int:
     """A number from 0 to ``sides - 1``, uniform up to 2^-200 over names of runs.
 
     Args:

@@ -98,10 +98,10 @@ def combine_block(
     return context.sum.add(payloads, block)
 
 
-def open_block(product: bytes, context: RoundContext, block: int, secret: paillier.SecretKey | None) -> np.ndarray:
+def reveal_block(product: bytes, context: RoundContext, block: int, secret: paillier.SecretKey | None) -> np.ndarray:
     """The block's cells, int64: the sum of counts and one (shared) noise."""
     try:
-        return context.sum.open(product, block, secret)
+        return context.sum.reveal(product, block, secret)
     except ValueError as error:
         raise context.refusal(str(error)) from error
 

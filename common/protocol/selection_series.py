@@ -7,14 +7,14 @@ from fractions import Fraction
 
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.run_record import Cost, exponential_on, noisy_max_on
-from privity.common.privacy.step_cost import draw_epsilon, quotas
+from privity.common.privacy.step_cost import quotas, selection_epsilon
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.privacy.zcdp_budget import RhoAccount, draw_rho
+from privity.common.privacy.zcdp_budget import RhoBudget, selection_rho
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.steps import FREE, Draw, Select, SelectTable
+from privity.common.protocol.steps import FREE, Select, SelectionStep, SelectTable
 
 
-class DrawSeries:
+class SelectionSeries:
     """``session.selection(...)``: party after party, each its quota, each draw paid from its share.
 
     Args:
@@ -30,20 +30,20 @@ class DrawSeries:
         run: str,
         phase: str,
         name: str,
-        draws: int,
+        selections: int,
         epsilon: Fraction,
         party_rows: Sequence[int],
         balanced: bool,
-        ask: Callable[[int, Draw], Awaitable[int]],
+        ask: Callable[[int, SelectionStep], Awaitable[int]],
         score: str = "R",
-        account: RhoAccount | None = None,
+        rho_budget: RhoBudget | None = None,
     ) -> None:
         self._run, self._phase, self._name = run, phase, name
-        self._counts = quotas(draws, party_rows, balanced=balanced)
-        priced = draw_epsilon if account is None else account.draw_epsilon
+        self._counts = quotas(selections, party_rows, balanced=balanced)
+        priced = selection_epsilon if rho_budget is None else rho_budget.selection_epsilon
         self._ranges = [priced(epsilon, count) if count else FREE for count in self._counts]
         self._turns = [(k, self._ranges[k]) for k, count in enumerate(self._counts) for _ in range(count)]
-        self._epsilon, self._delta = epsilon, FREE if account is None else account.delta
+        self._epsilon, self._delta = epsilon, FREE if rho_budget is None else rho_budget.delta
         self._next = 0
         self._ask = ask
         self._score = score
@@ -57,26 +57,26 @@ class DrawSeries:
         by_rho: dict[Fraction, list[str]] = {}
         for member, count, range_ in zip(members, self._counts, self._ranges, strict=True):
             if count:
-                by_rho.setdefault(count * draw_rho(range_), []).append(member)
+                by_rho.setdefault(count * selection_rho(range_), []).append(member)
         mechanism = exponential_on(self._score)
         return [Cost(self._phase, mechanism, FREE, tuple(who), self._delta, rho) for rho, who in by_rho.items()]
 
-    async def draw(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
+    async def select(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
         """The next draw of the series, at the party whose turn it is."""
         if not candidates:
             raise ValueError("a draw needs candidates")
         if self._score == DISTANCE:
             raise RuntimeError("the series was declared for draws among tables")
-        party, draw, epsilon = self._take_turn()
-        step = Select(self._run, self._phase, draw, candidates, epsilon, self._score, self._delta)
+        party, selection, epsilon = self._take_turn()
+        step = Select(self._run, self._phase, selection, candidates, epsilon, self._score, self._delta)
         return candidates[await self._ask(party, step)]
 
-    async def draw_farthest(self, expected: ExpectedTables) -> int:
+    async def select_farthest(self, expected: ExpectedTables) -> int:
         """The next draw of the series, among tables: the index of the one that was chosen."""
         if self._score != DISTANCE:
             raise RuntimeError(f"the series was declared for draws on the score {self._score}")
-        party, draw, epsilon = self._take_turn()
-        return await self._ask(party, SelectTable(self._run, self._phase, draw, expected, epsilon, self._delta))
+        party, selection, epsilon = self._take_turn()
+        return await self._ask(party, SelectTable(self._run, self._phase, selection, expected, epsilon, self._delta))
 
     @property
     def rows_next(self) -> int:
@@ -91,6 +91,6 @@ class DrawSeries:
     def _take_turn(self) -> tuple[int, str, Fraction]:
         """Whose turn it is, by index, the name of the draw, and its epsilon."""
         party, epsilon = self._turn()
-        draw = f"{self._name}/{self._next}"
+        selection = f"{self._name}/{self._next}"
         self._next += 1
-        return party, draw, epsilon
+        return party, selection, epsilon

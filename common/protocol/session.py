@@ -17,7 +17,7 @@ from privity.common.privacy.laplace_composition import Accounting
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.running_sums import OpeningSeries
+from privity.common.protocol.running_sums import RunningSums
 from privity.common.synthesis.models import Model
 
 Result = TypeVar("Result")
@@ -26,14 +26,14 @@ Result = TypeVar("Result")
 class Selection(Protocol):
     """A series of exponential-mechanism draws, paid for as a whole."""
 
-    async def draw(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
+    async def select(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
         """One draw among the candidates by their score, on the rows of the party whose turn it is.
 
         The candidates may depend on earlier outputs only. Drawing more often than declared is an error.
         """
         ...
 
-    async def draw_farthest(self, expected: ExpectedTables) -> int:
+    async def select_farthest(self, expected: ExpectedTables) -> int:
         """The same among tables, by their distance from what a model expects: the index of the one that is drawn.
 
         In a series that was declared with the score ``DISTANCE``. What is expected may depend on earlier outputs only.
@@ -71,7 +71,7 @@ class Session(Protocol):
         """Variance of the noise on an opened cell if so many tables of weight 1 were measured for this amount."""
         ...
 
-    def selection_epsilon(self, draws: int, epsilon: Fraction, *, balanced: bool = False) -> float:
+    def selection_epsilon(self, selections: int, epsilon: Fraction, *, balanced: bool = False) -> float:
         """Epsilon of a draw if a series of so many cost this amount, at the party that makes most of them.
 
         In a run with an account in rho that is the range of a draw's privacy loss. Either way, candidates differ in
@@ -91,7 +91,7 @@ class Session(Protocol):
         """
         ...
 
-    def lot(self, purpose: str, sides: int) -> int:
+    def public_coin(self, purpose: str, sides: int) -> int:
         """A public number from 0 to ``sides - 1`` that nobody chose and that is the same at every replay."""
         ...
 
@@ -125,9 +125,9 @@ class Session(Protocol):
         """Noisy sums over the parties of scores on their rows; costs every party ``epsilon`` in all."""
         ...
 
-    def openings(
+    def running_sums(
         self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
-    ) -> OpeningSeries:
+    ) -> RunningSums:
         """Openings of a running sum over more and more parties; the first party pays ``epsilon`` in all.
 
         ``weights`` are one for each party, exact, together 1: a weight above 0 opens the sum after that
@@ -136,7 +136,7 @@ class Session(Protocol):
         ...
 
     def selection(
-        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+        self, phase: str, selections: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
     ) -> Selection:
         """Declare ``draws`` draws once; they cost every party that makes some ``epsilon`` in all.
 

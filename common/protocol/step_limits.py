@@ -19,10 +19,10 @@ TABLE_CELLS = 1 << 20
 ROUND_CELLS = 1 << 24
 """Most cells of one round: 128 MiB as 64-bit counts."""
 
-DRAW_CANDIDATES = 1 << 20
+SELECTION_CANDIDATES = 1 << 20
 """Most candidates of one draw."""
 
-DRAW_CELLS = 1 << 20
+SELECTION_CELLS = 1 << 20
 """Most cells of all tables of a draw among tables: it brings a count for each."""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.privacy.zcdp_budget import draw_rho
+from privity.common.privacy.zcdp_budget import selection_rho
 from privity.common.protocol.candidate_pairs import Candidates
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Round
@@ -132,7 +132,7 @@ class CombineBlock:
 
 
 @dataclass(frozen=True)
-class Opened:
+class Revealed:
     """A round is open: the vector that was kept for it, and what was answered for its blocks, are erased."""
 
     run: str
@@ -149,16 +149,16 @@ class Opened:
         return {"kind": "opened", "run": self.run, "round": self.round, "digest": self.digest}
 
 
-class _DrawStep:
+class _SelectionStep:
     """What every draw has: the key, and a price that is an epsilon or a rho."""
 
-    draw: str
+    selection: str
     epsilon: Fraction
     delta: Fraction
 
     @property
     def key(self) -> str:
-        return f"select/{self.draw}"
+        return f"select/{self.selection}"
 
     @property
     def cost(self) -> Fraction:
@@ -167,11 +167,11 @@ class _DrawStep:
     @property
     def rho(self) -> Fraction | None:
         """What it costs of the run's account in rho; None if it costs an epsilon."""
-        return draw_rho(self.epsilon) if self.delta else None
+        return selection_rho(self.epsilon) if self.delta else None
 
 
 @dataclass(frozen=True)
-class Select(_DrawStep):
+class Select(_SelectionStep):
     """Draw one candidate on the party's own rows.
 
     Attributes:
@@ -181,7 +181,7 @@ class Select(_DrawStep):
 
     run: str
     phase: str
-    draw: str
+    selection: str
     candidates: Sequence[AttributeParentPair]
     epsilon: Fraction
     score: str = "R"
@@ -200,7 +200,7 @@ class Select(_DrawStep):
             "kind": "select",
             "run": self.run,
             "phase": self.phase,
-            "draw": self.draw,
+            "draw": self.selection,
             # One text: there may be a hundred thousand candidates.
             "candidates": Candidates.of(self.candidates).text,
             "epsilon": str(self.epsilon),
@@ -211,7 +211,7 @@ class Select(_DrawStep):
 
 
 @dataclass(frozen=True)
-class SelectTable(_DrawStep):
+class SelectTable(_SelectionStep):
     """Draw one table on the party's own rows, by how far its counts are from what a model expects.
 
     Attributes:
@@ -220,7 +220,7 @@ class SelectTable(_DrawStep):
 
     run: str
     phase: str
-    draw: str
+    selection: str
     expected: ExpectedTables
     epsilon: Fraction
     delta: Fraction = FREE
@@ -235,14 +235,14 @@ class SelectTable(_DrawStep):
             "kind": "select-table",
             "run": self.run,
             "phase": self.phase,
-            "draw": self.draw,
+            "draw": self.selection,
             "expected": self.expected.content,
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
         }
 
 
-Draw = Select | SelectTable
+SelectionStep = Select | SelectTable
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class Close:
         return {"kind": "close", "run": self.run, "state": self.state}
 
 
-Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Draw | Learn | Close
+Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | SelectionStep | Learn | Close
 
 
 def step_digest(step: Step) -> str:

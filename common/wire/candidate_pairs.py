@@ -12,7 +12,7 @@ from operator import eq
 
 from privity.common.data.noisy_tables import AttributeParentPair, Marginal
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
-from privity.common.protocol.step_limits import DRAW_CANDIDATES
+from privity.common.protocol.step_limits import SELECTION_CANDIDATES
 from privity.common.wire.v1 import privity_pb2 as pb
 
 LARGEST_SIZE = 20
@@ -45,7 +45,7 @@ def decode_candidates(groups: Iterable[pb.CandidateGroup]) -> Candidates:
             raise ValueError("larger parent sets than any table can hold")
         number = comb(len(group.pool), group.size) if group.size else len(group.parent_sets)
         total += number * len(group.attributes)
-        if total > DRAW_CANDIDATES:
+        if total > SELECTION_CANDIDATES:
             raise ValueError("more candidates than a draw may have")
         if not group.attributes:
             continue

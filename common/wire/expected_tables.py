@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.step_limits import DRAW_CANDIDATES, DRAW_CELLS
+from privity.common.protocol.step_limits import SELECTION_CANDIDATES, SELECTION_CELLS
 from privity.common.wire.v1 import privity_pb2 as pb
 
 MOST_ATTRIBUTES = 1 << 20
@@ -18,13 +18,13 @@ def encode_expected(expected: ExpectedTables) -> pb.ExpectedTables:
         tables=[pb.Attributes(index=table) for table in expected.tables],
         counts=expected.counts.tolist(),
         rows=expected.rows,
-        handicaps=expected.handicaps,
+        handicaps=expected.penalties,
     )
 
 
 def decode_expected(message: pb.ExpectedTables) -> ExpectedTables:
     """ValueError for more than is worth reading."""
-    if max(len(message.tables), len(message.handicaps)) > DRAW_CANDIDATES or len(message.counts) > DRAW_CELLS:
+    if max(len(message.tables), len(message.handicaps)) > SELECTION_CANDIDATES or len(message.counts) > SELECTION_CELLS:
         raise ValueError("more tables, handicaps or counts than a draw may have")
     tables = tuple(tuple(table.index) for table in message.tables)
     if sum(map(len, tables)) > MOST_ATTRIBUTES:

@@ -27,7 +27,7 @@ schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_ar
 
 @schema_app.command("check")
 def check(
-    descriptor: Annotated[Path, typer.Argument(help="The Table Schema descriptor (JSON).")],
+    schema_file: Annotated[Path, typer.Argument(help="The Table Schema descriptor (JSON).")],
     data: Annotated[
         str | None,
         typer.Option(
@@ -39,7 +39,7 @@ def check(
 ) -> None:
     """Report every error of a descriptor, and of a table against it, at once."""
     try:
-        schema = load_schema(descriptor)
+        schema = load_schema(schema_file)
         address = None if data is None else parse_address(data)
         rows = None if address is None else _rows(address, schema)
     except ProblemsFound as error:
@@ -48,7 +48,7 @@ def check(
         say(f"{len(error.problems)} error(s).")
         raise typer.Exit(Exit.INPUT) from error
     cells = sum(schema.domain)
-    say(f"{descriptor}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
+    say(f"{schema_file}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
     say(f"SHA-256 {schema.digest}")
     tell_formulas(schema)
     if address is None:

@@ -114,7 +114,7 @@ class Asked(Protocol):
     party_rows: tuple[int, ...]
     record: RunRecord
     rounds: list[tuple[Round, int]]
-    draws: dict[str, int]
+    selections: dict[str, int]
 
 
 class Planner:
@@ -164,7 +164,7 @@ class Planner:
             delta=spent.delta,
             rho=spent.rho,
             mechanisms=tuple(dict.fromkeys(cost.mechanism for cost in costs)),
-            draws=self._session.draws.get(phase, 0),
+            draws=self._session.selections.get(phase, 0),
             tables=sum(len(round_.tables) for round_, _ in rounds),
             cells=sum(cells for _, cells in rounds),
             ciphertexts=sum(plaintexts),

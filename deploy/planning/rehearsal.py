@@ -135,7 +135,7 @@ class _NoiselessTables(InProcessSession):
     For invented tables, which are made in this file and nowhere else: nothing is protected here.
     """
 
-    def _opened_sum(self, round_: Round) -> np.ndarray:
+    def _revealed_sum(self, round_: Round) -> np.ndarray:
         covered = [rows for place, rows in enumerate(self._rows) if round_.covers(place)]
         return np.sum([rows.count(round_.tables) for rows in covered], axis=0)
 
@@ -157,8 +157,8 @@ def rehearse_on_stand_in(shape: Shape, profiles: Mapping[str, Profile], task: Re
     tables = stand_in.among(spread.party_rows)
     found = []
     for kind in (InProcessSession, _NoiselessTables):
-        account = ALGORITHMS[task.algorithm].account(task.settings, task.epsilon, task.delta)
-        session = kind(tables, task.epsilon, spread.tolerate, task.delta, stand_in.times, account)
+        rho_budget = ALGORITHMS[task.algorithm].rho_budget(task.settings, task.epsilon, task.delta)
+        session = kind(tables, task.epsilon, spread.tolerate, task.delta, stand_in.times, rho_budget)
         model = asyncio.run(ALGORITHMS[task.algorithm].learn(session, task.epsilon, task.settings))
         released = model.sample(shape.rows, generator)
         found.append(pair_distances(stand_in.table, released, pairs))

@@ -18,7 +18,7 @@ HINT = "Use random, by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA, or sizes:.7,.2,.1 w
 NO_ROW = "a party would get no row"
 LEAST_ALPHA = 0.01
 """Below it nearly all rows of a value go to one party, and a double may hold no share of the others."""
-DIRICHLET_DRAWS = 100
+DIRICHLET_SAMPLES = 100
 """Shares are drawn anew so often while some party would get no row."""
 
 
@@ -79,7 +79,7 @@ def _label_skew(
     in the experiments of Yurochkin et al. (Bayesian nonparametric federated learning of neural networks, ICML 2019)."""
     order = generator.permutation(len(values))
     groups = [order[values[order] == value] for value in np.unique(values)]
-    for _ in range(DIRICHLET_DRAWS):
+    for _ in range(DIRICHLET_SAMPLES):
         held: list[list[npt.NDArray[np.int64]]] = [[] for _ in range(parties)]
         for rows in groups:
             ends = np.rint(np.cumsum(generator.dirichlet(np.full(parties, alpha))) * len(rows)).astype(int)
@@ -88,7 +88,7 @@ def _label_skew(
         parts = [np.concatenate(party) for party in held]
         if all(len(part) for part in parts):
             return parts
-    raise _refused("split", f"{NO_ROW} in {DIRICHLET_DRAWS} draws")
+    raise _refused("split", f"{NO_ROW} in {DIRICHLET_SAMPLES} draws")
 
 
 def _alpha(text: str) -> float:

@@ -276,8 +276,8 @@ def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) 
 def test_a_delta_that_is_not_charged(monkeypatch) -> None:
     subject = whole_run("copula", FIRST, 2, ONE, 10, 0, Fraction(1, 1000))
     assert not broken(subject)
-    amount = Spent.amount.fget
-    monkeypatch.setattr(Spent, "amount", property(lambda self: (amount(self)[0], Fraction(0))))
+    amount = Spent.loss.fget
+    monkeypatch.setattr(Spent, "loss", property(lambda self: (amount(self)[0], Fraction(0))))
     assert unpaid(subject) == set(findings(subject))
 
 

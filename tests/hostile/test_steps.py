@@ -27,8 +27,8 @@ from privity.common.protocol.steps import (
     Enrol,
     Enrolled,
     Learn,
-    Opened,
     Refusal,
+    Revealed,
     SealBlock,
     Sealed,
     Select,
@@ -98,7 +98,7 @@ def test_no_block_of_a_run_or_round_that_this_party_is_not_in() -> None:
         attempt = consortium.attempt(other)
         refused(consortium, "party-2", SealBlock(other.run, attempt, 0), "step-refused", said)
         refused(consortium, "party-1", CombineBlock(other.run, attempt, 0, 0, ()), "step-refused", said)
-    assert consortium.open(plan, rounds[0], consortium.attempt(rounds[0])).size == 6
+    assert consortium.reveal(plan, rounds[0], consortium.attempt(rounds[0])).size == 6
 
 
 def test_begin_without_enrolment() -> None:
@@ -225,14 +225,14 @@ def test_tables_that_are_too_large() -> None:
     [
         (replace(EXPECTED, tables=((0,), (99,))), "attributes that the schema does not have, or one twice"),
         (replace(EXPECTED, tables=((0,), (2, 2))), "attributes that the schema does not have, or one twice"),
-        (replace(EXPECTED, tables=(), counts=EXPECTED.counts[:0], handicaps=()), "no table"),
-        (replace(EXPECTED, tables=((0,), (1,))), "not one count for each cell"),
-        (replace(EXPECTED, counts=EXPECTED.counts[:3]), "not one count for each cell"),
+        (replace(EXPECTED, tables=(), counts=EXPECTED.counts[:0], penalties=()), "no table"),
+        (replace(EXPECTED, tables=((0,), (1,))), "not have one count for each cell"),
+        (replace(EXPECTED, counts=EXPECTED.counts[:3]), "not have one count for each cell"),
         (replace(EXPECTED, rows=15), "more rows than there are"),
         (replace(EXPECTED, rows=0, counts=0 * EXPECTED.counts), "or of none"),
         (replace(EXPECTED, rows=(1 << 32) - 1), "more rows than there are"),
-        (replace(EXPECTED, handicaps=(0,)), "not one handicap for each table"),
-        (replace(EXPECTED, handicaps=(0, 1 << 31)), "a handicap lies beyond"),
+        (replace(EXPECTED, penalties=(0,)), "not have one score penalty for each table"),
+        (replace(EXPECTED, penalties=(0, 1 << 31)), "a score penalty lies outside"),
     ],
 )
 def test_a_model_that_expects_what_cannot_be(lie: ExpectedTables, said: str) -> None:
@@ -262,7 +262,7 @@ def test_rounds_that_cost_this_party_nothing_do_not_fill_its_disk() -> None:
     assert consortium.parties["party-3"].ledger.spent() == 0
     more = Contribute(round_of(name="more"))
     refused(consortium, "party-3", more, "step-refused", "8 rounds of the run are kept")
-    assert consortium.tell("party-3", Opened("run-1", round_.round, round_.digest)) == Done()
+    assert consortium.tell("party-3", Revealed("run-1", round_.round, round_.digest)) == Done()
     refused(consortium, "party-3", more, "step-refused", "8 rounds of the run are kept")
 
 

@@ -13,10 +13,10 @@ from scipy import stats
 
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.round import Replacement, Round
 from privity.common.protocol.running_sums import schedule_weights
-from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.secure_sum import reveal_block
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import Contribute, Done, Refusal, Sealed, Sum
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
@@ -42,8 +42,8 @@ def open_all(
     plan = consortium.begin(consortium.spec(epsilon=epsilon, secure_sum=kind, delta=delta))
 
     async def whole():
-        series = consortium.session(plan).openings("update", tables, epsilon, weights)
-        return [await series.open() for _ in range(len(series))]
+        series = consortium.session(plan).running_sums("update", tables, epsilon, weights)
+        return [await series.reveal_next() for _ in range(len(series))]
 
     return [
         (opened[0].rows, np.concatenate([t.counts.ravel() for t in opened]), opened[0].variance)
@@ -93,8 +93,8 @@ def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_openin
     weights = schedule_weights("uniform", parties)
 
     async def whole():
-        series = consortium.session(plan).openings("update", TABLES, Fraction(1), weights)
-        return [await series.open() for _ in range(len(series))]
+        series = consortium.session(plan).running_sums("update", TABLES, Fraction(1), weights)
+        return [await series.reveal_next() for _ in range(len(series))]
 
     opened = [np.concatenate([t.counts.ravel() for t in tables]) for tables in asyncio.run(whole())]
     from privity.common.wire.codec import decode_reply
@@ -111,7 +111,7 @@ def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_openin
         replacement = Replacement(k, "x" if k > 1 else None, k - 1, Fraction(1, parties), k == parties)
         round_ = Round("run-1", "update", "y", TABLES, Fraction(1, parties), replacement)
         context = consortium.context(plan, round_)
-        np.testing.assert_array_equal(open_block(product.payload, context, 0, consortium.secret), counts)
+        np.testing.assert_array_equal(reveal_block(product.payload, context, 0, consortium.secret), counts)
     assert len(set(sealed)) == len(sealed)
 
 
@@ -147,32 +147,32 @@ def test_openings_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_t
     schedule: str, kind: SumKind
 ) -> None:
     epsilon, delta, tables = Fraction(1, 2), Fraction(1, 10**9), ((0, 1),)
-    weights, account = schedule_weights(schedule, 3), RhoAccount(epsilon, delta)
+    weights, rho_budget = schedule_weights(schedule, 3), RhoBudget(epsilon, delta)
     policies = {f"party-{k}": open_policy(total_delta=Fraction(1, 1000)) for k in (1, 2, 3)}
     consortium = make_consortium(3, domain=(40, 40), rows=10, policies=policies)
     noise = []
     for k, (_, counts, variance) in enumerate(open_all(consortium, epsilon, weights, tables, kind, delta), start=1):
-        terms = account.terms(epsilon * weights[k - 1], (1,), 2)
+        terms = rho_budget.terms(epsilon * weights[k - 1], (1,), 2)
         noise.append(counts - true_counts(consortium, k, tables))
         assert variance == pytest.approx(1.5 * float(terms.unit))
         # 1,600 variables: the standard error of their variance is about 4 %.
         assert noise[-1].var() == pytest.approx(variance, rel=0.2)
     for first, second in itertools.pairwise(noise):
         assert abs(np.corrcoef(first, second)[0, 1]) < 0.15, "the old noise is still in the sum"
-    spent = [account.part(epsilon * weight) for weight in weights]
+    spent = [rho_budget.rho_of_share(epsilon * weight) for weight in weights]
     for k, party in enumerate(consortium.parties.values()):
-        assert party.ledger.spent() == account.filter().spent(sum(spent[k:]))
+        assert party.ledger.spent() == rho_budget.filter().spent(sum(spent[k:]))
         assert party.ledger.spent_delta() == delta
 
 
 def series_of(plan, weights, name: str = "s") -> list[Round]:
     """The rounds of a series, as the session makes them."""
-    from privity.common.protocol.running_sums import OpeningSeries
+    from privity.common.protocol.running_sums import RunningSums
 
     async def unused(_round):
         raise AssertionError
 
-    return OpeningSeries(plan.spec.run, "update", name, TABLES, Fraction(1), weights, unused).rounds
+    return RunningSums(plan.spec.run, "update", name, TABLES, Fraction(1), weights, unused).rounds
 
 
 class TestLies:
@@ -248,7 +248,7 @@ class TestLies:
     def test_another_attempt_opens_the_same_value(self) -> None:
         second = self.rounds[1]
         attempts = [self.consortium.attempt(second, 1), self.consortium.attempt(second, 2, first=2)]
-        np.testing.assert_array_equal(*(self.consortium.open(self.plan, second, a, self.base) for a in attempts))
+        np.testing.assert_array_equal(*(self.consortium.reveal(self.plan, second, a, self.base) for a in attempts))
 
 
 def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_path) -> None:
@@ -271,15 +271,15 @@ def test_what_is_opened_between_two_openings_is_not_taken_for_the_running_sum(be
     session = consortium.session(consortium.begin(consortium.spec(epsilon=3 * NO_NOISE)))
 
     async def mixed():
-        series = session.openings("update", TABLES, NO_NOISE, weights)
-        first = await series.open()
+        series = session.running_sums("update", TABLES, NO_NOISE, weights)
+        first = await series.reveal_next()
         if between == "a round":
             await session.measure("between", TABLES, NO_NOISE)
         else:
-            other = session.openings("update", TABLES, NO_NOISE, weights)
+            other = session.running_sums("update", TABLES, NO_NOISE, weights)
             for _ in range(3):
-                await other.open()
-        return [first, await series.open(), await series.open()]
+                await other.reveal_next()
+        return [first, await series.reveal_next(), await series.reveal_next()]
 
     for k, opened in enumerate(asyncio.run(mixed()), start=1):
         np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), true_counts(consortium, k))
@@ -310,9 +310,9 @@ def test_openings_beyond_the_schedule_are_an_error() -> None:
     session = consortium.session(consortium.begin())
 
     async def too_many():
-        series = session.openings("update", TABLES, Fraction(1), schedule_weights("final", 2))
+        series = session.running_sums("update", TABLES, Fraction(1), schedule_weights("final", 2))
         for _ in range(2):
-            await series.open()
+            await series.reveal_next()
 
     with pytest.raises(RuntimeError, match="only 1 openings"):
         asyncio.run(too_many())

@@ -362,7 +362,7 @@ def test_all_combiners_and_the_curator_together_learn_only_the_total(kind: SumKi
         vectors.append(vector[context.sum.cells_of(0)])
 
     def opened(children: tuple[int, ...]) -> np.ndarray:
-        return context.sum.open(context.sum.add([payloads[c] for c in children], 0), 0, consortium.secret)
+        return context.sum.reveal(context.sum.add([payloads[c] for c in children], 0), 0, consortium.secret)
 
     np.testing.assert_array_equal(opened(tuple(range(9))), sum(vectors))
     for children in [*tree_of(9)[:2], *((c,) for c in range(9)), tuple(range(8))]:

@@ -47,7 +47,7 @@ def test_every_kind_of_answer_that_may_leave_is_named_with_its_cost(algorithm: s
     text = " ".join(leaves)
     found = {kind for kind, phrase in KINDS.items() if phrase in text}
     known = ALGORITHMS[algorithm]
-    assert found == ({"model"} if known.apart else {"sum", "draw"} if known.draws else {"sum"})
+    assert found == ({"model"} if known.apart else {"sum", "draw"} if known.selects else {"sum"})
 
 
 def test_an_evaluation_is_named_with_what_it_predicts_and_costs() -> None:
@@ -83,7 +83,7 @@ def test_sums_over_some_of_the_parties_are_said_to_be(schedule: str) -> None:
     spec = replace(SPEC, settings={"schedule": schedule})
     text = " ".join(told(spec))
     assert ("that of the first party alone too" in text) == (schedule != "final")
-    assert ALGORITHMS["dp-subn"].opens_parts(spec.settings) == (schedule != "final")
+    assert ALGORITHMS["dp-subn"].reveals_running_sums(spec.settings) == (schedule != "final")
 
 
 def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:

@@ -73,7 +73,7 @@ def test_made_tables_depend_and_have_the_sizes_asked():
 @pytest.fixture
 def files(tmp_path):
     table = made(400, [2, 3, 4, 2], 5)
-    (tmp_path / "t.json").write_text(json.dumps({**table.schema.descriptor(), "name": "small"}))
+    (tmp_path / "t.json").write_text(json.dumps({**table.schema.table_schema(), "name": "small"}))
     rows = "\n".join(",".join(f"v{code}" for code in row) for row in zip(*table.columns, strict=True))
     (tmp_path / "t.csv").write_text(",".join(table.schema.names) + "\n" + rows + "\n")
     return tmp_path

@@ -12,7 +12,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.errors import PrivityError
 from privity.common.privacy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, parse_epsilon, split_epsilon
-from privity.common.privacy.step_cost import draw_epsilon, noise_scale, quotas, selection_scale
+from privity.common.privacy.step_cost import noise_scale, quotas, selection_epsilon, selection_scale
 
 ROWS = st.lists(st.integers(1, 10**7), min_size=1, max_size=12)
 DRAWS = st.integers(0, 200)
@@ -66,7 +66,7 @@ def test_quotas_of_known_cases(draws, rows, expected):
 def test_every_party_that_draws_pays_the_series_epsilon_exactly(draws, rows, epsilon):
     for quota in quotas(draws, rows):
         if quota:
-            assert quota * draw_epsilon(epsilon, quota) == epsilon
+            assert quota * selection_epsilon(epsilon, quota) == epsilon
 
 
 def test_noise_scale_is_two_tables_moved_over_epsilon():

@@ -97,7 +97,7 @@ def test_every_example_of_a_descriptor_has_a_name(examples):
     shown = fences((DOCS / "schema.md").read_text(encoding="utf-8"), "json", "csv")
     assert sorted(shown) == sorted(path.read_text(encoding="utf-8") for path in examples.iterdir())
     schema = load_schema(examples / "visits.schema.json")
-    assert parse_schema(json.loads(json.dumps(schema.descriptor())), "s") == schema
+    assert parse_schema(json.loads(json.dumps(schema.table_schema())), "s") == schema
 
 
 def test_shown_commands_print_what_is_shown(examples):

@@ -199,9 +199,9 @@ def test_descriptor_round_trip(people, descriptor):
     texts = {"title": "t", "license": "l", "source": "s", "description": "d", "$schema": "u", "format_version": 1}
     descriptor["fields"][0]["description"] = "years"
     schema = parse_schema(descriptor | texts, "s")
-    written = json.loads(json.dumps(schema.descriptor()))
+    written = json.loads(json.dumps(schema.table_schema()))
     assert parse_schema(written, "s") == schema
-    assert written == json.loads(json.dumps(parse_schema(written, "s").descriptor()))
+    assert written == json.loads(json.dumps(parse_schema(written, "s").table_schema()))
     assert schema.digest == people.digest
 
 
@@ -252,7 +252,7 @@ def test_equal_width_bins_and_equal_edges_have_one_digest():
 
 def test_large_integers_survive():
     schema = parse_schema({"fields": [integer(categories=[2**53 + 1, 2**80, -5])]}, "s")
-    written = json.loads(json.dumps(schema.descriptor()))
+    written = json.loads(json.dumps(schema.table_schema()))
     assert parse_schema(written, "s").digest == schema.digest
     assert schema.attributes[0].code_of(str(2**80)) == 1
     assert schema.attributes[0].code_of(str(2**53)) is None
@@ -261,5 +261,5 @@ def test_large_integers_survive():
 @pytest.mark.parametrize("name", ["adult", "adult_train", "nltcs", "diabetes130", "cps_taxunits"])
 def test_shared_descriptors(shared_data, name):
     schema = load_schema(shared_data / f"{name}.schema.json")
-    assert parse_schema(json.loads(json.dumps(schema.descriptor())), "s") == schema
+    assert parse_schema(json.loads(json.dumps(schema.table_schema())), "s") == schema
     assert all(len(set(attribute.labels)) == attribute.size for attribute in schema.attributes)

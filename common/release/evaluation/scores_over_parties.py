@@ -127,22 +127,22 @@ async def score_over_parties(
         scores: ``scores_of`` the synthetic table.
         epsilon: that it costs every party.
     """
-    opened = await session.score(PHASE, scores, epsilon)
+    revealed = await session.score(PHASE, scores, epsilon)
     schema, rows, noise_variables = session.schema, session.rows, session.noise_variables
-    width = half_width(opened.law, noise_variables)
+    width = half_width(revealed.law, noise_variables)
     return {
         "format_version": FORMAT_VERSION,
         "schema_digest": schema.digest,
         "epsilon": str(epsilon),
         "rows": rows,
-        "law": opened.law.name,
-        "scale": str(opened.law.scale),
+        "law": revealed.law.name,
+        "scale": str(revealed.law.scale),
         "noise_variables": str(noise_variables),
         "interval_level": str(LEVEL),
         "half_width": width / rows,
         "scores": [
             {**_named(score, synthetic), "sum": int(value), "value": int(value) / rows}
-            for score, value in zip(scores, opened.values, strict=True)
+            for score, value in zip(scores, revealed.values, strict=True)
         ],
     }
 

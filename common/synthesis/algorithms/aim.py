@@ -32,13 +32,13 @@ from privity.common.synthesis.inference.fit_choice import PGM, Inference, size_o
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
 from privity.common.synthesis.inference.junction_tree import JunctionTree
 from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
-from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, DRAWS, ROUNDS = "one-way tables", "choice of tables", "chosen tables"
+ONE_WAY, SELECTION, ROUNDS = "one-way tables", "choice of tables", "chosen tables"
 
 LARGEST_MODEL = 1 << 17
 """Cells of the cliques of a model by default: 1 MiB."""
@@ -95,13 +95,13 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     domain = schema.domain
     if len(domain) == 1:
         return await _release(session, await measure_single(session, ONE_WAY, epsilon), None)
-    one_way = chosen.one_way or one_way_part(session, epsilon)
+    one_way = chosen.one_way or one_way_share(session, epsilon)
     rounds = chosen.rounds or tables_for(session, epsilon)
     tables = await measure_single(session, ONE_WAY, epsilon * one_way)
     rest = epsilon * (1 - one_way)
     price = rest * (1 - chosen.draws) / rounds
     variance = session.noise_variance(1, price)
-    chooser = await Chooser.start(session, DRAWS, rounds, rest * chosen.draws, chosen.selection)
+    chooser = await Chooser.start(session, SELECTION, rounds, rest * chosen.draws, chosen.selection)
     measured: list[Pair] = []
     fit: Fit | None = None
     for round_ in range(rounds):

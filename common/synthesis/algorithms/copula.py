@@ -144,8 +144,8 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     named = composition(settings, session.delta)
     if named in COMPOSITIONS:
         accounting = calibrate(named, weights, epsilon, session.delta)
-    opened = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
-    consistent = ConsistentPairs(opened, schema.domain, session.rows)
+    revealed = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
+    consistent = ConsistentPairs(revealed, schema.domain, session.rows)
     return fit(schema, consistent, session.rows, float(chosen.certainty))
 
 

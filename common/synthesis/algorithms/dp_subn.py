@@ -38,7 +38,12 @@ from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM, TABLE
 from privity.common.synthesis.learning.covering_design import optimal_design
 from privity.common.synthesis.learning.encoding import check_pairs, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
-from privity.common.synthesis.learning.network_structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
+from privity.common.synthesis.learning.network_structure import (
+    Limits,
+    pairs_fit_one_selection,
+    select_forest,
+    select_network,
+)
 from privity.common.synthesis.learning.pair_association import noisy_association
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from privity.common.synthesis.learning.search_frontier import Parents, build_frontier
@@ -172,7 +177,7 @@ class Budget:
     """
 
     pairs: Fraction
-    draws: Fraction
+    selections: Fraction
     update: Fraction
     parameters: Fraction
     share: Fraction
@@ -198,14 +203,14 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     adult .043, .041 at 1.6; .0315, .027 at 5.
     """
     attributes = len(domain)
-    pairs, draws, update, parameters = settings.split(epsilon)
+    pairs, selections, update, parameters = settings.split(epsilon)
     seen = useful_cells(noise, math.comb(attributes, 2), pairs, settings.frontier_theta)
     frontier = settings.frontier == "always" or holds_typical_table(domain, 2, seen)
     statistics = useful_cells(noise, attributes, update, settings.frontier_theta)
     cells = useful_cells(noise, attributes, parameters * WIDE_SHARE, settings.theta)
     wide = holds_typical_table(domain, 3, cells)
     if not frontier and wide:
-        draws += pairs + update
+        selections += pairs + update
     elif not frontier:
         parameters += pairs + update
     degree = settings.degree or useful_degree(domain, cells, settings.largest_degree)
@@ -214,20 +219,20 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     root = Fraction(round(100 * math.sqrt(clear)), 100)
     share = WIDE_SHARE if wide else PAIR_SHARE * root
     edges = None
-    drowned = settings.edges == "clear" and degree == 1 and not (frontier or wide)
-    if drowned and clear < 1 and pairs_fit_one_draw(domain):
+    below_noise_floor = settings.edges == "clear" and degree == 1 and not (frontier or wide)
+    if below_noise_floor and clear < 1 and pairs_fit_one_selection(domain):
         edges = max(1, round(clear * (attributes - 1)))
         share = PAIR_SHARE * clear
         # Where parties outnumber draws, each is on few rows: the scale of its noise no longer falls with K.
         more = min(100 * MORE_FOR_FEW_ROWS, max(100, 100 * parties // edges))
         # Whatever the weights of the phases, half of the parameters stay.
-        part = min(root * Fraction(more, 100), 1 + parameters / (2 * draws))
-        parameters += draws * (1 - part)
-        draws *= part
+        part = min(root * Fraction(more, 100), 1 + parameters / (2 * selections))
+        parameters += selections * (1 - part)
+        selections *= part
     further = settings.frontier_degree or wider
     # Twice theta, for all of the parameters, as in PrivBayes: adult, eps 5, .029 -> .027; eps 1, no difference.
     useful = useful_cells(noise, attributes, parameters, 2 * settings.theta)
-    return Budget(pairs, draws, update, parameters, share, frontier, degree, further, edges, useful)
+    return Budget(pairs, selections, update, parameters, share, frontier, degree, further, edges, useful)
 
 
 def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
@@ -254,15 +259,15 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     async def initialise() -> Parents:
         balanced = chosen.quotas == "balanced"
         if budget.edges is not None:
-            return await draw_forest(
-                session, INITIALISATION, budget.draws, budget.edges, nodes, first, balanced=balanced
+            return await select_forest(
+                session, INITIALISATION, budget.selections, budget.edges, nodes, first, balanced=balanced
             )
         useful = not budget.frontier and chosen.parents == "generalised" and chosen.degree is None
         if useful:
             limits = Limits(levels_of(schema, chosen.encoding), budget.cells, chosen.largest_degree)
         else:
             limits = Limits({node: (node,) for node in nodes}, TABLE_CELLS, budget.degree)
-        return await draw_network(session, INITIALISATION, budget.draws, limits, nodes, first, balanced=balanced)
+        return await select_network(session, INITIALISATION, budget.selections, limits, nodes, first, balanced=balanced)
 
     if not budget.frontier:
         return await learn_parameters(
@@ -273,13 +278,13 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     edges = sum(len(parents) for parents in network.values())
     largest_pair = useful_cells(noise, edges + len(nodes), budget.update, chosen.frontier_theta)
     frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
-    network, opened = await _update_structure(session, frontier, budget.degree, budget.update, weights)
+    network, revealed = await _update_structure(session, frontier, budget.degree, budget.update, weights)
     return await learn_parameters(
-        session, network, [*views, *opened], budget.parameters, budget.share, chosen.inference
+        session, network, [*views, *revealed], budget.parameters, budget.share, chosen.inference
     )
 
 
-def opens_parts(settings: Mapping[str, Any]) -> bool:
+def reveals_running_sums(settings: Mapping[str, Any]) -> bool:
     """Whether sums over some of the parties are opened: by every schedule but one opening over all."""
     return settings.get("schedule", Settings.schedule) != Settings.schedule
 
@@ -298,8 +303,8 @@ async def _quantify_correlations(
     """Phase 1: the views of a covering design or all pair tables, and from them the association of every pair."""
     pairs = list(combinations(nodes, 2))
     if views == "pairs":
-        opened = await session.measure(CORRELATIONS, pairs, epsilon)
-        return opened, dict(zip(pairs, map(noisy_association, opened), strict=True))
+        revealed = await session.measure(CORRELATIONS, pairs, epsilon)
+        return revealed, dict(zip(pairs, map(noisy_association, revealed), strict=True))
     design = optimal_design([session.schema.derived.domain[node] for node in nodes])
     tables = await session.measure(CORRELATIONS, [tuple(nodes[i] for i in view) for view in design.views], epsilon)
     by_view = dict(zip(design.views, tables, strict=True))
@@ -342,11 +347,11 @@ async def _update_structure(
     """
     domain = session.schema.derived.domain
     options = {x: _parent_sets(x, parents, degree, domain) for x, parents in frontier.items()}
-    series = session.openings(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
-    opened: Sequence[NoisyTable] = []
+    series = session.running_sums(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
+    revealed: Sequence[NoisyTable] = []
     for left in range(len(series), 0, -1):
-        opened = await series.open()
-        by_marginal = {table.attributes: table for table in opened}
+        revealed = await series.reveal_next()
+        by_marginal = {table.attributes: table for table in revealed}
         for x, sets in options.items():
             if len(sets) > 1:
                 whole = by_marginal.get((x, *frontier[x]))
@@ -356,7 +361,7 @@ async def _update_structure(
                 # Equally strong ones in their order: the sort is stable.
                 kept = 1 if left == 1 else math.ceil(len(sets) / 2)
                 options[x] = sorted(sets, key=lambda some, strength=strength: -strength[some])[:kept]  # type: ignore[misc]
-    return {x: sets[0] for x, sets in options.items()}, opened
+    return {x: sets[0] for x, sets in options.items()}, revealed
 
 
 def _within(table: NoisyTable | None, marginal: Marginal) -> NoisyTable:

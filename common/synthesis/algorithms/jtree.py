@@ -37,9 +37,9 @@ from privity.common.synthesis.learning.dependency_graph import (
     LARGEST_CLIQUE,
     check_all_pairs,
     decomposable_edges,
-    draw_edges,
-    part_for_edges,
     plan_edges,
+    select_edges,
+    share_for_edges,
 )
 from privity.common.synthesis.learning.optimal_merging import optimal_clusters
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_cliques
@@ -107,16 +107,16 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
     noise = noise_of(session)
     rule = chosen.theta, chosen.strength, chosen.largest_clique
-    beta = chosen.beta or part_for_edges(schema.domain, noise, epsilon, *rule)
-    draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    beta = chosen.beta or share_for_edges(schema.domain, noise, epsilon, *rule)
+    selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
     plan = plan_edges(schema.domain, noise, tables, *rule, chosen.edges)
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
     graph.add_edges_from(
-        await draw_edges(
+        await select_edges(
             session,
             STRUCTURE,
-            draws,
+            selections,
             plan.edges,
             attributes,
             lambda graph: decomposable_edges(graph, schema.domain, plan.cells, chosen.largest_clique),

@@ -29,14 +29,14 @@ from privity.common.synthesis.algorithm_settings import SettingsReader
 from privity.common.synthesis.inference.fit_choice import INFERENCES, TABLES
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
-from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, DRAWS, EDGES = "one-way tables", "spanning tree", "pair tables"
+ONE_WAY, SELECTION, EDGES = "one-way tables", "spanning tree", "pair tables"
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     if len(domain) == 1:
         tables = await measure_single(session, ONE_WAY, epsilon)
         return await fit_cliques(session, tree_over([], domain), tables, chosen.inference)
-    one_way = chosen.one_way or one_way_part(session, epsilon)
+    one_way = chosen.one_way or one_way_share(session, epsilon)
     edges = min(most_edges(candidate_pairs(session)), chosen.edges or tables_for(session, epsilon))
     tables = await measure_single(session, ONE_WAY, epsilon * one_way)
     rest = epsilon * (1 - one_way)
     for_tables = rest * (1 - chosen.draws)
     independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model.pairs
     variance = session.noise_variance(edges, for_tables)
-    chooser = await Chooser.start(session, DRAWS, edges, rest * chosen.draws, chosen.selection)
+    chooser = await Chooser.start(session, SELECTION, edges, rest * chosen.draws, chosen.selection)
     tree: list[Pair] = []
     part = {a: a for a in range(len(domain))}
     for _ in range(edges):

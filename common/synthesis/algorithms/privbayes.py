@@ -34,10 +34,10 @@ from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM, TABLE
 from privity.common.synthesis.learning.encoding import BITS, ENCODINGS, check_pairs, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.network_structure import (
     Limits,
-    draw_forest,
-    draw_network,
-    pairs_fit_one_draw,
-    part_for_draws,
+    pairs_fit_one_selection,
+    select_forest,
+    select_network,
+    share_for_selections,
 )
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
@@ -118,7 +118,7 @@ class Budget:
         edges: of a forest in the place of the whole network; None if its tables are clear.
     """
 
-    draws: Fraction
+    selections: Fraction
     tables: Fraction
     share: Fraction
     cells: int
@@ -128,18 +128,18 @@ class Budget:
 def divide(chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema) -> Budget:
     """Divide epsilon between draws and tables; a beta that was asked for is kept to."""
     domain = [schema.derived.domain[node] for node in nodes_of(schema, chosen.encoding)]
-    beta = chosen.beta or part_for_draws(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, noise.rows)
-    draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    beta = chosen.beta or share_for_selections(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, noise.rows)
+    selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
     cells = min(TABLE_CELLS, useful_cells(noise, len(domain), tables, chosen.theta))
     if holds_typical_table(domain, 3, cells):
-        return Budget(draws, tables, WIDE_SHARE, cells, None)
+        return Budget(selections, tables, WIDE_SHARE, cells, None)
     clear = clarity(domain, noise, tables)
-    if clear >= CLEAR_ENOUGH or not pairs_fit_one_draw(domain):
-        return Budget(draws, tables, PAIR_SHARE, cells, None)
+    if clear >= CLEAR_ENOUGH or not pairs_fit_one_selection(domain):
+        return Budget(selections, tables, PAIR_SHARE, cells, None)
     if chosen.beta is None:
         beta = Fraction(round(1000 * min(float(beta), FOREST_BETA * math.sqrt(clear))), 1000)
-        draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
-    return Budget(draws, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))
+        selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    return Budget(selections, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))
 
 
 def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
@@ -159,13 +159,13 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
         return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE, chosen.inference)
     if chosen.first_attribute is None:
-        first = nodes[session.lot("first attribute", len(nodes))]
+        first = nodes[session.public_coin("first attribute", len(nodes))]
     else:
         first = node_of(schema, nodes, chosen.first_attribute)
     score = chosen.score_of(schema)
     if budget.edges is not None:
-        network = await draw_forest(session, STRUCTURE, budget.draws, budget.edges, nodes, first, score=score)
+        network = await select_forest(session, STRUCTURE, budget.selections, budget.edges, nodes, first, score=score)
     else:
         limits = Limits(levels, budget.cells, chosen.largest_degree)
-        network = await draw_network(session, STRUCTURE, budget.draws, limits, nodes, first, score=score)
+        network = await select_network(session, STRUCTURE, budget.selections, limits, nodes, first, score=score)
     return await learn_parameters(session, network, [], budget.tables, budget.share, chosen.inference)

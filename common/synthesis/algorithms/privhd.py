@@ -49,9 +49,9 @@ from privity.common.synthesis.learning.dependency_graph import (
     LARGEST_CLIQUE,
     Pair,
     check_all_pairs,
-    draw_edges,
-    part_for_edges,
     plan_edges,
+    select_edges,
+    share_for_edges,
 )
 from privity.common.synthesis.learning.pair_association import noisy_association
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_cliques
@@ -119,33 +119,33 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     if len(attributes) == 1:
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
     noise = noise_of(session)
-    filtering, draws, tables = _split(chosen, epsilon, noise, schema)
-    candidates, opened = await _filter(session, filtering, chosen.threshold)
+    filtering, selections, tables = _split(chosen, epsilon, noise, schema)
+    candidates, revealed = await _filter(session, filtering, chosen.threshold)
     plan = plan_edges(schema.domain, noise, tables, chosen.theta, chosen.strength, chosen.largest_clique)
 
     def left(graph: nx.Graph) -> list[Pair]:
         return [pair for pair in candidates if not graph.has_edge(*pair)]
 
-    edges = await draw_edges(session, NETWORK, draws, min(plan.edges, len(candidates)), attributes, left)
+    edges = await select_edges(session, NETWORK, selections, min(plan.edges, len(candidates)), attributes, left)
     limits = plan.cells, chosen.largest_clique
     cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, *limits))
     bigger = bigger_cliques(cliques, schema.domain, *limits)
     check_cliques(bigger, schema)
-    return await learn_cliques(session, junction_tree(bigger), bigger, opened, tables, plan.share, chosen.inference)
+    return await learn_cliques(session, junction_tree(bigger), bigger, revealed, tables, plan.share, chosen.inference)
 
 
 def _split(
     chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema
 ) -> tuple[Fraction, Fraction, Fraction]:
     """Epsilon of filter, draws and tables; the first is 0 without a filter. By public numbers."""
-    beta = part_for_edges(schema.domain, noise, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
+    beta = share_for_edges(schema.domain, noise, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
     seen = useful_cells(noise, math.comb(len(schema.domain), 2), epsilon * chosen.filtering, chosen.theta)
     if chosen.filter == "always" or (chosen.filter == "useful" and holds_typical_table(schema.domain, 2, seen)):
         filtering, left = split_epsilon(epsilon, [chosen.filtering, 1 - chosen.filtering])
     else:
         filtering, left = Fraction(0), epsilon
-    draws, tables = split_epsilon(left, [beta, 1 - beta])
-    return filtering, draws, tables
+    selections, tables = split_epsilon(left, [beta, 1 - beta])
+    return filtering, selections, tables
 
 
 async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> tuple[list[Pair], Sequence[NoisyTable]]:
@@ -153,9 +153,9 @@ async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> t
     pairs = list(combinations(range(len(session.schema.attributes)), 2))
     if not epsilon:
         return pairs, []
-    opened = await session.measure(FILTER, pairs, epsilon)
-    kept = [pair for pair, table in zip(pairs, opened, strict=True) if noisy_association(table) >= threshold]
-    return kept or pairs, opened
+    revealed = await session.measure(FILTER, pairs, epsilon)
+    kept = [pair for pair, table in zip(pairs, revealed, strict=True) if noisy_association(table) >= threshold]
+    return kept or pairs, revealed
 
 
 def useful_triangulation(

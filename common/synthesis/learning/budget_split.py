@@ -77,6 +77,6 @@ def tables_for(session: Session, epsilon: Fraction) -> int:
     return max(1, min(int(power.largest) * len(session.schema.domain), round(worth)))
 
 
-def one_way_part(session: Session, epsilon: Fraction) -> Fraction:
+def one_way_share(session: Session, epsilon: Fraction) -> Fraction:
     """Part of the budget for the 1-way tables, in hundredths: more where the noise is wide."""
     return Fraction(round(100 * _fitted(session).one_way.of(noise_of_table(session, epsilon))), 100)

@@ -20,7 +20,7 @@ from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, 
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS, check_tables
 from privity.common.synthesis.inference.junction_tree import is_useful, keeps_apart
-from privity.common.synthesis.learning.network_structure import LEAST_BETA, part_for_draws
+from privity.common.synthesis.learning.network_structure import LEAST_BETA, share_for_selections
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, useful_cells
 
@@ -98,7 +98,7 @@ def check_all_pairs(schema: Schema) -> None:
         check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
 
 
-async def draw_edges(
+async def select_edges(
     session: Session,
     phase: str,
     epsilon: Fraction,
@@ -122,7 +122,7 @@ async def draw_edges(
     drawn: list[Pair] = []
     candidates = list(allowed(graph))
     for _ in range(edges):
-        pair = await series.draw(_grouped(candidates or pairs))
+        pair = await series.select(_grouped(candidates or pairs))
         if candidates:
             drawn.append((pair.parents[0], pair.attribute))
             graph.add_edge(*drawn[-1])
@@ -170,7 +170,7 @@ def plan_edges(
     return Plan(chosen, (WIDE_SHARE if typical >= WIDE_CLIQUE else PAIR_SHARE) * part, cells)
 
 
-def part_for_edges(
+def share_for_edges(
     domain: Sequence[int],
     noise: TableNoise,
     epsilon: Fraction,
@@ -180,13 +180,13 @@ def part_for_edges(
 ) -> Fraction:
     """Part of epsilon for the draws: what those of a forest need, or of the edges planned if these are fewer."""
     planned = plan_edges(domain, noise, epsilon * (1 - LEAST_BETA), theta, strength, largest_clique).edges
-    return part_for_draws("R", min(planned, len(domain) - 1), epsilon, noise.rows)
+    return share_for_selections("R", min(planned, len(domain) - 1), epsilon, noise.rows)
 
 
 def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, clique: int) -> list[Pair]:
     """Edges that leave a chordal graph chordal and its new clique within ``cells`` and ``clique`` attributes.
 
-    Those between two components first and alone, whatever their cells: a forest, as in ``draw_forest``. Within a
+    Those between two components first and alone, whatever their cells: a forest, as in ``select_forest``. Within a
     component those whose common neighbours keep their ends apart.
     """
     component = {a: number for number, members in enumerate(nx.connected_components(graph)) for a in members}

@@ -14,12 +14,12 @@ from itertools import accumulate
 
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.session import Session
-from privity.common.protocol.step_limits import DRAW_CANDIDATES, ROUND_CELLS
+from privity.common.protocol.step_limits import ROUND_CELLS, SELECTION_CANDIDATES
 from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
 from privity.common.synthesis.learning.search_frontier import Parents
 
 MOST_CANDIDATES = 200_000
-"""Of one draw of ``draw_network``. 52 bits of adult, eps 1, mean 2-way distance with 50,000 and this: .157, .148."""
+"""Of one draw of ``select_network``. 52 bits of adult, eps 1, mean 2-way distance with 50,000 and this: .157, .148."""
 
 ALL_CANDIDATES = 10_000_000
 """Of all its draws. 200 binary attributes, 50,000 rows, eps 4, mean 2-way distance with 4, 10 and 40 million: .0314,
@@ -41,11 +41,11 @@ NOISE = 1 / 25
 and with what this needs: .0519, .0422 at eps 1; .0445, .0372 at 1.6."""
 
 
-def part_for_draws(score: str, draws: int, epsilon: Fraction, rows: int) -> Fraction:
+def share_for_selections(score: str, selections: int, epsilon: Fraction, rows: int) -> Fraction:
     """Part of epsilon that makes the noise of a score ``NOISE`` of its range, within bounds; in thousandths."""
     # n times what one row moves, in parts of the range: R by 3/n and F by 1/n of 1/2, I by this of 1.
     moves = {"R": 6.0, "F": 2.0}.get(score, math.log2(rows + 1) + 1.5)
-    needed = 2 * moves * draws / (rows * float(epsilon) * NOISE)
+    needed = 2 * moves * selections / (rows * float(epsilon) * NOISE)
     return min(BETA, max(LEAST_BETA, Fraction(math.ceil(1000 * needed), 1000)))
 
 
@@ -64,7 +64,7 @@ class Limits:
     degree: int
 
 
-async def draw_network(
+async def select_network(
     session: Session,
     phase: str,
     epsilon: Fraction,
@@ -87,22 +87,24 @@ async def draw_network(
     most = min(MOST_CANDIDATES, ALL_CANDIDATES // max(1, len(left)))
     while left:
         # Where not all are offered, nobody chose which ones are.
-        start = session.lot(f"{phase} {len(left)}", len(left))
+        start = session.public_coin(f"{phase} {len(left)}", len(left))
         turn = [*left[start:], *left[:start]]
-        pair = await series.draw(useful_candidates(turn, sorted(network), limits, session.schema.derived.domain, most))
+        pair = await series.select(
+            useful_candidates(turn, sorted(network), limits, session.schema.derived.domain, most)
+        )
         network[pair.attribute] = pair.parents
         left.remove(pair.attribute)
     return network
 
 
-def pairs_fit_one_draw(domain: Sequence[int]) -> bool:
-    """Whether ``draw_forest`` may offer all pairs of attributes with these sizes."""
-    if math.comb(len(domain), 2) > DRAW_CANDIDATES:
+def pairs_fit_one_selection(domain: Sequence[int]) -> bool:
+    """Whether ``select_forest`` may offer all pairs of attributes with these sizes."""
+    if math.comb(len(domain), 2) > SELECTION_CANDIDATES:
         return False
     return (sum(domain) ** 2 - sum(size**2 for size in domain)) // 2 <= ROUND_CELLS
 
 
-async def draw_forest(
+async def select_forest(
     session: Session,
     phase: str,
     epsilon: Fraction,
@@ -115,7 +117,7 @@ async def draw_forest(
 ) -> Parents:
     """A forest of ``edges`` edges, each drawn among all pairs that join two of its trees.
 
-    As in Kruskal's algorithm, where ``draw_network`` is like Prim's: few edges are then the strongest of all,
+    As in Kruskal's algorithm, where ``select_network`` is like Prim's: few edges are then the strongest of all,
     not those around ``first``. Each tree hangs from ``first`` or from its earliest attribute.
     """
     tree = {a: a for a in attributes}
@@ -126,7 +128,7 @@ async def draw_forest(
             CandidateGroup((x,), ParentSets((p,) for p in attributes[:place] if tree[p] != tree[x]))
             for place, x in enumerate(attributes)
         ]
-        drawn = await series.draw(Candidates(groups))
+        drawn = await series.select(Candidates(groups))
         x, (p,) = drawn.attribute, drawn.parents
         neighbours[x].append(p)
         neighbours[p].append(x)

@@ -61,7 +61,7 @@ def clarity(domain: Sequence[int], noise: TableNoise, epsilon: Fraction) -> Frac
 async def learn_parameters(
     session: Session,
     network: Parents,
-    opened: Sequence[NoisyTable],
+    revealed: Sequence[NoisyTable],
     epsilon: Fraction,
     share: Fraction,
     inference: str,
@@ -74,7 +74,7 @@ async def learn_parameters(
         junction tree.
     """
     marginals = _uncontained([(x, *parents) for x, parents in sorted(network.items()) if parents])
-    tables = [*await _measure(session, marginals, network, epsilon, share), *opened]
+    tables = [*await _measure(session, marginals, network, epsilon, share), *revealed]
     graphical = await fit_graphical(session, tables, inference)
     if graphical is not None:
         return graphical
@@ -85,7 +85,7 @@ async def learn_cliques(
     session: Session,
     tree: JunctionTree,
     measured: Sequence[Marginal],
-    opened: Sequence[NoisyTable],
+    revealed: Sequence[NoisyTable],
     epsilon: Fraction,
     share: Fraction,
     inference: str,
@@ -97,7 +97,7 @@ async def learn_cliques(
     """
     attributes = sorted({a for clique in tree.cliques for a in clique})
     wide = [marginal for marginal in measured if len(marginal) > 1]
-    tables = [*await _measure(session, wide, attributes, epsilon, share), *opened]
+    tables = [*await _measure(session, wide, attributes, epsilon, share), *revealed]
     return await fit_cliques(session, tree, tables, inference)
 
 

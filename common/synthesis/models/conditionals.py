@@ -18,7 +18,7 @@ def conditional(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.where(unseen, overall / overall.sum(), weights / np.where(unseen, 1.0, sums))
 
 
-def draw(
+def sample_codes(
     weights: npt.NDArray[np.float64], given: npt.NDArray[np.int64], generator: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """For each row a cell of X, drawn by ``weights`` of shape (cells of X, cells of Pi) at the row's cell of Pi.
