@@ -1,6 +1,6 @@
-"""NetworkSession: the door to the data of K parties, through sealed secure sums and party-side draws.
+"""NetworkSession: the door to the data of K parties, through sealed secure sums and party-side selections.
 
-Durable by replay: every opened sum and every answer is in the journal before the algorithm sees it.
+Durable by replay: every revealed sum and every answer is in the journal before the algorithm sees it.
 After a crash the algorithm runs again from the top, and what was awaited before answers from there.
 """
 
@@ -38,7 +38,7 @@ class NetworkSession(RoundSession):
     """K parties over the network; a Session of ``privity.common.protocol.session``.
 
     Args:
-        secret: the run's Paillier secret key, which opens sums over all members only; None if nobody holds a key.
+        secret: the run's Paillier secret key, which decrypts sums over all members only; None if nobody holds a key.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class NetworkSession(RoundSession):
         return vector
 
     async def _revealed(self, round_: Round) -> np.ndarray:
-        """The round's opened vector, int64 of shape (cells,): from the journal, or from the parties."""
+        """The round's revealed vector, int64 of shape (cells,): from the journal, or from the parties."""
         key = f"{self.plan.spec.run}/opened/{round_.round}"
         stored = self._journal.recall(key, round_.digest)
         if stored is None:

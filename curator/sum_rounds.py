@@ -1,7 +1,8 @@
-"""The curator's side of a secure sum: ask for contributions, relay blocks up the tree of combiners, open what arrives.
+"""The curator's side of a secure sum: ask for contributions, relay blocks up the tree of combiners, decrypt what
+arrives.
 
 A few blocks are under way at a time, so that parties, combiners and curator work at once and memory stays that of a
-few blocks. Every summed block is in the journal before it is opened, and no other one of its place ever is.
+few blocks. Every summed block is in the journal before it is revealed, and no other one of its place ever is.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ class CombinerFailedError(Exception):
 
 
 class RoundAtWork:
-    """One round until it is open.
+    """One round until it is revealed.
 
     Args:
         number: of the round within its run: combiners take turns.
-        previous: the opening whose noise this round replaces, if it does.
-        secret: opens sums under Paillier; None if nobody holds a key.
+        previous: the round whose noise this round replaces, if it does.
+        secret: reveals sums under Paillier; None if nobody holds a key.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class RoundAtWork:
         self._attempt = self._begun_attempt()
 
     async def reveal(self) -> np.ndarray:
-        """The opened vector, int64 of shape (cells,)."""
+        """The revealed vector, int64 of shape (cells,)."""
         round_, blocks = self._context.round, self._context.sum.blocks
         missing = [block for block in range(blocks) if self._summed(block) is None]
         self._meter.expect(len(self._members) + len(missing) * (len(self._members) + len(self._attempt.combiners)))
@@ -103,7 +104,7 @@ class RoundAtWork:
     def forget(self) -> None:
         """Erase what the round left in the journal, and what a running sum was before it: its vector is there.
 
-        The blocks of a running sum stay for the opening that follows.
+        The blocks of a running sum stay for the round that follows.
         """
         round_ = self._context.round
         done = [self._previous] if self._previous is not None else []

@@ -103,7 +103,7 @@ class ChargedReleases:
     def keep_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> bytes:
         """Make and keep this party's part of a round: its counts, where they enter, plus its noise share.
 
-        In a round that replaces noise the share of the opening before is taken out again. The same vector
+        In a round that replaces noise the share of the round before is taken out again. The same vector
         at every repetition.
 
         Args:
@@ -158,12 +158,12 @@ class ChargedReleases:
             return np.zeros(cells, dtype=np.int64)
         stored = self.journal.recall(f"{round_.run}/share/{r.previous}", round_.series(r.previous_coverage))
         if stored is None or len(stored) != 8 * cells:
-            reason = f"this party has no share in the opening {r.previous}"
+            reason = f"this party has no share in the round {r.previous}"
             raise PrivityError(Catalogue.ROUND_REFUSED, round=round_.round, reason=reason)
         return _integers(stored)
 
     def _new_share(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
-        """A fresh share; kept if a later opening must take it out again."""
+        """A fresh share; kept if a later round must take it out again."""
         r = round_.replacement
         if r is None or r.last:
             return self._sample_noise(round_, quota, cells, label)

@@ -27,7 +27,7 @@ DECLARED = ("total_epsilon", "total_delta", "rows_per_person")
 
 
 class Approval(Enum):
-    """Who says yes to a run that the policy allows."""
+    """Who approves a run that the policy allows."""
 
     MANUAL = "manual"
     AUTO = "auto"
@@ -50,7 +50,7 @@ class Policy:
         approval: whether a person approves each run.
         parties_per_person: most parties of the consortium at which one of these people has rows.
         attributes: names of those that a run may be about; None stands for all.
-        evaluation: whether runs may score what comes out on these rows, for part of their epsilon.
+        evaluation: whether runs may score what comes out on these rows, for a share of their epsilon.
     """
 
     population: Population
@@ -169,7 +169,7 @@ def load_policy(path: Path, declared: Callable[[str], Population], known: Sequen
 
 
 def _problems(document: dict[str, Any], file: str, known: Sequence[str] | None) -> list[Problem]:
-    """Faults that the format does not know of: amounts, and names of things that do not exist."""
+    """Faults that the format does not know of: epsilons and deltas, and names of things that do not exist."""
     problems = budget_problems(document, file, ["epsilon_per_run"], ["delta_per_run"])
     problems += _declared_elsewhere(document, file)
     problems += _unknown(document, file, "algorithms", ALGORITHMS)

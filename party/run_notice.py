@@ -1,4 +1,4 @@
-"""What a run asks of this house, in plain words: what leaves, who sees it, what it costs these people."""
+"""What a run asks of this party, in plain words: what leaves, who sees it, what it costs these people."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Leaving:
 
     Attributes:
         cost: the most that it may cost this party.
-        parts: whether sums over some of the parties are opened, too.
+        running_sums: whether sums over some of the parties are revealed, too.
     """
 
     cost: Cost
@@ -40,12 +40,12 @@ class Leaving:
 
 
 def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> Iterator[str]:
-    """What the run is and what will leave this house, paragraph by paragraph."""
+    """What the run is and what will leave this party, paragraph by paragraph."""
     names = schema.over(spec.attributes).names
     settings = f" with the settings {json.dumps(spec.settings, default=str)}" if spec.settings else ""
     yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
-    yield "What leaves this house:"
+    yield "What leaves this party:"
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
     for leaving in _leaving(spec, schema):
         cost = leaving.cost
@@ -63,10 +63,10 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     )
     yield (
         "That is what the algorithm asks for. The curator is bound to these kinds of answers, the attributes and the"
-        " epsilon in all, not to the phases: within them it may ask for other tables, choices and scores."
+        " epsilon in all, not to the phases: within them it may ask for other tables, selections and scores."
     )
     yield (
-        "What is published: a synthetic table, the model that it was drawn from, and the noisy tables, for everybody"
+        "What is published: a synthetic table, the model that it was drawn from, and the noisy marginals, for everybody"
         " to whom the operator gives them."
     )
     yield from _against_policy(spec, party, policy, parties_per_person - 1)
@@ -146,24 +146,24 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
     if mechanism == OWN_MODEL:
         return "a model of its rows alone, learnt here under noise that this party draws: the curator sees it"
     hidden = spec.secure_sum.in_words(None).replace(" with a None-bit modulus", "")
-    noise = f"under noise of which any {len(spec.members) - spec.tolerate} parties' part is enough"
+    noise = f"under noise of which any {len(spec.members) - spec.tolerate} parties' share is enough"
     if mechanism == noise_on_scores(shared=True):
         names = spec.evaluation.targets if spec.evaluation else ()
         predicted = f", and how many a classifier predicts right in {', '.join(names)}" if names else ""
         return (
             f"how far the synthetic table is from its rows{predicted}, hidden by {hidden} and with noise in it: nobody"
-            f" sees this party's; the sums over all parties are opened and published, {noise}"
+            f" sees this party's; the sums over all parties are revealed and published, {noise}"
         )
     if "contingency tables" not in mechanism:
-        return f"outcomes of random choices on its rows, {mechanism}: the curator sees which candidate was chosen"
+        return f"outcomes of private selections on its rows, {mechanism}: the curator sees which candidate was chosen"
     if leaving.running_sums:
         return (
-            f"counts of its rows, hidden by {hidden} and with noise in them: the sums over the first parties are opened"
-            f" as one after another joins, so that of the first party alone too, {noise}"
+            f"counts of its rows, hidden by {hidden} and with noise in them: the sums over the first parties are"
+            f" revealed as one after another joins, so that of the first party alone too, {noise}"
         )
     return (
         f"counts of its rows, hidden by {hidden} and with noise in them: nobody sees this party's; the sum over all"
-        f" parties is opened, {noise}"
+        f" parties is revealed, {noise}"
     )
 
 
@@ -172,7 +172,7 @@ def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: i
     yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
     here = f"For a person with {_rows(policy.population.rows_per_person)} here"
     if rows_elsewhere:
-        # How many rows the others' people have shows only in the plan, after the yes.
+        # How many rows the others' people have shows only in the plan, after the approval.
         yield (
             f"{here} and some elsewhere: epsilon {readable(person)} at least, and {readable(policy.epsilon_per_run)} at"
             " most, which the policy sets."

@@ -160,7 +160,7 @@ class PartyEngine:
                 _log.error("a run cannot be erased", extra={"run": run, "error": type(error).__name__})
 
     def awaits(self, run: str) -> bool:
-        """Whether the run waits for a yes or no."""
+        """Whether the run waits for approval."""
         return self._approvals.knows(run) and self._approvals.of(run).waits
 
     def prepare(self) -> bool:
@@ -224,7 +224,7 @@ class PartyEngine:
         else:
             self._known_ledger.check()
             stored = self._transcripts.answered(step, key, content, self._answer(step), self._known_ledger)
-            # A no that came meanwhile holds for this answer too.
+            # A rejection that came meanwhile holds for this answer too.
             self._approvals.refuse_rejected(step.run, self.party)
         return stored
 
@@ -401,10 +401,10 @@ class PartyEngine:
         begun = self._begun(step)
         plan, algorithm = begun.plan, self._algorithm(step, begun.plan.spec)
         if algorithm.apart:
-            # A model of its own and an opened sum would be two views of the same rows at one observer.
+            # A model of its own and a revealed sum would be two views of the same rows at one observer.
             raise self._refusal(step, f"{plan.spec.algorithm} takes no sums")
         if step.round.replacement is not None and not algorithm.reveals_running_sums(plan.spec.settings):
-            raise self._refusal(step, f"{plan.spec.algorithm} with these settings opens sums over all parties only")
+            raise self._refusal(step, f"{plan.spec.algorithm} with these settings reveals sums over all parties only")
         asked = step.round
         fault = scores_fault(asked, plan.spec, begun.releases.schema) if asked.scores else price_fault(asked, plan.spec)
         if fault is not None:
@@ -425,7 +425,7 @@ class PartyEngine:
     def _select(self, step: SelectionStep) -> Reply:
         begun = self._begun(step)
         if not self._algorithm(step, begun.plan.spec).may_select(begun.plan.spec.settings):
-            raise self._refusal(step, f"{begun.plan.spec.algorithm} draws nothing with these settings")
+            raise self._refusal(step, f"{begun.plan.spec.algorithm} makes no selections with these settings")
         if (fault := price_fault(step, begun.plan.spec)) is not None:
             raise self._refusal(step, fault)
         return Choice(begun.releases.select(step, begun.allowance))

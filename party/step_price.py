@@ -15,12 +15,12 @@ def price_fault(asked: Round | SelectionStep, spec: RunSpec) -> str | None:
     rho_budget = rho_budget_of(spec)
     if rho_budget is None:
         if asked.rho is not None:
-            return "it asks for rho, and the run has no account in it"
+            return "it asks for rho, and the run has no budget in rho"
         if asked.cost > spec.epsilon or asked.delta > spec.delta:
             return "it asks for more epsilon or delta than the run's"
         return None
     if asked.rho is None:
-        return "it asks for an epsilon of its own, and the run has an account in rho"
+        return "it asks for an epsilon of its own, and the run has a budget in rho"
     if asked.delta != rho_budget.delta:
         return "it names another delta than the run's"
     return "it asks for more rho than the run's" if asked.rho > rho_budget.rho else None

@@ -27,7 +27,7 @@ AHEAD = 256
 AHEAD_AT_ONCE = 16
 
 ROUNDS_KEPT = 8
-"""Rounds of a run whose vectors are kept at a time: a curator opens them one after another."""
+"""Rounds of a run whose vectors are kept at a time: a curator reveals them one after another."""
 
 OF_BLOCKS = {"seal": 2, "combine": 3}
 """Steps about a block of a round: how many numbers stand behind the round's name in their keys."""
@@ -120,7 +120,7 @@ class Rounds:
         return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, own))
 
     def forget_round(self, step: Revealed, begun: Begun) -> Done:
-        """Erase the vector of a round that was opened, and what was answered for its blocks; that it was stays."""
+        """Erase the vector of a round that was revealed, and what was answered for its blocks; that it was stays."""
         journal = begun.releases.journal
         places = (self._entry(step.run, step.round), self._gone(step.run, step.round))
         # The second is there already if a crash came in between.
@@ -191,7 +191,7 @@ class Rounds:
             return kept
         journal = begun.releases.journal
         if journal.content(self._gone(step.run, attempt.round)) is not None:
-            reason = "the round was opened, and what this party kept for it is erased"
+            reason = "the round was revealed, and what this party kept for it is erased"
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
         stored = journal.recall(self._entry(step.run, attempt.round), attempt.digest)
         if stored is None:

@@ -109,7 +109,7 @@ class Synthesizer:
         Args:
             table: one row a person, or as many as the population was declared with; values as in the schema. Or rows
                 where they are: ``privity.party.sources.open_rows.open_rows(...).rows``.
-            schema: the table's declared domains: a Schema, a descriptor, or the path of one.
+            schema: the table's declared domains: a Schema, a Table Schema, or the path of one.
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
@@ -198,13 +198,13 @@ class DPCcbn(Synthesizer):
 
 
 class PrivBayes(Synthesizer):
-    """PrivBayes: noisy conditionals of a network drawn by the exponential mechanism."""
+    """PrivBayes: noisy conditionals of a network selected by the exponential mechanism."""
 
     algorithm = "privbayes"
 
 
 class JTree(Synthesizer):
-    """JTree: a junction tree of a dependency graph drawn edge by edge."""
+    """JTree: a junction tree of a dependency graph selected edge by edge."""
 
     algorithm = "jtree"
 

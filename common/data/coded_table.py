@@ -168,7 +168,7 @@ def _values(attribute: Attribute, codes: Column, generator: np.random.Generator)
         return values[codes]
     if not attribute.missing:
         return _sample(attribute, codes, generator)
-    # The missing ones get a draw too, which is overwritten: so all rows cost the same.
+    # The missing ones get a value too, which is overwritten: so all rows cost the same.
     missing = codes == attribute.missing_code
     drawn = _sample(attribute, np.where(missing, 0, codes), generator).astype(object)
     drawn[missing] = attribute.missing[0]

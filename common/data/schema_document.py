@@ -1,4 +1,4 @@
-"""Writing a schema down again: its fields as a descriptor has them, and texts that a digest is taken over."""
+"""Writing a schema down again: its fields as a Table Schema has them, and texts that a digest is taken over."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _json_number(number: Value) -> str | int | float:
 
 
 def field_document(attribute: Attribute) -> dict[str, Any]:
-    """Write one field as a descriptor, leaving out what is the default."""
+    """Write one field of a Table Schema, leaving out what is the default."""
     item: dict[str, Any] = {"name": attribute.name}
     texts = {"title": attribute.title, "description": attribute.description}
     item |= {key: text for key, text in texts.items() if text is not None}

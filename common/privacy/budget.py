@@ -92,7 +92,7 @@ def parse_delta(text: str, option: str = "delta") -> Fraction:
 
 
 def split_epsilon(epsilon: Fraction, weights: Sequence[Fraction]) -> list[Fraction]:
-    """Parts of epsilon in proportion to the weights, exactly ``epsilon`` together.
+    """Shares of epsilon in proportion to the weights, exactly ``epsilon`` together.
 
     A part with more digits than exact integer noise can serve is rounded down to a millionth; the last
     part takes up what is left.

@@ -13,7 +13,7 @@ and 2; Shepp and Lloyd, "Ordered cycle lengths in a random permutation" (1966); 
 for the division of discrete Laplace noise into Polya shares.
 
 Limits: numerator and denominator of a scale at most 2**62, the scale itself at most 2**52. Within them
-nothing wraps: a draw beyond int64 (probability below exp(-1000)) raises OverflowError.
+nothing wraps: a sample beyond int64 (probability below exp(-1000)) raises OverflowError.
 """
 
 from __future__ import annotations
@@ -198,9 +198,9 @@ def _check_quota(quota: int) -> None:
 
 
 def in_blocks(size: int, sampler: _Sampler) -> IntArray:
-    """``size`` draws, made in blocks that stay in the processor's cache."""
+    """``size`` samples, made in blocks that stay in the processor's cache."""
     if size < 0:
-        raise ValueError("the number of draws must be at least 0")
+        raise ValueError("the number of samples must be at least 0")
     result = np.empty(size, dtype=np.int64)
     for start in range(0, size, _BLOCK):
         part = min(_BLOCK, size - start)

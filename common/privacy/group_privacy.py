@@ -53,14 +53,15 @@ def most_of_a_person(
 ) -> EpsilonDelta:
     """What the steps of a run that costs (epsilon, delta) for one row may cost a person with so many, together.
 
-    A limit for what is charged step by step, which is what the guarantee rests on. Without an account it is reached by
-    a run that spends everything in one step. Nothing is gained by several: m epsilon, and m e^((m-1) epsilon) delta,
-    grow no slower than their sum. A run in rho reaches it when all of its rho is spent, in whatever steps.
+    A limit for what is charged step by step, which is what the guarantee rests on. Without a budget in rho it is
+    reached by a run that spends everything in one step. Nothing is gained by several: m epsilon, and m e^((m-1)
+    epsilon) delta, grow no slower than their sum. A run in rho reaches it when all of its rho is spent, in whatever
+    steps.
 
     Args:
-        account: the run's budget in rho, if it has one; what it leaves of epsilon is pure.
+        rho_budget: the run's budget in rho, if it has one; what it leaves of epsilon is pure.
     Raises:
-        PrivityError: bad-option for an account of amounts that no run may have.
+        PrivityError: bad-option for an epsilon and a delta that no run may have.
     """
     if rho_budget is None:
         return cost_of_a_person(epsilon, delta, rows)

@@ -1,4 +1,5 @@
-"""What a round of noisy tables under Laplace noise costs as (epsilon, delta), and the least noise for which that holds.
+"""What a round of noisy marginals under Laplace noise costs as (epsilon, delta), and the least noise for which that
+holds.
 
 Tables have weights: one of weight w has noise 1/w times as wide. A replaced row moves two cells of each table by one.
 
@@ -11,7 +12,7 @@ composition     law of the noise   theorem
 ==============  =================  ========================================================================
 
 Basic composition, in which pure epsilons add up, needs no delta: it is a round without ``Accounting``. With discrete
-Gaussian noise a run has one account in rho for all of its rounds (``privity.common.privacy.zcdp_budget``).
+Gaussian noise a run has one budget in rho for all of its rounds (``privity.common.privacy.zcdp_budget``).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LEAST_DELTA = Fraction(1, 10**30)
 """Of ``pld``, whose binomial tails are floats."""
 
 FLOAT_SLACK = Fraction(1, 1000)
-"""Part of delta that ``pld`` leaves unused: far more than tails and logarithms of 10^8 trials err by (1e-8)."""
+"""Share of delta that ``pld`` leaves unused: far more than tails and logarithms of 10^8 trials err by (1e-8)."""
 
 CALIBRATED_SLACK = 2 * FLOAT_SLACK
 """The same when noise is chosen, so that another machine's floats never refuse what was chosen here."""

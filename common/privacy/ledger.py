@@ -2,7 +2,7 @@
 
 A population is declared before anything can be charged to it; its total is a line of the ledger and binds every release
 of every node and program that uses the file. A charge is on disk before any noise is drawn; a crash leaves it charged.
-One step is charged once: repeating the charge costs nothing, and no other amount is accepted there. A charge is settled
+One step is charged once: repeating the charge costs nothing, and no other price is accepted there. A charge is settled
 with the digest of its one answer before that answer leaves; a second answer to it is refused, whatever became of the
 file that held the first.
 
@@ -58,7 +58,7 @@ class Allowance:
 
     Attributes:
         epsilon, delta: all of its steps together; None is no limit but the population's total.
-        account: the run's budget in rho, if it has one.
+        rho_budget: the run's budget in rho, if it has one.
     """
 
     epsilon: Fraction | None = None
@@ -71,7 +71,7 @@ class Entry:
     """A line as it stands in the ledger; ``at`` is the clock's word and decides nothing.
 
     Attributes:
-        amount: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
+        loss: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
         terms: of a line that is no charge.
     """
 
@@ -202,16 +202,16 @@ class Ledger(LedgerFile):
         Returns:
             whether it was charged before, and settled with an answer: then no other may be made.
         Raises:
-            PrivityError: budget-exhausted, step-changed if this step was charged another amount, step-refused if its
+            PrivityError: budget-exhausted, step-changed if this step was charged another price, step-refused if its
                 run began under an earlier version or its charges cannot be added up exactly, or ledger-unusable.
-            ValueError: the amount is negative; a refund is impossible. (An amount of 0 is a line too: it
+            ValueError: the price is negative; a refund is impossible. (A price of 0 is a line too: it
                 marks an answer that holds no rows and must still be given once.)
         """
         if charge.epsilon < 0 or charge.delta < 0 or (charge.rho is not None and charge.rho < 0):
             raise ValueError("a charge is not negative")
         rho_budget = allowance.rho_budget if charge.rho is not None else None
         if charge.rho is not None and (charge.epsilon or rho_budget is None or charge.delta != rho_budget.delta):
-            raise ValueError("a charge in rho states no epsilon, and the delta of the run's account")
+            raise ValueError("a charge in rho states no epsilon, and the delta of the run's budget in rho")
         terms: dict[str, Any] = {} if rho_budget is None else {"epsilon": str(rho_budget.epsilon)}
         if charge.for_a_person:
             terms["for_a_person"] = True

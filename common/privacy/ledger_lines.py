@@ -121,7 +121,7 @@ class Line:
         try:
             charge, terms = self.charge, self.document
             if min(charge.epsilon, charge.delta, charge.rho or ZERO) < 0:
-                raise ValueError("a negative amount")
+                raise ValueError("a negative price")
             match Kind(self.kind):
                 case Kind.POPULATION:
                     Population.of_terms("people", terms)

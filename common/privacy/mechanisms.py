@@ -2,7 +2,7 @@
 
 Each is a small frozen value. ``cost(sensitivity)`` is its privacy map: an exact budget, stated for the
 relation of the sensitivity; a sensitivity in the wrong norm is refused. ``calibrated`` is the inverse map.
-``draw`` makes the noise, before any row is looked at.
+``sample`` makes the noise, before any row is looked at.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class SharedDiscreteLaplace:
     """Discrete Laplace noise on a sum of the parties' integer vectors, that no party knows.
 
     Each of K = ``parties`` adds a share, the difference of two Polya(1/q) variables with q = K - t,
-    t = ``tolerate``; only the sum of all K vectors and shares is opened.
+    t = ``tolerate``; only the sum of all K vectors and shares is revealed.
     Theorem: any q shares sum to exactly one discrete Laplace variable, and what more is added is independent
-    of it. So against anyone who knows the shares of up to t parties, besides the opened sum, the release is
+    of it. So against anyone who knows the shares of up to t parties, besides the revealed sum, the release is
     (D/scale)-differentially private for the rows of the others.
-    Assumptions: all K shares are in, or nothing is opened; at most t parties pool what they know; all draw
+    Assumptions: all K shares are in, or nothing is revealed; at most t parties pool what they know; all sample
     their shares as agreed; nobody sees a party's own vector, noised or not, beside a sum that contains it.
     Source: Goryczka and Xiong 2017 (division into Polya shares, there with q = K); q = K - t: privacy.md, 2.
     Privacy map: L1 sensitivity D of the sum -> pure epsilon D/scale. Variance: K/(K-t) times that of one.
@@ -93,7 +93,7 @@ class SharedDiscreteLaplace:
 
     @property
     def variance_factor(self) -> Fraction:
-        """Variance of the opened noise in units of one discrete Laplace variable: K/(K-t)."""
+        """Variance of the revealed noise in units of one discrete Laplace variable: K/(K-t)."""
         return Fraction(self.parties, self.quota)
 
     def cost(self, sensitivity: Sensitivity) -> PureEpsilon:
@@ -227,7 +227,7 @@ class SharedDiscreteGaussian:
     """Discrete Gaussian noise on a sum of the parties' integer vectors, that no party knows.
 
     Each of K = ``parties`` adds discrete Gaussian noise of sigma^2/q, q = K - t, t = ``tolerate``; only the sum of
-    all K vectors and shares is opened.
+    all K vectors and shares is revealed.
     Theorem: the sum S of any q shares is a discrete Gaussian variable of sigma^2 but for a factor within
     e^(+-``distance``) at every integer, so that (epsilon, delta) of the one with `Zcdp` cost D^2/(2 sigma^2) is
     (epsilon + 2 m distance, e^(m distance) delta) of S, where neighbours differ in m coordinates.

@@ -1,4 +1,4 @@
-"""What a run has opened and what it has cost whom: the material of a release's statement."""
+"""What a run has revealed and what it has cost whom: the material of a release's statement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONCENTRATED = "zero-concentrated differential privacy, charged along one order 
 
 
 def noise_on_tables(spent: Accounting | GaussianTerms | None, *, shared: bool) -> str:
-    """The mechanism of noisy tables, and by what it costs some delta if it does."""
+    """The mechanism of noisy marginals, and by what it costs some delta if it does."""
     law = GAUSSIAN if isinstance(spent, GaussianTerms) else LAPLACE
     kind, revealed = ("multi-party ", ", opened as one sum") if shared else ("", "")
     words = CONCENTRATED if isinstance(spent, GaussianTerms) else "" if spent is None else spent.words
@@ -35,12 +35,12 @@ def noise_on_scores(*, shared: bool) -> str:
 
 
 def noisy_max_on(score: str) -> str:
-    """The mechanism of draws on a score."""
+    """The mechanism of selections on a score."""
     return f"report noisy max (integer form of the exponential mechanism) on {_named(score)}"
 
 
 def exponential_on(score: str) -> str:
-    """The mechanism of draws on a score in a run with an account in rho."""
+    """The mechanism of selections on a score in a run with a budget in rho."""
     return f"exponential mechanism (bounded range) on {_named(score)}; {CONCENTRATED}"
 
 
@@ -85,7 +85,7 @@ class RunRecord:
 
     Attributes:
         inference: how the tables were made one distribution; an algorithm that has a choice says so.
-        account: the run's budget in rho, if it has one.
+        rho_budget: the run's budget in rho, if it has one.
     """
 
     revealed: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
@@ -98,7 +98,7 @@ class RunRecord:
 
     @property
     def measured(self) -> list[tuple[str, NoisyTable]]:
-        """Every table that was opened, with its phase."""
+        """Every table that was revealed, with its phase."""
         return [(phase, table) for phase, tables in self.revealed for table in tables]
 
     def add_cost(self, cost: Cost) -> None:

@@ -5,7 +5,7 @@ the earlier ones (Bun and Steinke 2016, Lemma 1.7), and all of it costs (epsilon
 ``privity.common.privacy.privacy_filter``'s. Converted release by release, k of them would cost about sqrt(k) times as
 much.
 
-Algorithms keep on splitting epsilon: an amount stands for the same part of the account's rho as of its epsilon.
+Algorithms keep on splitting epsilon: a share of epsilon stands for the same share of the budget's rho.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNIT_BITS = 17
 """Of sigma squared, as the exact samplers need it short: it is at most a part in 65,536 too large."""
 
 RANGE_BITS = 14
-"""Of the epsilon of a draw, for the same reason: it is at most a part in 8192 too small."""
+"""Of the epsilon of a selection, for the same reason: it is at most a part in 8192 too small."""
 
 EPSILON_BITS = 21
 """What was converted is rounded up to the shortest decimal within a part in 2**EPSILON_BITS."""
@@ -91,7 +91,7 @@ def tables_rho(unit: Fraction, weights: Sequence[int]) -> Fraction:
 
 @dataclass(frozen=True)
 class GaussianTerms:
-    """What a round of a run with an account in rho costs, and how wide its noise is.
+    """What a round of a run with a budget in rho costs, and how wide its noise is.
 
     Attributes:
         rho: what its tables cost together.
@@ -126,12 +126,12 @@ class GaussianTerms:
 
 
 def selection_rho(epsilon: Fraction) -> Fraction:
-    """What a draw of the exponential mechanism costs, whose range is bounded by epsilon: epsilon^2/8."""
+    """What a selection by the exponential mechanism costs, whose range is bounded by epsilon: epsilon^2/8."""
     return epsilon**2 / 8
 
 
 def selection_range(rho: Fraction, quota: int) -> Fraction:
-    """The largest epsilon, of RANGE_BITS bits, of which ``quota`` draws cost at most ``rho`` together."""
+    """The largest epsilon, of RANGE_BITS bits, of which ``quota`` selections cost at most ``rho`` together."""
     square = 8 * rho / quota
     grid = power_grid(square, 2 * RANGE_BITS)
     # An even power of two has an exact root.
@@ -164,11 +164,11 @@ class RhoBudget:
         return _filter(self, rows)
 
     def rho_of_share(self, share: Fraction) -> Fraction:
-        """The rho for which an amount of epsilon stands, rounded down."""
+        """The rho for which a share of epsilon stands, rounded down."""
         return short_below(self.rho * share / self.epsilon, RHO_BITS)
 
     def terms(self, share: Fraction, weights: Sequence[int], quota: int) -> GaussianTerms:
-        """Those of tables that cost this amount, and less only where shares of the noise would be too small.
+        """Those of tables that cost this share, and less only where shares of the noise would be too small.
 
         Args:
             quota: of how many shares a whole noise consists; shares are never smaller than ``LEAST_SHARE``.
@@ -182,7 +182,7 @@ class RhoBudget:
         return GaussianTerms(rho, self.delta, unit)
 
     def selection_epsilon(self, share: Fraction, quota: int) -> Fraction:
-        """The range of each of a party's ``quota`` draws, when the whole series costs it this amount."""
+        """The range of each of a party's ``quota`` selections, when the whole series costs it this share."""
         return selection_range(self.rho_of_share(share), quota)
 
 

@@ -1,8 +1,8 @@
-"""The two secure sums: how a block of a party's vector is hidden, added to others, and opened.
+"""The two secure sums: how a block of a party's vector is hidden, added to others, and revealed.
 
-``PaillierSum``: packed into plaintexts with pairwise masks inside, under the run's key; its holder alone opens a sum.
-``MaskedSum``: integers modulo 2^64 under pairwise masks alone. They vanish in the sum of all members, which is then
-open to whoever made it; nobody holds a key. Both need every member's block, or nothing comes out.
+``PaillierSum``: packed into plaintexts with pairwise masks inside, under the run's key; its holder alone decrypts a
+sum. ``MaskedSum``: integers modulo 2^64 under pairwise masks alone. They vanish in the sum of all members, which is
+then readable for whoever made it; nobody holds a key. Both need every member's block, or nothing comes out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCK_WORDS = 1 << 16
 
 
 class BlockSum(Protocol):
-    """Hides, adds and opens one vector of a round, block by block; payloads are bytes.
+    """Hides, adds and reveals one vector of a round, block by block; payloads are bytes.
 
     Every method raises ValueError, with the cause, for what is not of this round and block.
     """
@@ -135,7 +135,7 @@ class MaskedSum:
 
     Args:
         cells: length of the vector.
-        width: bits, sign included, that a cell of the opened sum is proved to fit; at most 62 (`packing.slot_width`).
+        width: bits, sign included, that a cell of the revealed sum is proved to fit; at most 62 (`packing.slot_width`).
     """
 
     def __init__(self, cells: int, width: int) -> None:

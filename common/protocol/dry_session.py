@@ -1,4 +1,4 @@
-"""A session without data: it answers an algorithm with flat tables and drawn lots, and notes what was asked.
+"""A session without data: it answers an algorithm with flat tables and public coins, and notes what was asked.
 
 An algorithm is deterministic given its awaits, so a run of it on such a session asks for what a real run would ask:
 phases, costs and rounds as they are, tables as large as those of a structure drawn at random.
@@ -40,7 +40,7 @@ class PlannedSession(RoundSession):
     Args:
         parties: row counts that the parties are taken to hold, by name.
         tolerate: t; 0 for one party alone.
-        account: in rho, if the run has one.
+        rho_budget: None in a pure run.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
-"""What a model expects a party's tables to be, and how far from it they are: the scores of a draw among tables.
+"""What a model expects a party's tables to be, and how far from it they are: the scores of a selection among tables.
 
 Algorithms that measure one table after another choose as the next one that which the model of what is known so far
 explains worst: MST and AIM (McKenna, Miklau and Sheldon 2021; McKenna, Mullins, Sheldon and Miklau 2022, section 3).
 Here the score is a whole number, made of one party's own rows.
 
 Let a candidate table have the counts c over n own rows, the model's table the counts s of m rows, and the candidate the
-handicap h. Its score is floor(x), x = (D - 2 h n)/(2 m), D = sum over the cells of |c m - s n|. If s are the counts of
-a table of m rows, D/(2 m) is n times the total variation distance of c/n from s/m.
+score penalty h. Its score is floor(x), x = (D - 2 h n)/(2 m), D = sum over the cells of |c m - s n|. If s are the
+counts of a table of m rows, D/(2 m) is n times the total variation distance of c/n from s/m.
 
 Theorem. One replaced row moves every score by at most one: whatever s, m >= 1 and h are.
 Proof. The row counts n and m are public and stay. The row leaves one cell of c and enters another: two terms of D
@@ -14,9 +14,9 @@ change, each by at most m, as |(c +- 1) m - s n| differs from |c m - s n| by at 
 left, none does. So D moves by at most 2 m, and x by at most one, as h is no function of rows. If x <= x' + 1 then
 floor(x) <= floor(x' + 1) = floor(x') + 1; the other way round too.
 
-So nobody need check that the counts are a model's, nor that the handicaps are sensible: absurd ones make a bad choice,
-and no more loss. A bound of one is the least for whole numbers, and attained. What the candidates must not be is a
-function of rows but by earlier releases: they come from the curator, who has nothing else.
+So nobody need check that the counts are a model's, nor that the score penalties are sensible: absurd ones make a bad
+choice, and no more loss. A bound of one is the least for whole numbers, and attained. What the candidates must not be
+is a function of rows but by earlier releases: they come from the curator, who has nothing else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from privity.common.protocol.evaluation_scores import LARGEST_SYNTHETIC
 from privity.common.protocol.step_limits import SELECTION_CELLS, check_tables, count_cells
 
 SENSITIVITY = 1
-"""The most by which one replaced row moves any score of a draw among tables."""
+"""The most by which one replaced row moves any score of a selection among tables."""
 
 LARGEST_PENALTY = (1 << 31) - 1
 """With it, and fewer than 2^31 rows, a score fits 64 bits."""
@@ -53,8 +53,8 @@ class ExpectedTables:
         counts: int64, shape (cells,): of the model's table, each from 0 to ``rows``; table after table, C order within
             each. A copy that cannot be written to.
         rows: of the model's table; below 2^31.
-        handicaps: one a table, whole numbers of rows of the model's table, from 0 to ``LARGEST_PENALTY``: what a table
-            must be apart from the model before its score is above 0.
+        penalties: one a table, whole numbers of rows of the model's table, from 0 to ``LARGEST_PENALTY``: what a
+            table must be apart from the model before its score is above 0.
     Raises:
         TypeError: counts that are not whole numbers of 64 bits.
     """
@@ -120,7 +120,7 @@ def check_expected(expected: ExpectedTables, attributes: DerivedAttributes, rows
     check_tables(expected.tables, attributes)
     cells = count_cells(expected.tables, attributes.domain)
     if cells > SELECTION_CELLS:
-        named = f"{len(expected)} tables of a draw"
+        named = f"{len(expected)} tables of a selection"
         raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=named, cells=cells, limit=SELECTION_CELLS)
     counts, penalties, reason = expected.counts, expected.penalties, None
     if counts.size != cells:

@@ -25,12 +25,12 @@ from privity.common.protocol.steps import SelectionStep
 
 
 class RoundSession(ABC):
-    """The part of ``privity.common.protocol.session.Session`` that is the same wherever rounds are opened.
+    """The part of ``privity.common.protocol.session.Session`` that is the same wherever rounds are revealed.
 
     Args:
         run: name of the run.
         prefix: of the names of the steps, when they are part of a larger run.
-        account: in rho, if the run has one: the amounts that are asked for are parts of it.
+        rho_budget: None in a pure run: the shares that are asked for are shares of it.
     """
 
     def __init__(self, run: str, prefix: str = "", rho_budget: RhoBudget | None = None) -> None:
@@ -46,7 +46,7 @@ class RoundSession(ABC):
 
     @abstractmethod
     async def _reveal(self, round_: Round) -> np.ndarray:
-        """Open one round and charge it to everybody whose rows are in it: int64 of shape (cells,)."""
+        """Reveal one round and charge it to everybody whose rows are in it: int64 of shape (cells,)."""
 
     def _cost(self, round_: Round, members: Sequence[str], *, shared: bool = True) -> Cost:
         """What a round costs the members whose rows are in it; ``shared``: whether several draw its noise."""
@@ -58,7 +58,7 @@ class RoundSession(ABC):
         return Cost(round_.phase, mechanism, round_.cost, payers, round_.delta, round_.rho)
 
     def _rows_in(self, round_: Round) -> int:
-        """Public number of rows that the opened sum is over."""
+        """Public number of rows that the revealed sum is over."""
         return sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
 
     async def compute(self, work: Callable[[], Result]) -> Result:

@@ -1,12 +1,12 @@
-"""The opening schedule of a running sum: which updates are opened, and with which part of epsilon.
+"""The schedule of a running sum: which updates are revealed, and with which share of epsilon.
 
-Party after party adds its rows to a running sum under encryption. An opening decrypts it after the first k
-parties, under one noise that all parties share; at the next opening that noise leaves the sum and a new one
-enters, inside the encryption. Every opening is charged to every party whose rows are in the sum, so with
+Party after party adds its rows to a running sum under encryption. Some rounds decrypt it after the first k
+parties, under one noise that all parties share; at the next such round that noise leaves the sum and a new one
+enters, inside the encryption. Every such round is charged to every party whose rows are in the sum, so with
 weights that add up to 1 the first party pays epsilon in all and later ones pay less.
 
-Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section VI-A, structure updating. Deviations: the noise of an
-opening is shared by all K parties, not one party's own; openings are charged as they add up (as published,
+Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section VI-A, structure updating. Deviations: the noise of a
+round is shared by all K parties, not one party's own; rounds are charged as they add up (as published,
 party j loses (K-j+1) epsilon for a claimed epsilon).
 """
 
@@ -38,9 +38,9 @@ def parse_schedule(text: str) -> tuple[Fraction, ...] | None:
 
 
 def schedule_weights(text: str, parties: int) -> tuple[Fraction, ...]:
-    """One weight a party: the part of epsilon with which the sum is opened after that party.
+    """One weight a party: the share of epsilon with which the sum is revealed after that party.
 
-    ``final`` opens once, over all parties; ``uniform`` after each party alike; ``back-loaded`` after each
+    ``final`` reveals once, over all parties; ``uniform`` after each party alike; ``back-loaded`` after each
     party with twice the weight of the one before.
 
     Raises:
@@ -59,13 +59,13 @@ def schedule_weights(text: str, parties: int) -> tuple[Fraction, ...]:
 
 
 class RunningSums:
-    """``session.openings(...)``: one opening after another, in the order of the parties.
+    """``session.running_sums(...)``: one revealed sum after another, in the order of the parties.
 
     Args:
         name: prefix of the rounds' names, unique within the run.
         weights: one a party, exact, together 1.
-        reveal_round: opens one round, and charges it.
-        account: in rho, if the run has one, of which ``epsilon`` is an amount.
+        reveal_round: reveals one round, and charges it.
+        rho_budget: None in a pure run; else ``epsilon`` stands for a share of it.
         quota: of how many shares a whole noise consists.
     """
 
@@ -88,7 +88,7 @@ class RunningSums:
         self.rounds: list[Round] = []
         for place, (coverage, share) in enumerate(zip(after, shares, strict=True)):
             replacement = None
-            # A single opening of all is a round like any other.
+            # A sum that is revealed once, over all, is a round like any other.
             if len(after) > 1:
                 replacement = Replacement(
                     coverage=coverage,
@@ -107,14 +107,14 @@ class RunningSums:
         return len(self.rounds)
 
     async def reveal_next(self) -> NoisyTables:
-        """The next opening: noisy tables of the rows of the first parties, as many as it covers."""
+        """The next revealed sum: noisy marginals of the rows of the first parties, as many as it covers."""
         if self._next >= len(self.rounds):
-            raise RuntimeError(f"only {len(self.rounds)} openings were declared")
+            raise RuntimeError(f"only {len(self.rounds)} sums were declared")
         self._next += 1
         return await self._reveal_round(self.rounds[self._next - 1])
 
 
 def _widest(shares: Sequence[Fraction], terms: Sequence[GaussianTerms | None]) -> Fraction:
-    """The price of the widest noise among the openings, or its sigma squared."""
+    """The price of the widest noise among the rounds, or its sigma squared."""
     units = [one.unit for one in terms if one is not None]
     return max(units) if units else min(shares)

@@ -1,4 +1,4 @@
-"""A declared series of draws and whose turn each one is: one implementation for both sessions."""
+"""A declared series of selections and whose turn each one is: one implementation for both sessions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from privity.common.protocol.steps import FREE, Select, SelectionStep, SelectTab
 
 
 class SelectionSeries:
-    """``session.selection(...)``: party after party, each its quota, each draw paid from its share.
+    """``session.selection(...)``: party after party, each its quota, each selection paid from its share.
 
     Args:
-        epsilon: what the series costs every party that makes some of its draws, or the amount if there is an account.
+        epsilon: what the series costs every party that makes some of its selections, as a share of the run's.
         ask: sends a step to the party of this index and gives back the index of the choice.
         score: kind of score, a name in ``privity.common.privacy.structure_scores``: of pairs, or ``DISTANCE`` of
-        tables. name: prefix of the draws' keys, unique within the run.
-        account: in rho, if the run has one.
+            tables.
+        name: prefix of the selections' keys, unique within the run.
+        rho_budget: None in a pure run.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class SelectionSeries:
         self._party_rows = tuple(party_rows)
 
     def costs(self, members: Sequence[str]) -> list[Cost]:
-        """What the series costs the members, of which some may make no draw."""
+        """What the series costs the members, of which some may make no selection."""
         payers = [member for member, count in zip(members, self._counts, strict=True) if count]
         if not self._delta:
             return [Cost(self._phase, noisy_max_on(self._score), self._epsilon, tuple(payers))]
@@ -62,19 +63,19 @@ class SelectionSeries:
         return [Cost(self._phase, mechanism, FREE, tuple(who), self._delta, rho) for rho, who in by_rho.items()]
 
     async def select(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
-        """The next draw of the series, at the party whose turn it is."""
+        """The next selection of the series, at the party whose turn it is."""
         if not candidates:
-            raise ValueError("a draw needs candidates")
+            raise ValueError("a selection needs candidates")
         if self._score == DISTANCE:
-            raise RuntimeError("the series was declared for draws among tables")
+            raise RuntimeError("the series was declared for selections among tables")
         party, selection, epsilon = self._take_turn()
         step = Select(self._run, self._phase, selection, candidates, epsilon, self._score, self._delta)
         return candidates[await self._ask(party, step)]
 
     async def select_farthest(self, expected: ExpectedTables) -> int:
-        """The next draw of the series, among tables: the index of the one that was chosen."""
+        """The next selection of the series, among tables: the index of the one that was chosen."""
         if self._score != DISTANCE:
-            raise RuntimeError(f"the series was declared for draws on the score {self._score}")
+            raise RuntimeError(f"the series was declared for selections on the score {self._score}")
         party, selection, epsilon = self._take_turn()
         return await self._ask(party, SelectTable(self._run, self._phase, selection, expected, epsilon, self._delta))
 
@@ -85,11 +86,11 @@ class SelectionSeries:
 
     def _turn(self) -> tuple[int, Fraction]:
         if self._next >= len(self._turns):
-            raise RuntimeError(f"only {len(self._turns)} draws were declared")
+            raise RuntimeError(f"only {len(self._turns)} selections were declared")
         return self._turns[self._next]
 
     def _take_turn(self) -> tuple[int, str, Fraction]:
-        """Whose turn it is, by index, the name of the draw, and its epsilon."""
+        """Whose turn it is, by index, the name of the selection, and its epsilon."""
         party, epsilon = self._turn()
         selection = f"{self._name}/{self._next}"
         self._next += 1

@@ -103,7 +103,7 @@ class SealBlock:
 class CombineBlock:
     """As combiner of a node of the tree: open its children's blobs of one block, add them up, send the sum on.
 
-    ``base`` is this block of the running sum, if the round changes one: the sum of the opening before it.
+    ``base`` is this block of the running sum, if the round changes one: the sum of the round before it.
     """
 
     run: str
@@ -133,7 +133,7 @@ class CombineBlock:
 
 @dataclass(frozen=True)
 class Revealed:
-    """A round is open: the vector that was kept for it, and what was answered for its blocks, are erased."""
+    """A round is revealed: the vector that was kept for it, and what was answered for its blocks, are erased."""
 
     run: str
     round: str
@@ -150,7 +150,7 @@ class Revealed:
 
 
 class _SelectionStep:
-    """What every draw has: the key, and a price that is an epsilon or a rho."""
+    """What every selection has: the key, and a price that is an epsilon or a rho."""
 
     selection: str
     epsilon: Fraction
@@ -166,17 +166,17 @@ class _SelectionStep:
 
     @property
     def rho(self) -> Fraction | None:
-        """What it costs of the run's account in rho; None if it costs an epsilon."""
+        """What it costs of the run's budget in rho; None if it costs an epsilon."""
         return selection_rho(self.epsilon) if self.delta else None
 
 
 @dataclass(frozen=True)
 class Select(_SelectionStep):
-    """Draw one candidate on the party's own rows.
+    """Select one candidate on the party's own rows.
 
     Attributes:
         epsilon: what it costs, as report noisy max; with a delta it is the range of the exponential mechanism.
-        delta: at which the run's rho is converted; 0 in a run without an account in rho.
+        delta: at which the run's rho is converted; 0 in a run without a budget in rho.
     """
 
     run: str
@@ -192,7 +192,7 @@ class Select(_SelectionStep):
 
     @property
     def choices(self) -> int:
-        """Of how many candidates one is drawn."""
+        """Of how many candidates one is selected."""
         return len(self.candidates)
 
     def content(self) -> dict[str, Any]:
@@ -205,14 +205,14 @@ class Select(_SelectionStep):
             "candidates": Candidates.of(self.candidates).text,
             "epsilon": str(self.epsilon),
             "score": self.score,
-            # Named only where there is one: a draw of a pure run keeps its digest.
+            # Named only where there is one: a selection of a pure run keeps its digest.
             **({"delta": str(self.delta)} if self.delta else {}),
         }
 
 
 @dataclass(frozen=True)
 class SelectTable(_SelectionStep):
-    """Draw one table on the party's own rows, by how far its counts are from what a model expects.
+    """Select one table on the party's own rows, by how far its counts are from what a model expects.
 
     Attributes:
         epsilon, delta: as of ``Select``.
@@ -227,7 +227,7 @@ class SelectTable(_SelectionStep):
 
     @property
     def choices(self) -> int:
-        """Of how many tables one is drawn."""
+        """Of how many tables one is selected."""
         return len(self.expected)
 
     def content(self) -> dict[str, Any]:
@@ -249,7 +249,7 @@ SelectionStep = Select | SelectTable
 class Learn:
     """Learn a model of the party's own rows with one of the algorithms, under noise of its own.
 
-    A run asks for this or for sums over all parties, never for both: the model and an opened sum would be
+    A run asks for this or for sums over all parties, never for both: the model and a revealed sum would be
     two views of the same rows at one observer.
     """
 
@@ -338,7 +338,7 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class Done:
-    """Reply to Begin, Contribute, Opened and Close."""
+    """Reply to Begin, Contribute, Revealed and Close."""
 
 
 @dataclass(frozen=True)

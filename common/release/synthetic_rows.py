@@ -26,10 +26,10 @@ from privity.common.synthesis.models.conditioning import conditioned
 from privity.common.synthesis.models.present_rows import present_count, sample_present
 
 LEAST_SAMPLE = 1 << 14
-"""Rows of a draw: also where few are wanted, the parts of a mixture must have their shares."""
+"""Rows of a sample: also where few are wanted, the parts of a mixture must have their shares."""
 
 MOST_SAMPLE = 1 << 18
-"""Rows of a draw beyond the first, of which most are refused."""
+"""Rows of a sample beyond the first, of which most are refused."""
 
 SPARE = 1.05
 """Of rows drawn over those that are expected to be enough."""

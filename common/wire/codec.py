@@ -27,7 +27,7 @@ CHUNK_BYTES = 1 << 16
 """Small enough that a slow link brings one within ``privity.common.node.connection_silence.SILENCE_SECONDS``."""
 
 LARGEST_STEP = 1 << 24
-"""Most bytes of a step: a draw of the most candidates, or the blobs of a node of the tree."""
+"""Most bytes of a step: a selection of the most candidates, or the blobs of a node of the tree."""
 
 MOST_TABLES, MOST_INDICES, MOST_BLOBS = 1 << 17, 1 << 20, 64
 """Most tables of a round (all pairs of 512 attributes), attributes of them together, and blobs of a node."""
@@ -42,7 +42,7 @@ LARGEST_REPLY = 1 << 14
 """Most bytes of any other reply."""
 
 LONGEST_NAME = 256
-"""Most characters of the name of a phase, round or draw."""
+"""Most characters of the name of a phase, round or selection."""
 
 MOST_LISTS, MOST_VALUES = 1 << 18, 1 << 22
 """Most lists and objects of a document, and most values."""

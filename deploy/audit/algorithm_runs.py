@@ -1,4 +1,4 @@
-"""Whole runs of an algorithm in neighbouring worlds: the evidence of all openings and choices, added up.
+"""Whole runs of an algorithm in neighbouring worlds: the evidence of all revealed sums and selections, added up.
 
 A run spends epsilon in parts on many tables, so that its full loss shows only when all of them point the
 same way. The bound therefore stays well below the claim; what it finds are faults of the whole, such as
@@ -87,7 +87,7 @@ def whole_run(
     quick: int,
     delta: Fraction = Fraction(0),
 ) -> Subject:
-    """Enrolment, every phase, every opening and every choice of one run, charged to the ledgers."""
+    """Enrolment, every phase, every revealed sum and every selection of one run, charged to the ledgers."""
     worlds = [small_tables(world, setting, attributes) for world in (0, 1)]
     settings = ALL_PHASES.get(algorithm, {})
 
@@ -123,7 +123,7 @@ def whole_run(
 
 
 def _revealed_vectors(consortium: RecordedConsortium, measured: Sequence[tuple[str, NoisyTable]]) -> list[np.ndarray]:
-    """Of each round what was opened, all cells one after another."""
+    """Of each round what was revealed, all cells one after another."""
     tables = iter(table for _, table in measured)
     return [
         np.concatenate([next(tables).counts.ravel() for _ in round_.tables]) for round_ in consortium.rounds.values()

@@ -192,7 +192,7 @@ class Consortium:
         values: dict[str, Any] = {
             "run": run,
             "algorithm": "dp-subn",
-            # A schedule lets an auditor open sums over some of the parties, too.
+            # A schedule lets an auditor reveal sums over some of the parties, too.
             "settings": {} if "algorithm" in changes else {"schedule": "uniform"},
             "epsilon": epsilon,
             "tolerate": 1,
@@ -246,7 +246,7 @@ class Consortium:
         return self.tell(combiner, CombineBlock(round_.run, attempt, block, 0, tuple(blobs), base))
 
     def reveal(self, plan: RunPlan, round_: Round, attempt: Attempt, base: bytes = b"") -> np.ndarray:
-        """The first block of an attempt, as a curator opens it that asks for it."""
+        """The first block of an attempt, as a curator decrypts it that asks for it."""
         reply = self.combine(round_, attempt, self.seal(round_, attempt), base)
         assert isinstance(reply, Sum), reply
         return reveal_block(reply.payload, self.context(plan, round_), 0, self.secret)

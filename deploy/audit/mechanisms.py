@@ -56,7 +56,7 @@ def owner(
 
 
 def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """A noisy table of one owner's rows, through its local session."""
+    """A noisy marginal of one owner's rows, through its local session."""
 
     def sample(world: int, count: int, source: Source) -> Seen:
         (table,) = flipped_row(world, (3,), 0, ATTRIBUTES)
@@ -112,7 +112,7 @@ PATTERNS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 
 def noisy_max_pattern(pattern: str, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Report-noisy-max on made-up integer scores that move by the sensitivity in opposite directions."""
+    """Report-noisy-max on synthetic integer scores that move by the sensitivity in opposite directions."""
     sensitivity = scores_move(4, REPLACE)
     mechanism = NoisyMax(sensitivity, epsilon)
 
@@ -127,7 +127,7 @@ def noisy_max_pattern(pattern: str, epsilon: Fraction, runs: int, quick: int) ->
 
 
 def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Draws on real neighbouring tables, through the local session, charges included."""
+    """Selections on real neighbouring tables, through the local session, charges included."""
     rows, others = (12, 8) if binary else (100, 8)
 
     def sample(world: int, count: int, source: Source) -> Seen:
@@ -152,7 +152,7 @@ def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> S
 
 
 def local_distances(others: int, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Draws among tables by their distance from a model, through the local session, charges included."""
+    """Selections among tables by their distance from a model, through the local session, charges included."""
     rows, expected = 12, expecting_zeros(1 + others)
 
     def sample(world: int, count: int, source: Source) -> Seen:

@@ -1,6 +1,6 @@
 """Rounds and runs of the whole protocol in neighbouring worlds, seen by every observer.
 
-Observers: the public and the curator see what is opened; a party also knows its own rows and its own share,
+Observers: the public and the curator see what is revealed; a party also knows its own rows and its own share,
 that is its own stored vector, and subtracts it; so do t parties together. The party whose row is replaced
 is no observer of itself. What is sealed, masked or encrypted is protected by cryptography: no statistic of
 this audit looks at it (SECURITY.md).
@@ -98,7 +98,7 @@ def own_vector(member: Member, round_: Round) -> np.ndarray:
 
 
 def remaining(revealed: np.ndarray, consortium: Consortium, round_: Round, group: Sequence[str]) -> np.ndarray:
-    """The opened vector less what the group put in."""
+    """The revealed vector less what the group put in."""
     return revealed - sum((own_vector(consortium.parties[name], round_) for name in group), np.zeros_like(revealed))
 
 
@@ -183,9 +183,9 @@ def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
 
 
 def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """A round that is tried twice, under two combiners, by a curator that opens both products.
+    """A round that is tried twice, under two combiners, by a curator that reveals both products.
 
-    One outcome is a table as it was opened at both attempts: together they may show no more than one does.
+    One outcome is a table as it was revealed at both attempts: together they may show no more than one does.
     """
 
     def sample(world: int, count: int, source: Source) -> Seen:
@@ -247,9 +247,9 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
 
 
 def running_sums(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """A running sum with noise replacement: all openings that hold the row, together and one by one.
+    """A running sum with noise replacement: all revealed sums that hold the row, together and one by one.
 
-    The claim is what the party with the replaced row pays: the openings after it entered.
+    The claim is what the party with the replaced row pays: the revealed sums after it entered.
     """
     weights = schedule_weights(schedule, setting.parties)
     claim = epsilon * sum(weights[setting.at :], Fraction(0))
@@ -290,7 +290,7 @@ def exchanged_tables(setting: Setting, epsilon: Fraction, runs: int, quick: int)
     """A curator that has the noise of one wide table take the place of that over many narrow ones.
 
     Both have as many cells, and cost the same in all: over one table noise is that much less wide. If a party refuses
-    the second opening, the first is all that is seen.
+    the second round, the first is all that is seen.
     """
     wide = tuple(range(9))
     narrow = tuple((a,) for a in range(1 << (len(wide) - 1)))
@@ -345,7 +345,7 @@ async def _all_sums(series: RunningSums) -> list[np.ndarray]:
 
 
 def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Draws at one of several parties of unlike size, through session and engines."""
+    """Selections at one of several parties of different sizes, through session and engines."""
     others = 8
 
     def sample(world: int, count: int, source: Source) -> Seen:
@@ -358,7 +358,7 @@ def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int
         charged = PLENTY
 
         async def selections(session: NetworkSession) -> None:
-            # Each party has a quota of DRAWS; those of the others' rows are alike in both worlds.
+            # Each party has a quota of SELECTIONS; those of the others' rows are alike in both worlds.
             series = session.selection("audit", SELECTIONS * setting.parties, SELECTIONS * epsilon, balanced=True)
             drawn = [await series.select(candidates) for _ in range(SELECTIONS * setting.parties)]
             chosen.extend(pair.attribute for pair in drawn[SELECTIONS * setting.at : SELECTIONS * (setting.at + 1)])
@@ -376,7 +376,7 @@ def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int
 
 
 def network_distances(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Draws among tables at one of several parties of unlike size, through session and engines."""
+    """Selections among tables at one of several parties of different sizes, through session and engines."""
     others = 1
     expected = expecting_zeros(1 + others)
 
@@ -386,7 +386,7 @@ def network_distances(setting: Setting, epsilon: Fraction, runs: int, quick: int
         charged = PLENTY
 
         async def selections(session: NetworkSession) -> None:
-            # Each party has a quota of DRAWS; those of the others' rows are alike in both worlds.
+            # Each party has a quota of SELECTIONS; those of the others' rows are alike in both worlds.
             series = session.selection(
                 "audit", SELECTIONS * setting.parties, SELECTIONS * epsilon, balanced=True, score=DISTANCE
             )
@@ -406,7 +406,7 @@ def network_distances(setting: Setting, epsilon: Fraction, runs: int, quick: int
 
 
 def protocol_subjects() -> list[Subject]:
-    """Rounds and series of draws over 2 to 4 parties."""
+    """Rounds and series of selections over 2 to 4 parties."""
     one = Fraction(1)
     pair, uneven = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
     return [

@@ -1,8 +1,8 @@
-"""Runs in rho in neighbouring worlds: adaptive rounds over several parties, and series of draws.
+"""Runs in rho in neighbouring worlds: adaptive rounds over several parties, and series of selections.
 
-One outcome is all that a run shows about one row: the claim is its whole rho, converted once. Each round or draw alone
-shows little, so that one that is not charged, or has less noise than it claims, is found in their sum. A rho promises
-(epsilon, delta) at every delta at once; the audit looks at a large one, where few outcomes show much.
+One outcome is all that a run shows about one row: the claim is its whole rho, converted once. Each round or selection
+alone shows little, so that one that is not charged, or has less noise than it claims, is found in their sum. A rho
+promises (epsilon, delta) at every delta at once; the audit looks at a large one, where few outcomes show much.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from privity.deploy.audit.subject import Seen, Source, Subject
 from privity.party.local_session import LocalSession
 
 EPSILON, DELTA = Fraction(100), Fraction(1, 1000)
-"""Of the run of all tables: each table is an outcome of its own, and costs a part of the rho."""
+"""Of the run of all tables: each table is an outcome of its own, and costs a share of the rho."""
 
 AUDITED = Fraction(1, 20)
 """The delta at which claims are audited."""
@@ -43,7 +43,7 @@ AUDITED = Fraction(1, 20)
 ROUNDS, SELECTIONS, SERIES = 6, 8, 10
 
 EPSILON_OF_SELECTIONS = Fraction(9)
-"""Of the run of all draws, of which each series costs a part of the rho."""
+"""Of the run of all selections, of which each series costs a share of the rho."""
 
 
 def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
@@ -84,7 +84,7 @@ def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
 
 
 def series_of_selections(pattern: str, rho: Fraction, runs: int, quick: int) -> Subject:
-    """Draws of the exponential mechanism on made-up scores, all of a series together."""
+    """Selections by the exponential mechanism on synthetic scores, all of a series together."""
     sensitivity = scores_move(4, RELATION)
     mechanism = ExponentialMechanism(sensitivity, selection_range(rho, SELECTIONS))
     claim = converted(SELECTIONS * mechanism.cost(sensitivity).rho, AUDITED)
@@ -105,9 +105,9 @@ def series_of_selections(pattern: str, rho: Fraction, runs: int, quick: int) -> 
 
 
 def selections_of_tables(runs: int, quick: int) -> Subject:
-    """Draws among tables by their distance from a model, through the local session, charges included.
+    """Selections among tables by their distance from a model, through the local session, charges included.
 
-    The choices of ``DRAWS`` draws are an outcome, of which a series has ``SERIES``.
+    ``SELECTIONS`` selections are an outcome, of which a series has ``SERIES``.
     """
     rows, rho_budget, quota, expected = (
         12,
@@ -154,7 +154,7 @@ def _rho_of(ledger: Ledger, rho_budget: RhoBudget) -> Fraction:
 
 
 def concentrated_subjects() -> list[Subject]:
-    """Rounds over two and three parties, and draws."""
+    """Rounds over two and three parties, and selections."""
     return [
         adaptive_rounds(Setting((3, 4, 5), 1, 0), 6_000, 600),
         adaptive_rounds(Setting((3, 4, 5), 1, 2), 6_000, 0),

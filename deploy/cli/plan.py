@@ -31,7 +31,7 @@ PICTURE, PAGE = ".svg", ".html"
 
 
 def plan_command(
-    schema: Annotated[Path, typer.Option(help="the descriptor of the table (docs/schema.md)")],
+    schema: Annotated[Path, typer.Option(help="the schema of the table (docs/schema.md)")],
     spec: options.Spec = None,
     epsilon: options.Epsilon = None,
     algorithm: options.AlgorithmName = options.ALGORITHM,

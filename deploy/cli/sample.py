@@ -30,7 +30,7 @@ def sample_command(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="the same seed gives the same rows; a new one if left out")] = None,
     schema: Annotated[
-        Path | None, typer.Option(help="descriptor, if none is beside the model or to add rowConstraints")
+        Path | None, typer.Option(help="schema, if none is beside the model or to add rowConstraints")
     ] = None,
 ) -> None:
     """Draw rows from a released model, under its rules and conditions of your own; nothing is charged."""

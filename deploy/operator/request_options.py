@@ -36,7 +36,7 @@ ExponentsKind = Annotated[Exponents | None, typer.Option(help="of Paillier's ran
 EvaluationEpsilon = Annotated[
     str | None,
     typer.Option(
-        help="part of epsilon for which the parties score the synthetic table on their rows; none if left out"
+        help="share of epsilon for which the parties score the synthetic table on their rows; none if left out"
     ),
 ]
 EvaluationTargets = Annotated[

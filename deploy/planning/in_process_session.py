@@ -1,8 +1,8 @@
 """K parties in one process: production releases and ledgers, no encryption.
 
-For rehearsals on invented tables (``deploy/planning/rehearsal.py``) and for the benchmarks. The opened values have the
-same law as over the network: every party adds its own share to its own counts, and the shares come from the production
-sampler. What is left out (packing, masks, Paillier, sealing, the wire) changes no value.
+For rehearsals on invented tables (``deploy/planning/rehearsal.py``) and for the benchmarks. The revealed values have
+the same law as over the network: every party adds its own share to its own counts, and the shares come from the
+production sampler. What is left out (packing, masks, Paillier, sealing, the wire) changes no value.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class InProcessSession(RoundSession):
         return public_coin(self._coin, purpose, sides)
 
     def _revealed_sum(self, round_: Round) -> np.ndarray:
-        """What the curator of a run would open: the sum of the counts, with the noise of every party."""
+        """What the curator of a run would reveal: the sum of the counts, with the noise of every party."""
         parts = [r.noisy_vector(round_, self._quota, self._allowance, place) for place, r in enumerate(self.releases)]
         vector = np.sum(parts, axis=0)
         if round_.replacement is not None and round_.replacement.previous is not None:

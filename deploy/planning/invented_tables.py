@@ -4,7 +4,7 @@ A stand-in is drawn from a Gaussian copula with random margins and a random corr
 few plain numbers how uneven the margins are and how strongly attributes depend on each other; its numbers were fitted
 on public tables (``python -m benchmarks.accuracy_plan fit``). No real row is needed, and none is read.
 
-Nothing here is private, so draws are those of a seeded generator.
+Nothing here is private, so all randomness is that of a seeded generator.
 """
 
 from __future__ import annotations

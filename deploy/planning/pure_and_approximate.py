@@ -1,6 +1,6 @@
 """What pure epsilon and what (epsilon, delta) buy, side by side: the noise of the same tables under both.
 
-A run with a delta has an account in rho, of which k tables share sigma squared; pure, they share the scale. So the
+A run with a delta has a budget in rho, of which k tables share sigma squared; pure, they share the scale. So the
 noise of a cell grows with the square root of the number of tables in the one case, and with the number in the other.
 """
 

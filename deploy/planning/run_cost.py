@@ -52,13 +52,11 @@ def plan_command(
         list[int] | None, typer.Option(help="rows that a party is taken to hold: one number, or one for each party")
     ] = None,
     parties: Annotated[int | None, typer.Option(help="how many; asked of the curator if left out")] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="the descriptor; that of the operator's folder if left out")
-    ] = None,
+    schema: Annotated[Path | None, typer.Option(help="the schema; that of the operator's folder if left out")] = None,
     config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
     as_json: Annotated[bool, typer.Option("--json", help="JSON, to be read by programs")] = False,
 ) -> None:
-    """Say by phase what a run would cost each party, open, move and take, and how far off its tables would be."""
+    """Say by phase what a run would cost each party, reveal, move and take, and how far off its tables would be."""
     request = options.run_request(
         spec, epsilon, algorithm, delta, settings, tolerate, attributes, secure_sum, key_bits, exponents, None,
         evaluation_epsilon, evaluation_target, inference,
@@ -229,7 +227,7 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     say(f"epsilon {request['epsilon']} and delta {request['delta']} for each row. Rows taken to be held: {held}.")
     say(f"sent: by one party; {relayed / 1000:,.0f} kB in all pass the curator.")
     say("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
-    say("error: total variation distance that noise alone makes in an opened table, on average.")
+    say("error: total variation distance that noise alone makes in a marginal, on average.")
     say("Which attributes depend on which was chosen at random here: cells may differ.")
     if plan.inference is not None:
         say(_fit(plan.inference))
@@ -246,10 +244,10 @@ def _fit(inference: Inference) -> str:
         )
     if inference.method == PGM:
         return f"fit: a graphical model of all tables (pgm){takes}."
-    light = "the light one, of tables that agree with each other (tables)"
+    consistent = "consistency post-processing of all tables (tables)"
     if not inference.reason:
-        return f"fit: {light}."
-    return f"fit: {light}. A graphical model (pgm) was asked for{takes}. Not used: {inference.reason}."
+        return f"fit: {consistent}."
+    return f"fit: {consistent}. A graphical model (pgm) was asked for{takes}. Not used: {inference.reason}."
 
 
 def _show_compared(plan: Planned) -> None:

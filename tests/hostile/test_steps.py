@@ -37,7 +37,7 @@ from privity.common.protocol.steps import (
     Sum,
 )
 from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
-from privity.party.sum_contributions import MOST_OPEN
+from privity.party.sum_contributions import ROUNDS_KEPT
 from tests.harness.consortium import KEY_BITS, TestConsortium, make_consortium
 from tests.hostile.test_fuzz import state_of
 
@@ -256,7 +256,7 @@ def test_rounds_that_cost_this_party_nothing_do_not_fill_its_disk() -> None:
     """Of the first parties' rows only, under a schedule: kept are a few, until they are opened."""
     consortium = make_consortium()
     consortium.begin()
-    for number in range(MOST_OPEN):
+    for number in range(ROUNDS_KEPT):
         round_ = Round("run-1", "test", f"{number}/1", ((0,),), HALF / 100, Replacement(1, None, 0, HALF / 100, False))
         assert consortium.tell("party-3", Contribute(round_)) == Done()
     assert consortium.parties["party-3"].ledger.spent() == 0

@@ -346,5 +346,5 @@ def test_whose_rows_are_next_is_known_before_every_draw() -> None:
 def test_a_rehearsal_refuses_what_every_party_would() -> None:
     session = PlannedSession(SCHEMA, {"a": 100}, 0, Fraction(0))
     series = session.selection("p", 1, Fraction(1), score=DISTANCE)
-    with pytest.raises(PrivityError, match="not one count"):
+    with pytest.raises(PrivityError, match="not have one count"):
         asyncio.run(series.select_farthest(ExpectedTables(((1,),), np.array([1, 1]), 2, (0,))))

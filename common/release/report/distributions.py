@@ -45,7 +45,7 @@ def sampling_deviation(share: float, rows: int) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """Shares of codes in a noisy table beside those of synthetic rows.
+    """Shares of codes in a noisy marginal beside those of synthetic rows.
 
     Attributes:
         margin: None if no table tells the codes.

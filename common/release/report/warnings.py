@@ -131,7 +131,7 @@ def _tables_below_noise_floor(
         "The error bar of a cell is wider than the average cell has rows. Single cells of such a table mean little;"
         " sums over many of them may still do."
     )
-    title = f"{count(len(below_noise_floor))} of {counted(len(tables), 'noisy table')} drowned in noise"
+    title = f"{count(len(below_noise_floor))} of {counted(len(tables), 'noisy marginal')} below the noise floor"
     if len(below_noise_floor) > NAMED:
         below_noise_floor[NAMED:] = [f"and {count(len(below_noise_floor) - NAMED)} more"]
     return Warned(title, text, tuple(below_noise_floor))
@@ -163,7 +163,7 @@ def _coverage(release: Release, tables: Sequence[tuple[str, NoisyTable]]) -> War
         f"{phase}: {counted(number, 'table')} over {count(covered)} of {count(rows)} rows"
         for (phase, covered), number in partial.items()
     )
-    text = "They were opened before all parties had added their rows, and say nothing of the parties that came later."
+    text = "They were revealed before all parties had added their rows, and say nothing of the parties that came later."
     return Warned("Some tables cover some of the parties only", text, items)
 
 
@@ -173,7 +173,7 @@ def _unmeasured(shown: Sequence[Distribution]) -> Warned | None:
         return None
     who = "No attribute was" if len(names) == len(shown) else f"{counted(len(names), 'attribute')} not"
     text = (
-        "No noisy table of their categories was opened for all parties together, so their synthetic distribution"
+        "No noisy marginal of their categories was revealed for all parties together, so their synthetic distribution"
         " stands here without an error bar. (In a mixture each party keeps its own tables; bits are measured in the"
         " place of a code.)"
     )
@@ -184,7 +184,7 @@ def _no_pair(tables: Sequence[tuple[str, NoisyTable]], pairs: Sequence[Pair]) ->
     measured = [pair for pair in pairs if pair.measured is not None]
     if not tables or not measured or any(pair.measured and pair.measured.told for pair in measured):
         return None
-    text = f"{counted(len(measured), 'pair')} can be read from noisy tables, and none is told from its noise."
+    text = f"{counted(len(measured), 'pair')} can be read from noisy marginals, and none is told from its noise."
     return Warned("No association stands out from the noise", text)
 
 

@@ -42,11 +42,11 @@ class Algorithm:
         check_delta: reads the settings with a run's delta, and refuses what does not go together.
         composition: reads the settings with a run's delta: whether it is spent under one of
             ``privity.common.privacy.laplace_composition.COMPOSITIONS``, in a round of its own; otherwise a run with a
-            delta has an account in rho.
+            delta has a budget in rho.
         memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
-        draws: whether it draws candidates on the rows of one party at a time.
-        drawn: whether with these settings it does; it may, if this is left out.
-        parts: whether with these settings it opens sums over some of the parties, too.
+        selects: whether it selects candidates on the rows of one party at a time.
+        selects_if: whether with these settings it does; it may, if this is left out.
+        running_sums: whether with these settings it reveals sums over some of the parties, too.
         infers: whether a setting ``inference`` says how tables are fitted: a name in
             ``privity.common.synthesis.inference.fit_choice.INFERENCES``.
         by_rows: settings that follow from the parties' numbers of rows if they are left out, with what they may be.
@@ -84,7 +84,7 @@ class Algorithm:
         return not self.apart
 
     def rho_budget(self, settings: Mapping[str, Any], epsilon: Fraction, delta: Fraction) -> RhoBudget | None:
-        """The account in rho of a run of this algorithm, if it has one; settings may be unread.
+        """The budget in rho of a run of this algorithm, if it has one; settings may be unread.
 
         Args:
             epsilon: of the algorithm, without an evaluation's.
@@ -134,6 +134,6 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def rho_budget_of(spec: RunSpec) -> RhoBudget | None:
-    """The account in rho of a run, if it has one; of an algorithm that there is not, none."""
+    """The budget in rho of a run, if it has one; of an algorithm that there is not, none."""
     algorithm = ALGORITHMS.get(spec.algorithm)
     return None if algorithm is None else algorithm.rho_budget(spec.settings, spec.learning_epsilon, spec.delta)

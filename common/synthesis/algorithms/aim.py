@@ -6,12 +6,12 @@ Synthetic Data" (VLDB 2022). Deviations:
 - The number of rounds follows from public numbers (``tables_for``), and all have one price; AIM starts with many cheap
   ones and makes them dearer as it goes.
 - Candidates are the pairs of attributes. The score is the distance that a replaced row moves by one.
-- Over K parties each draw is at one party, on its own rows, or from noisy tables of all pairs (``selection``); what is
-  measured is summed over all parties.
+- Over K parties each selection is at one party, on its own rows, or from noisy marginals of all pairs (``selection``);
+  what is measured is summed over all parties.
 - The fit is by penalised maximum likelihood (``privity.common.synthesis.inference.maximum_likelihood``), and starts
   from the last one.
 
-Privacy: tables and draws compose; epsilon in all, or the run's rho. The model is made of what was opened.
+Privacy: tables and selections compose; epsilon in all, or the run's rho. The model is made of what was revealed.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Settings:
     """Settings of AIM, all public.
 
     Attributes:
-        one_way: part of the budget for the 1-way tables; by default it follows from the noise.
-        draws: part of the rest for choosing tables.
+        one_way: share of the budget for the 1-way tables; by default it follows from the noise.
+        draws: share of the rest for choosing tables.
         rounds: how many tables are chosen; by default it follows from the noise.
         cells: most cells of the model's cliques.
-        selection: whether the ``parties`` draw in turn, or a ``joint`` overview of all pairs tells; by default it
+        selection: whether the ``parties`` select in turn, or a ``joint`` overview of all pairs tells; by default it
             follows from the noise of either.
     """
 

@@ -4,10 +4,10 @@ Source: Su, Tang, Cheng, Chen, Wu, "Differentially Private Multi-Party High-Dime
 (ICDE 2016), section VI. Deviations, each for soundness or accuracy:
 
 - Structure initialisation scores attribute-parent pairs by R, not mutual information: its sensitivity
-  is far smaller for the same purpose. Each party draws with the sensitivity of its own row count.
-- Structure updating opens the frontier's statistics by a schedule, under noise that all parties share, and
-  every opening is charged to every party whose rows are in the sum. By default there is one, over all.
-- What is opened over all parties is used again for the parameters: post-processing costs nothing.
+  is far smaller for the same purpose. Each party selects with the sensitivity of its own row count.
+- Structure updating reveals the frontier's statistics by a schedule, under noise that all parties share, and
+  every round of it is charged to every party whose rows are in the sum. By default there is one, over all.
+- What is revealed over all parties is used again for the parameters: post-processing costs nothing.
 - The budget is not split equally over the four phases; see ``Settings`` and ``divide``.
 - By default phases 1 and 3 run only if the pair tables of phase 1 can be told from their noise, by public
   numbers. Without them a network of degree 1 is a forest with as many edges as the noise allows.
@@ -68,8 +68,7 @@ PARENTS = ("generalised", "native")
 LARGEST_DEGREE = 5
 
 MORE_FOR_FEW_ROWS = 3
-"""Most by which the part of a forest's draws grows with the parties for each draw. Adult, K = 25, mean (largest)
-2-way distance with 1, 2, 3: .090 (.69), .086 (.42), .087 (.32) at eps .2; .071 (.31), .067 (.26), .065 (.19) at .4."""
+"""Most by which the share of a forest's selections grows with the parties for each selection."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +84,14 @@ class Settings:
         largest_degree: most parents of an attribute in the network; the frontier allows one more.
         degree, frontier_degree: k and k' themselves, in the place of what follows from theta.
         frontier: ``always`` runs phases 1 and 3 whatever they get; ``useful`` leaves them out, and gives
-            their part to the others, where the pair tables of phase 1 would drown on average. The default
-            is ``useful``, but ``always`` if a schedule is asked for: it is one of phase 3.
+            their share to the others, where the pair tables of phase 1 would be below the noise floor on average. The
+            default is ``useful``, but ``always`` if a schedule is asked for: it is one of phase 3.
         attributes: ``native`` ones with the domains of the schema, or ``binary``: the bits of their codes.
         views: what phase 1 measures: the cheapest ``covering`` design, or all ``pairs``.
-        quotas: the parties' draws in proportion to their ``rows``, or ``balanced``.
+        quotas: the parties' selections in proportion to their ``rows``, or ``balanced``.
         edges: without a frontier, a forest of the edges whose tables are ``clear`` enough, or ``all`` of a tree.
         parents: without a frontier or a forest, parents may be ``generalised`` so that more of them fit, or not.
-        schedule: which updates of phase 3 are opened: ``final``, ``uniform``, ``back-loaded`` or weights
+        schedule: which updates of phase 3 are revealed: ``final``, ``uniform``, ``back-loaded`` or weights
             ``w1,...,wK``, one for each party.
         first_attribute: name of the attribute without parents from which the structure grows;
             without it the first one of the schema.
@@ -167,7 +166,7 @@ class Budget:
     """What each phase gets, and what follows from it; all of it from public numbers.
 
     Attributes:
-        pairs, draws, update, parameters: epsilon of the four phases; without a frontier ``pairs`` and
+        pairs, selections, update, parameters: epsilon of the four phases; without a frontier ``pairs`` and
             ``update`` are part of one of the others, and not spent.
         share: part of ``parameters`` for the network's tables, the rest being for the 1-way tables.
         frontier: whether phases 1 and 3 run.
@@ -192,15 +191,12 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     """Divide epsilon over the phases.
 
     With ``frontier: useful``, phases 1 and 3 run only if the tables of phase 1 are useful on average:
-    associations drowned in noise tell nothing. Otherwise their part goes to the draws if 3-way tables are
-    useful, else to the parameters. Mean 2-way distance with all phases and without them, three parties:
-    adult .095, .087 at eps .2, .050, .047 at 1, .036, .033 at 5; nltcs .068, .059; .045, .035; .033, .032.
+    associations below the noise floor tell nothing. Otherwise their share goes to the selections if 3-way tables are
+    useful, else to the parameters.
 
     Without them a tree becomes a forest if 3-way tables are not useful: its edges and their tables' share are in
-    proportion to ``clarity``, the draws' part to its root. Mean (largest) 2-way distance of the tree and of the
-    forest, three parties: adult .128 (.53), .109 (.34) at eps .1; .089 (.29), .083 (.27) at .2; .067, .063 at .4;
-    diabetes130 .083, .069 at .1; .036, .031 at .4. Beyond, parents may be generalised; native and generalised:
-    adult .043, .041 at 1.6; .0315, .027 at 5.
+    proportion to ``clarity``, the selections' share to its root. Beyond, parents may be generalised. What each choice
+    gains is in docs/performance.md.
     """
     attributes = len(domain)
     pairs, selections, update, parameters = settings.split(epsilon)
@@ -223,14 +219,14 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     if below_noise_floor and clear < 1 and pairs_fit_one_selection(domain):
         edges = max(1, round(clear * (attributes - 1)))
         share = PAIR_SHARE * clear
-        # Where parties outnumber draws, each is on few rows: the scale of its noise no longer falls with K.
+        # Where parties outnumber selections, each is on few rows: the scale of its noise no longer falls with K.
         more = min(100 * MORE_FOR_FEW_ROWS, max(100, 100 * parties // edges))
         # Whatever the weights of the phases, half of the parameters stay.
         part = min(root * Fraction(more, 100), 1 + parameters / (2 * selections))
         parameters += selections * (1 - part)
         selections *= part
     further = settings.frontier_degree or wider
-    # Twice theta, for all of the parameters, as in PrivBayes: adult, eps 5, .029 -> .027; eps 1, no difference.
+    # Twice theta, for all of the parameters, as in PrivBayes.
     useful = useful_cells(noise, attributes, parameters, 2 * settings.theta)
     return Budget(pairs, selections, update, parameters, share, frontier, degree, further, edges, useful)
 
@@ -285,7 +281,7 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
 
 
 def reveals_running_sums(settings: Mapping[str, Any]) -> bool:
-    """Whether sums over some of the parties are opened: by every schedule but one opening over all."""
+    """Whether sums over some of the parties are revealed: by every schedule but ``final``."""
     return settings.get("schedule", Settings.schedule) != Settings.schedule
 
 
@@ -340,9 +336,9 @@ def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> l
 async def _update_structure(
     session: Session, frontier: Parents, degree: int, epsilon: Fraction, weights: Sequence[Fraction]
 ) -> tuple[Parents, Sequence[NoisyTable]]:
-    """Phase 3: the updated network, and the tables that were opened over all parties.
+    """Phase 3: the updated network, and the tables that were revealed over all parties.
 
-    After each opening the frontier shrinks to the stronger half of each attribute's parent sets; the tables
+    After each revealed sum the frontier shrinks to the stronger half of each attribute's parent sets; the tables
     stay those of the first frontier, so that no statistic lacks earlier parties' counts.
     """
     domain = session.schema.derived.domain
@@ -365,7 +361,7 @@ async def _update_structure(
 
 
 def _within(table: NoisyTable | None, marginal: Marginal) -> NoisyTable:
-    """The marginal table inside a larger opened one."""
+    """The marginal table inside a larger one."""
     assert table is not None
     axes = tuple(a for a, attribute in enumerate(table.attributes) if attribute not in marginal)
     counts = table.counts.sum(axis=axes)

@@ -3,15 +3,15 @@
 Source: McKenna, Miklau and Sheldon, "Winning the NIST Contest: A scalable and general approach to differentially
 private synthetic data" (Journal of Privacy and Confidentiality 2021). Deviations:
 
-- The split follows from public numbers, and so does the number of edges: where the tables of a whole tree would drown,
-  a forest of its strongest edges takes its place (``tables_for``).
+- The split follows from public numbers, and so does the number of edges: where the tables of a whole tree would be
+  below the noise floor, a forest of its strongest edges takes its place (``tables_for``).
 - A score is the total variation distance from independence, less what the noise of the pair's own table would show.
 - Rare codes are not merged: 1-way tables are made non-negative, and ordered ones smoothed.
-- Over K parties each draw is at one party, on its own rows, or from a noisy overview of all pairs (``selection``); what
-  is measured is summed over all parties.
-- For a forest the light fit (``inference = tables``) is as good as a graphical model, and takes no time.
+- Over K parties each selection is at one party, on its own rows, or from a noisy overview of all pairs (``selection``);
+  what is measured is summed over all parties.
+- For a forest, consistency post-processing (``inference = tables``) is as good as a graphical model, and takes no time.
 
-Privacy: tables and draws compose; epsilon in all, or the run's rho.
+Privacy: tables and selections compose; epsilon in all, or the run's rho.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Settings:
     """Settings of MST, all public.
 
     Attributes:
-        one_way: part of the budget for the 1-way tables; by default it follows from the noise.
-        draws: part of the rest for choosing edges.
+        one_way: share of the budget for the 1-way tables; by default it follows from the noise.
+        draws: share of the rest for choosing edges.
         edges: of the tree; by default as many as the noise allows.
-        selection: whether the ``parties`` draw in turn, or a ``joint`` overview of all pairs tells; by default it
+        selection: whether the ``parties`` select in turn, or a ``joint`` overview of all pairs tells; by default it
             follows from the noise of either.
         inference: ``tables``, or ``pgm`` for a graphical model.
     """

@@ -1,20 +1,20 @@
-"""PrivBayes: a Bayesian network drawn by the exponential mechanism, with noisy conditionals.
+"""PrivBayes: a Bayesian network selected by the exponential mechanism, with noisy conditionals.
 
 Source: Zhang, Cormode, Procopiuc, Srivastava, Xiao, "PrivBayes: Private Data Release via Bayesian Networks" (TODS
 2017). Deviations, each for soundness or accuracy:
 
 - All scores are exact integers, with sensitivities for one replaced row (common/privacy/structure_scores.py).
-- The draws get what they need instead of a fixed part, if no beta is asked for.
-- A single parent is always a candidate, useful or not: a drowned table is shrunk to independence later.
-- Where the tables of a tree would drown, a forest of few edges is drawn among all pairs (as in DP-SUBN); where
-  no table at all is useful, every attribute is modelled alone.
+- The selections get what they need instead of a fixed share, if no beta is asked for.
+- A single parent is always a candidate, useful or not: a table below the noise floor is shrunk to independence later.
+- Where the tables of a tree would be below the noise floor, a forest of few edges is selected among all pairs (as in
+  DP-SUBN); where no table at all is useful, every attribute is modelled alone.
 - A table that another one contains is not measured; the paper does so for the first k only.
-- 1-way tables have a part of the budget of their own, and all tables are made consistent by inverse variance
+- 1-way tables have a share of the budget of their own, and all tables are made consistent by inverse variance
   instead of one by one: see common/synthesis/learning/parameter_learning.py.
 
-Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
+Over K parties each selection happens at one party and the tables are revealed as sums: the same algorithm.
 
-Privacy: draws and tables compose; epsilon in all.
+Privacy: selections and tables compose; epsilon in all.
 """
 
 from __future__ import annotations
@@ -47,11 +47,10 @@ STRUCTURE = "network learning"
 SCORE_NAMES = ("I", "F", "R")
 LARGEST_DEGREE = 5
 CLEAR_ENOUGH = Fraction(9, 10)
-"""Clarity of a tree's tables below which a forest of its strongest edges takes its place: adult, K = 1, .131,
-.103 at eps .1; .088, .079 at .2; .064, .060 at .4; but .042, .0455 at 1."""
+"""Clarity of a tree's tables below which a forest of its strongest edges takes its place."""
 
 FOREST_BETA = 1 / 10
-"""Part of epsilon for the draws of a whole tree by that way; it goes with the root of the clarity."""
+"""Share of epsilon for the selections of a whole tree by that way; it goes with the root of the clarity."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,10 @@ class Settings:
         encoding: ``vanilla`` attributes, ``hierarchical`` ones (parents may be generalised), or the bits of
             their codes, ``binary`` or ``gray``.
         score: ``I``, ``F`` (binary attributes only) or ``R``; by default F if all are binary, else R.
-        beta: part of epsilon for the draws; by default what they need, from 1/10 to 3/10, less for a forest.
+        beta: share of epsilon for the selections; by default what they need, from 1/10 to 3/10, less for a forest.
         theta: usefulness of the network's tables.
         largest_degree: most parents of an attribute.
-        first_attribute: name of the attribute from which the network grows; by default one of all, by lot.
+        first_attribute: name of the attribute from which the network grows; by default one of all, by a public coin.
         inference: how the tables are made one distribution: ``pgm``, a graphical model, or ``tables`` that agree,
             the only way for bits.
     """
@@ -103,7 +102,7 @@ class Settings:
         return self.encoding in BITS or set(schema.domain) == {2}
 
     def score_of(self, schema: Schema) -> str:
-        """The kind of score of the draws."""
+        """The kind of score of the selections."""
         return self.score or ("F" if self.binary(schema) else "R")
 
 
@@ -112,7 +111,7 @@ class Budget:
     """What follows from public numbers.
 
     Attributes:
-        draws, tables: epsilon of the two phases.
+        selections, tables: epsilon of the two phases.
         share: part of ``tables`` for the network's tables, the rest being for the 1-way tables.
         cells: most cells of a useful table.
         edges: of a forest in the place of the whole network; None if its tables are clear.
@@ -126,7 +125,7 @@ class Budget:
 
 
 def divide(chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema) -> Budget:
-    """Divide epsilon between draws and tables; a beta that was asked for is kept to."""
+    """Divide epsilon between selections and tables; a beta that was asked for is kept to."""
     domain = [schema.derived.domain[node] for node in nodes_of(schema, chosen.encoding)]
     beta = chosen.beta or share_for_selections(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, noise.rows)
     selections, tables = split_epsilon(epsilon, [beta, 1 - beta])

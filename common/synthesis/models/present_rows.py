@@ -21,10 +21,10 @@ LEAST_PART = 16
 must accept: one that accepts fewer does not know that they are."""
 
 MOST_ROUNDS = 256
-"""Draws of as many rows as are wanted."""
+"""Samples of as many rows as are wanted."""
 
 LEAST_SAMPLE = 1024
-"""Rows of a draw: also where few are wanted, there must be codes to choose from."""
+"""Rows of a sample: also where few are wanted, there must be codes to choose from."""
 
 LEAST_COUNTED = 1 << 16
 """Rows of a sample that tells how many are absent: within about a half of a hundredth."""
