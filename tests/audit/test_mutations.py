@@ -186,7 +186,7 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("subject", [NOISY_MAX, DRAWS, DISTANCES], ids=["made-up scores", "pairs", "tables"])
-def test_the_factor_two_of_a_draw_left_out(subject: Subject, monkeypatch) -> None:
+def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
     monkeypatch.setattr("privity.common.privacy.noisy_max.noisy_max_scale", scale)
     assert broken(replace(subject, runs=2 * subject.runs))

@@ -79,13 +79,13 @@ def _only_the_first(self, line, with_line=Spent.with_line):
     return self if self.rho else with_line(self, line)
 
 
-def test_the_factor_two_of_a_draw_left_out(monkeypatch) -> None:
+def test_the_factor_two_of_a_selection_left_out(monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
     monkeypatch.setattr("privity.common.privacy.exponential_mechanism.noisy_max_scale", scale)
     assert broken(DRAWS) == {"public"}
     assert broken(replace(TABLES, runs=600)) == {"public"}
 
 
-def test_draws_of_tables_that_are_charged_as_one(monkeypatch) -> None:
+def test_selections_of_tables_that_are_charged_as_one(monkeypatch) -> None:
     monkeypatch.setattr(Spent, "with_line", _only_the_first)
     assert all(not finding.paid for finding in findings(TABLES))

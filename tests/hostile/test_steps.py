@@ -242,7 +242,7 @@ def test_a_model_that_expects_what_cannot_be(lie: ExpectedTables, said: str) -> 
     assert isinstance(consortium.tell("party-1", SelectTable("run-1", "test", "d", EXPECTED, HALF)), Choice)
 
 
-def test_a_model_of_more_cells_than_a_draw_has() -> None:
+def test_a_model_of_more_cells_than_a_selection_has() -> None:
     consortium = make_consortium(domain=(1024, 1024, 2))
     consortium.begin()
     many = ExpectedTables(((0, 1), (2,)), np.zeros((1 << 20) + 2, dtype=np.int64), 1, (0, 0))

@@ -109,7 +109,7 @@ def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agree
     round_ = Round(plan.spec.run, "tables", "1", TABLES, ONE, accounting=accounting)
     reply = consortium.tell("party-1", Contribute(round_))
     assert isinstance(reply, Refusal)
-    assert "the run has an account in rho" in reply.message
+    assert "the run has a budget in rho" in reply.message
     assert charged(consortium.parties["party-1"].ledger) == []
 
 
@@ -154,7 +154,7 @@ def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
     ("change", "said"),
     [
         ({"accounting": Accounting("advanced", DELTA, Fraction(3))}, "too small for epsilon 1"),
-        ({"terms": FAIR}, "the run has no account in it"),
+        ({"terms": FAIR}, "the run has no budget in rho"),
         ({"accounting": Accounting("nothing", DELTA, Fraction(10**6))}, "no composition"),
         ({"accounting": Accounting("pld", Fraction(1, 100), Fraction(10**6))}, "more epsilon or delta than the run's"),
         ({"epsilon": Fraction(2)}, "more epsilon or delta than the run's"),
@@ -165,7 +165,7 @@ def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
         ({"accounting": Accounting("pld", DELTA, Fraction(1, 10**299))}, "too many digits"),
         (
             {"weights": (1, 1, 2), "replacement": Replacement(3, None, 0, ONE, True)},
-            "opens sums over all parties only",
+            "reveals sums over all parties only",
         ),
     ],
 )
@@ -194,8 +194,8 @@ def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charg
         ({"terms": replace(FAIR, rho=2 * FAIR.rho)}, "more rho than the run's"),
         ({"terms": replace(FAIR, delta=DELTA / 2)}, "another delta than the run's"),
         ({"terms": replace(FAIR, unit=Fraction(10**17))}, "too large"),
-        ({"terms": None}, "the run has an account in rho"),
-        ({"terms": None, "epsilon": ONE}, "the run has an account in rho"),
+        ({"terms": None}, "the run has a budget in rho"),
+        ({"terms": None, "epsilon": ONE}, "the run has a budget in rho"),
         ({"epsilon": ONE}, "not one of epsilon or rho"),
         ({"accounting": Accounting("pld", DELTA, Fraction(10**6))}, "not one of epsilon or rho"),
     ],
@@ -216,7 +216,7 @@ def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(cha
 
 
 @pytest.mark.parametrize("algorithm", ["dp-subn", "privbayes"])
-def test_a_run_of_draws_and_tables_in_rho_is_charged_stated_and_reported(tmp_path, algorithm: str) -> None:
+def test_a_run_of_selections_and_tables_in_rho_is_charged_stated_and_reported(tmp_path, algorithm: str) -> None:
     """With an evaluation, which stays pure: (epsilon, delta) of the whole is that of its rho, and the scores'."""
     consortium = consortium_of(3, domain=(2, 3, 4, 2), rows=3_000)
     evaluation = Evaluation(Fraction(1, 4), ("A0",))

@@ -101,7 +101,7 @@ def test_a_ledger_that_was_set_back_within_a_run_is_refused(tmp_path: Path) -> N
     refuses_to_start(consortium)
 
 
-def test_a_draw_is_known_to_have_been_charged(tmp_path: Path) -> None:
+def test_a_selection_is_known_to_have_been_charged(tmp_path: Path) -> None:
     consortium = make_consortium(2, folder=tmp_path)
     consortium.begin()
     before = copy_of(tmp_path)

@@ -54,7 +54,7 @@ def open_all(
 @pytest.mark.parametrize("parties", [2, 3, 4])
 @pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 @pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded"])
-def test_each_opening_is_the_sum_of_the_rows_so_far(parties: int, schedule: str, kind: SumKind) -> None:
+def test_each_revealed_sum_is_the_sum_of_the_rows_so_far(parties: int, schedule: str, kind: SumKind) -> None:
     consortium = make_consortium(parties, domain=DOMAIN, rows=40)
     weights = schedule_weights(schedule, parties)
     opened = open_all(consortium, NO_NOISE, weights, kind=kind)
@@ -66,7 +66,7 @@ def test_each_opening_is_the_sum_of_the_rows_so_far(parties: int, schedule: str,
 
 
 @pytest.mark.parametrize("parties", [2, 3, 4])
-def test_each_party_pays_for_every_opening_that_holds_its_rows(parties: int) -> None:
+def test_each_party_pays_for_every_revealed_sum_that_holds_its_rows(parties: int) -> None:
     consortium = make_consortium(parties, domain=DOMAIN)
     weights = schedule_weights("back-loaded", parties)
     epsilon = Fraction(1, 2)
@@ -86,7 +86,7 @@ def test_explicit_weights_may_skip_parties() -> None:
 
 
 @pytest.mark.parametrize("parties", [2, 3, 4])
-def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_opening(parties: int) -> None:
+def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_a_revealed_sum(parties: int) -> None:
     consortium = make_consortium(parties, domain=DOMAIN)
     plan = consortium.begin()
     before = len(consortium.recorder.received)
@@ -128,7 +128,9 @@ def noises(parties: int, weights, epsilon: Fraction, seeds: int) -> list[np.ndar
 
 
 @pytest.mark.parametrize(("parties", "schedule"), [(2, "uniform"), (3, "back-loaded"), (4, "0,1/2,0,1/2")])
-def test_an_opening_carries_exactly_one_shared_noise_and_noise_never_accumulates(parties: int, schedule: str) -> None:
+def test_a_revealed_sum_carries_exactly_one_shared_noise_and_noise_never_accumulates(
+    parties: int, schedule: str
+) -> None:
     epsilon, weights = Fraction(1, 2), schedule_weights(schedule, parties)
     found = noises(parties, weights, epsilon, seeds=4)
     for weight, noise in zip([w for w in weights if w], found, strict=True):
@@ -143,7 +145,7 @@ def test_an_opening_carries_exactly_one_shared_noise_and_noise_never_accumulates
 
 @pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 @pytest.mark.parametrize("schedule", ["uniform", "back-loaded"])
-def test_openings_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_they_say(
+def test_revealed_sums_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_they_say(
     schedule: str, kind: SumKind
 ) -> None:
     epsilon, delta, tables = Fraction(1, 2), Fraction(1, 10**9), ((0, 1),)
@@ -230,10 +232,10 @@ class TestLies:
         first = Round(plan.spec.run, "update", "s/1", TABLES, one, Replacement(3, None, 0, one, False))
         reply = consortium.tell("party-1", Contribute(first))
         assert isinstance(reply, Refusal)
-        assert "opens sums over all parties only" in reply.message
+        assert "reveals sums over all parties only" in reply.message
         assert consortium.parties["party-1"].ledger.spent() == 0
 
-    def test_a_first_opening_that_claims_rows_before_it(self) -> None:
+    def test_a_first_revealed_sum_that_claims_rows_before_it(self) -> None:
         self.refused(previous=None)
 
     def test_a_combine_without_the_running_sum_or_with_one_too_many(self) -> None:
@@ -251,7 +253,7 @@ class TestLies:
         np.testing.assert_array_equal(*(self.consortium.reveal(self.plan, second, a, self.base) for a in attempts))
 
 
-def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_path) -> None:
+def test_old_shares_are_kept_until_the_last_revealed_sum_and_survive_a_restart(tmp_path) -> None:
     consortium = make_consortium(3, domain=DOMAIN, folder=tmp_path)
     plan = consortium.begin(consortium.spec(epsilon=Fraction(9)))
     rounds = series_of(plan, schedule_weights("uniform", 3))
@@ -263,7 +265,7 @@ def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_pa
 
 
 @pytest.mark.parametrize("between", ["a round", "a series"])
-def test_what_is_opened_between_two_openings_is_not_taken_for_the_running_sum(between: str) -> None:
+def test_what_is_revealed_between_two_of_its_rounds_is_not_taken_for_the_running_sum(between: str) -> None:
     generous = open_policy(total_epsilon=4 * NO_NOISE, epsilon_per_run=4 * NO_NOISE)
     policies = {f"party-{k}": generous for k in (1, 2, 3)}
     consortium = make_consortium(3, domain=DOMAIN, rows=40, policies=policies)
@@ -305,7 +307,7 @@ def test_bad_schedules_are_refused(text: str) -> None:
         schedule_weights("1/2,1/4,1/4", 2)
 
 
-def test_openings_beyond_the_schedule_are_an_error() -> None:
+def test_revealed_sums_beyond_the_schedule_are_an_error() -> None:
     consortium = make_consortium(2, domain=DOMAIN)
     session = consortium.session(consortium.begin())
 

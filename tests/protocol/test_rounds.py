@@ -161,7 +161,7 @@ def test_a_well_formed_sum_of_something_else_opens_nothing_then_or_later(kind: S
     consortium = faulty(3, fault)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
     for _ in range(2):
-        with pytest.raises(PrivityError, match="is not opened"):
+        with pytest.raises(PrivityError, match="is not revealed"):
             asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
         consortium.fault = lambda _party, _step: None
     assert consortium.journal.keys("run-1/opened/") == []

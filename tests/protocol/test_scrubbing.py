@@ -46,7 +46,7 @@ def test_of_an_open_round_a_party_keeps_that_it_was(tmp_path: Path, kind) -> Non
         assert not any(secret in on_disk(tmp_path, PARTY) for secret in secrets)
         reply = consortium.tell(PARTY, seal)
         assert isinstance(reply, Refusal)
-        assert "the round was opened" in reply.message
+        assert "the round was revealed" in reply.message
         assert consortium.tell(PARTY, Contribute(round_)) == Done(), "answered before, and so again"
         consortium.restart(PARTY)
     assert consortium.parties[PARTY].ledger.spent() == 1

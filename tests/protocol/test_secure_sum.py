@@ -60,7 +60,7 @@ def seal(consortium: TestConsortium, round_: Round, number: int = 1, party: str 
 
 @KINDS
 @pytest.mark.parametrize("parties", [2, 3, 5, 9, 20])
-def test_the_opened_sum_is_the_sum_of_all_parties_counts(parties: int, kind: SumKind) -> None:
+def test_the_revealed_sum_is_the_sum_of_all_parties_counts(parties: int, kind: SumKind) -> None:
     consortium = make_consortium(parties)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
     opened = asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))

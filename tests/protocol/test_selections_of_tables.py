@@ -61,7 +61,7 @@ async def draws_of(session: NetworkSession, draws: int, epsilon: Fraction) -> li
     return [(series.rows_next, await series.select_farthest(expected_of(place))) for place in range(draws)]
 
 
-def test_each_draw_is_on_the_rows_of_the_party_whose_turn_it_is() -> None:
+def test_each_selection_is_on_the_rows_of_the_party_whose_turn_it_is() -> None:
     consortium = consortium_of()
     session = consortium.session(consortium.begin(consortium.spec(epsilon=PLENTY)))
     found = asyncio.run(draws_of(session, 10, PLENTY))
@@ -88,7 +88,7 @@ def test_the_choice_is_that_of_report_noisy_max_on_the_party_own_noise() -> None
     assert best < 7, "there is noise"
 
 
-def test_a_party_pays_for_its_own_draws_and_for_no_others() -> None:
+def test_a_party_pays_for_its_own_selections_and_for_no_others() -> None:
     consortium = consortium_of()
     session = consortium.session(consortium.begin(consortium.spec(epsilon=PLENTY)))
     asyncio.run(draws_of(session, 3, Fraction(6)))
@@ -102,7 +102,7 @@ def test_a_party_pays_for_its_own_draws_and_for_no_others() -> None:
     assert told == [("party-2", 3), ("party-2", 3), ("party-3", 6)]
 
 
-def test_in_a_run_with_an_account_in_rho_a_draw_costs_its_part_of_it() -> None:
+def test_in_a_run_with_a_budget_in_rho_a_selection_costs_its_part_of_it() -> None:
     policy = open_policy(total_delta=Fraction(1, 1000))
     consortium = consortium_of(policies=dict.fromkeys(ROWS, policy))
     session = consortium.session(consortium.begin(consortium.spec(epsilon=Fraction(2), delta=DELTA)))

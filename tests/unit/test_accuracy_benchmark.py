@@ -167,7 +167,7 @@ def test_a_peer_that_counts_rho_gets_less_of_it_for_a_replaced_row(name):
     ("name", "tables", "draws"),
     [("opendp MST", "19/20", "1/20"), ("dpmm AIM, 1 MB", "9/10", "1/10"), ("dpmm MST", "2/3", "1/3")],
 )
-def test_a_replaced_row_is_twice_as_dear_for_tables_and_four_times_for_draws(name, tables, draws):
+def test_a_replaced_row_is_twice_as_dear_for_tables_and_four_times_for_selections(name, tables, draws):
     assert Fraction(tables) + Fraction(draws) == 1
     assert PEERS[name].dearer == pytest.approx(float(2 * Fraction(tables) + 4 * Fraction(draws)))
 

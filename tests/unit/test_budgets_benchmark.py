@@ -40,7 +40,7 @@ def make_ground(name: str = "public", *, reported: bool = False, seed: int = 1) 
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
-def test_the_noise_is_as_wide_as_the_session_foretells(delta: Fraction) -> None:
+def test_the_noise_is_as_wide_as_the_session_predicts(delta: Fraction) -> None:
     ground = Ground("wide", generated("typical", 500, (40, 50), 1))
     session = session_over(ground, Fraction(1), delta, 3)
     (table,) = complete(session.measure("tables", [(0, 1)], Fraction(1, 2)))

@@ -104,7 +104,7 @@ def test_parts_of_an_account_never_add_up_to_more(epsilon, shares, quota, data):
     assert converted(spent, DELTA) <= epsilon
 
 
-def test_a_draws_range_is_the_root_rounded_down():
+def test_a_selections_range_is_the_root_rounded_down():
     assert selection_range(Fraction(1, 2), 1) == 2
     assert selection_range(Fraction(1, 2), 4) == 1
     third = selection_range(Fraction(1, 8) / 9, 1)
@@ -134,7 +134,7 @@ CANDIDATES = [AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)), Attrib
 
 @pytest.mark.parametrize(("parties", "tolerate"), [(1, 0), (2, 1), (3, 1), (5, 3), (10, 9), (25, 1)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(4)])
-def test_a_run_of_tables_draws_and_openings_costs_every_party_what_its_steps_say(parties, tolerate, epsilon):
+def test_a_run_of_tables_selections_and_revealed_sums_costs_every_party_what_its_steps_say(parties, tolerate, epsilon):
     """Adaptive: four kinds of steps, each party's rho as its ledger has it, and never above the account's."""
     rho_budget = RhoBudget(epsilon, DELTA)
     session = session_of(parties, tolerate, rho_budget)
@@ -171,7 +171,7 @@ def test_rounds_cost_far_less_together_than_converted_one_by_one():
 
 @pytest.mark.parametrize(("parties", "tolerate"), [(1, 0), (3, 1), (3, 2)])
 @pytest.mark.parametrize("rho_budget", [None, RhoBudget(ONE, DELTA)])
-def test_noise_and_draws_are_foretold_as_they_will_be(parties, tolerate, rho_budget):
+def test_noise_and_selections_are_predicted_as_they_will_be(parties, tolerate, rho_budget):
     schema = make_schema((2, 3, 2))
     tables = [make_table(schema, 50, k) for k in range(parties)]
     delta = Fraction(0) if rho_budget is None else DELTA

@@ -19,7 +19,7 @@ DRAWS = st.integers(0, 200)
 
 
 @given(DRAWS, ROWS, st.booleans())
-def test_quotas_add_up_to_the_draws(draws, rows, balanced):
+def test_quotas_add_up_to_the_selections(draws, rows, balanced):
     counts = quotas(draws, rows, balanced=balanced)
     assert len(counts) == len(rows)
     assert sum(counts) == draws
@@ -33,7 +33,7 @@ def test_quotas_are_proportional_to_the_rows_to_less_than_one(draws, rows):
 
 
 @given(DRAWS, ROWS)
-def test_more_rows_never_mean_fewer_draws(draws, rows):
+def test_more_rows_never_mean_fewer_selections(draws, rows):
     counts = quotas(draws, rows)
     for a, b in itertools.combinations(range(len(rows)), 2):
         if rows[a] != rows[b]:
@@ -63,7 +63,7 @@ def test_quotas_of_known_cases(draws, rows, expected):
 
 
 @given(st.integers(1, 100), ROWS, st.fractions(min_value=Fraction(1, 100), max_value=10))
-def test_every_party_that_draws_pays_the_series_epsilon_exactly(draws, rows, epsilon):
+def test_every_party_that_selects_pays_the_series_epsilon_exactly(draws, rows, epsilon):
     for quota in quotas(draws, rows):
         if quota:
             assert quota * selection_epsilon(epsilon, quota) == epsilon

@@ -87,7 +87,7 @@ def test_a_forest_has_the_strongest_edges_and_hangs_from_the_first_attribute(mak
         assert network[0] == network[1] == ()
 
 
-def test_narrow_tables_make_a_higher_degree_and_leave_more_to_the_draws():
+def test_narrow_tables_make_a_higher_degree_and_leave_more_to_the_selections():
     budget = divide(USEFUL, Fraction(1), TableNoise(21_574), [2] * 16)
     assert not budget.frontier
     assert (budget.degree, budget.share) == (3, WIDE_SHARE)

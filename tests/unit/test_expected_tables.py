@@ -183,7 +183,7 @@ def test_what_cannot_be_compared_is_refused_by_name() -> None:
     assert "fewer than" in refusal(ExpectedTables(((0,),), counts, 2, (0,)), rows=LARGEST_SYNTHETIC)
 
 
-def test_a_draw_has_no_more_cells_than_one_may() -> None:
+def test_a_selection_has_no_more_cells_than_one_may() -> None:
     schema = make_schema((1024, 1024, 2))
     most = ExpectedTables(((0, 1),), np.zeros(SELECTION_CELLS, dtype=np.int64), 1, (0,))
     check_expected(most, schema.derived, 10)
@@ -201,7 +201,7 @@ class Counted(InMemory):
         return super().count(marginals)
 
 
-def test_tables_are_counted_once_for_all_draws_and_never_more_kept_than_there_is_room(monkeypatch) -> None:
+def test_tables_are_counted_once_for_all_selections_and_never_more_kept_than_there_is_room(monkeypatch) -> None:
     rows = Counted(make_table(SCHEMA, 50, seed=1))
     counts = answers_from_rows.TableCounts(rows)
     first = [part.tolist() for part in counts.of(PAIRS)]
@@ -266,7 +266,7 @@ def check_law(rho_budget: RhoBudget | None, price: Fraction, law: np.ndarray) ->
     return session.record
 
 
-def test_a_draw_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
+def test_a_selection_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
     assert scores_of(FEW, SMALL) == [1, 2, 2]
     record = check_law(None, Fraction(100), noisy_max_law([1, 2, 2], 2.0))
     (cost,) = record.costs
@@ -275,7 +275,7 @@ def test_a_draw_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
     assert cost.mechanism.endswith("on the distance of tables from a model")
 
 
-def test_a_draw_of_a_run_in_rho_has_the_law_of_the_exponential_mechanism() -> None:
+def test_a_selection_of_a_run_in_rho_has_the_law_of_the_exponential_mechanism() -> None:
     rho_budget = RhoBudget(Fraction(30), Fraction(1, 2**30))
     epsilon = rho_budget.selection_epsilon(Fraction(30), 50)
     weights = np.exp(np.array([1, 2, 2]) * float(epsilon) / 2)
@@ -295,7 +295,7 @@ def test_with_much_epsilon_the_table_that_is_farthest_is_drawn() -> None:
 def test_a_series_is_for_pairs_or_for_tables() -> None:
     session, ledger = owner(FEW)
     pairs = [AttributeParentPair(0, (1,))]
-    with pytest.raises(RuntimeError, match="draws among tables"):
+    with pytest.raises(RuntimeError, match="selections among tables"):
         asyncio.run(session.selection("p", 1, Fraction(1), score=DISTANCE).select(pairs))
     with pytest.raises(RuntimeError, match="on the score R"):
         asyncio.run(session.selection("p", 1, Fraction(1)).select_farthest(SMALL))
@@ -323,7 +323,7 @@ def test_a_refused_draw_costs_nothing_and_an_answered_one_is_charged_once() -> N
         assert caught.value.code == "step-changed"
 
 
-def test_whose_rows_are_next_is_known_before_every_draw() -> None:
+def test_whose_rows_are_next_is_known_before_every_selection() -> None:
     session = PlannedSession(SCHEMA, {"a": 100, "b": 300}, 1, Fraction(0))
     seen = []
 
@@ -332,9 +332,9 @@ def test_whose_rows_are_next_is_known_before_every_draw() -> None:
         for _ in range(4):
             seen.append(series.rows_next)
             assert 0 <= await series.select_farthest(of_model(1)) < 3
-        with pytest.raises(RuntimeError, match="only 4 draws"):
+        with pytest.raises(RuntimeError, match="only 4 selections"):
             _ = series.rows_next
-        with pytest.raises(RuntimeError, match="only 4 draws"):
+        with pytest.raises(RuntimeError, match="only 4 selections"):
             await series.select_farthest(of_model(1))
 
     asyncio.run(draws())

@@ -320,7 +320,7 @@ def test_settings_that_cannot_be_are_named_together(people, algorithm, chosen, s
 
 
 @pytest.mark.parametrize("algorithm", BOTH)
-def test_pairs_that_are_too_large_for_a_draw_are_refused_beforehand(make_table, algorithm):
+def test_pairs_that_are_too_large_for_a_selection_are_refused_beforehand(make_table, algorithm):
     with pytest.raises(PrivityError, match="190 tables"):
         ALGORITHMS[algorithm].check({}, make_table([1000] * 20, 1).schema)
     with pytest.raises(PrivityError, match="x0, x1"):

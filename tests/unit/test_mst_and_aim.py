@@ -253,7 +253,7 @@ def test_of_too_many_pairs_the_smallest_are_candidates(monkeypatch):
     assert candidate_pairs(session) == [(0, 1), (0, 2)]
 
 
-def test_a_pair_that_fills_a_draw_is_a_candidate():
+def test_a_pair_that_fills_a_selection_is_a_candidate():
     """The largest table that is counted has as many cells as a draw may have."""
     assert len(candidate_pairs(planned((1024, 1024, 1024)))) == 1
 

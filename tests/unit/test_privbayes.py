@@ -101,7 +101,7 @@ def test_f_is_allowed_where_all_bits_are_binary(people):
     assert Settings.read({"score": "F", "encoding": "gray"}, people).score == "F"
 
 
-def test_a_lot_is_uniform_and_repeatable():
+def test_a_public_coin_is_uniform_and_repeatable():
     lots = [public_coin(f"run-{number}", "first", 5) for number in range(5000)]
     assert lots == [public_coin(f"run-{number}", "first", 5) for number in range(5000)]
     assert all(abs(lots.count(side) - 1000) < 150 for side in range(5))

@@ -150,7 +150,7 @@ def test_a_large_domain_is_not_written_down():
         baselines.contingency(wide, 2, Fraction(1))
 
 
-def test_exact_draws_take_the_largest_score(binary):
+def test_exact_selections_take_the_largest_score(binary):
     session = PartlyExactSession(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
     pairs = [AttributeParentPair(x, (p,)) for x in range(6) for p in range(x)]
     scores = session._pair_scores.of(pairs, "F")
@@ -158,7 +158,7 @@ def test_exact_draws_take_the_largest_score(binary):
     assert scores[pairs.index(drawn)] == max(scores)
 
 
-def test_exact_draws_take_the_table_that_is_farthest(binary):
+def test_exact_selections_take_the_table_that_is_farthest(binary):
     session = PartlyExactSession(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
     expected = ExpectedTables(((0,), (1,), (2,)), np.array([1, 0, 0, 1, 1, 1]), 2, (0, 0, 0))
     counts = [found.ravel() for found in contingency_tables(binary, expected.tables)]

@@ -53,7 +53,7 @@ def test_where_even_few_attributes_are_too_much_the_sets_are_smaller():
 
 
 @given(st.integers(20, 80), st.integers(1, 1024), st.integers(1, 3), st.sampled_from([0, 40, TABLE_CELLS]))
-def test_a_draw_is_within_its_limits_and_offers_somebody(attributes, widest, degree, cells):
+def test_a_selection_is_within_its_limits_and_offers_somebody(attributes, widest, degree, cells):
     domain = [max(2, widest - 7 * a) for a in range(attributes)]
     placed = range(0, attributes, 2)
     turn = range(1, attributes, 2)
