@@ -102,13 +102,13 @@ class Catalogue(Enum):
         "blob-refused",
         "PERMISSION_DENIED",
         "the combiner refuses the round {round}: {reason}",
-        "Find out who relayed or made the blob; nothing was opened.",
+        "Find out who relayed or made the blob; nothing was revealed.",
     )
     ROUND_REFUSED = ErrorKind(
         "round-refused",
         "FAILED_PRECONDITION",
-        "the round {round} is not opened: {reason}",
-        "Start a new run; nothing was opened.",
+        "the round {round} is not revealed: {reason}",
+        "Start a new run; nothing was revealed.",
     )
     IDENTITY_UNKNOWN = ErrorKind(
         "identity-unknown",

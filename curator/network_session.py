@@ -1,6 +1,6 @@
-"""NetworkSession: the door to the data of K parties, through sealed secure sums and party-side draws.
+"""NetworkSession: the door to the data of K parties, through sealed secure sums and party-side selections.
 
-Durable by replay: every opened sum and every answer is in the journal before the algorithm sees it.
+Durable by replay: every revealed sum and every answer is in the journal before the algorithm sees it.
 After a crash the algorithm runs again from the top, and what was awaited before answers from there.
 """
 
@@ -18,15 +18,15 @@ from privity.common.crypto.paillier import SecretKey
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
-from privity.common.protocol.public_coin import public_lot
+from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_context import RoundContext
 from privity.common.protocol.round_session import RoundSession
 from privity.common.protocol.run_spec import RunPlan
-from privity.common.protocol.selection_series import DrawSeries
+from privity.common.protocol.selection_series import SelectionSeries
 from privity.common.protocol.session import Result
-from privity.common.protocol.steps import Choice, Done, Draw, Learn, Learned, Opened
-from privity.common.synthesis.algorithms import account_of
+from privity.common.protocol.steps import Choice, Done, Learn, Learned, Revealed, SelectionStep
+from privity.common.synthesis.algorithms import rho_budget_of
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.load_model import load_model
 from privity.curator.answer_store import Answers
@@ -38,7 +38,7 @@ class NetworkSession(RoundSession):
     """K parties over the network; a Session of ``privity.common.protocol.session``.
 
     Args:
-        secret: the run's Paillier secret key, which opens sums over all members only; None if nobody holds a key.
+        secret: the run's Paillier secret key, which decrypts sums over all members only; None if nobody holds a key.
     """
 
     def __init__(
@@ -50,21 +50,21 @@ class NetworkSession(RoundSession):
         answers: Answers,
         meter: Meter,
     ) -> None:
-        super().__init__(plan.spec.run, account=account_of(plan.spec))
+        super().__init__(plan.spec.run, rho_budget=rho_budget_of(plan.spec))
         self.plan = plan
         self.schema = schema
         self.rows = plan.rows
         self.party_rows = tuple(e.rows for e in plan.enrolments)
         self.delta = plan.spec.delta
         self.noise_variables = Fraction(plan.parties, plan.noise_quota)
-        self.record = RunRecord(account=account_of(plan.spec))
+        self.record = RunRecord(rho_budget=rho_budget_of(plan.spec))
         self._manifest = manifest
         self._secret = secret
         self._answers = answers
         self._journal = answers.journal
         self._meter = meter
         self._rounds = 0
-        self._opened_rounds: dict[str, Round] = {}
+        self._revealed_rounds: dict[str, Round] = {}
 
     @property
     def _members(self) -> tuple[str, ...]:
@@ -80,46 +80,46 @@ class NetworkSession(RoundSession):
                 reason = "the algorithm asks for more than the run's epsilon or delta"
                 raise PrivityError(Catalogue.STEP_REFUSED, step=costs[0].phase, reason=reason)
 
-    def lot(self, purpose: str, sides: int) -> int:
-        return public_lot(self.plan.digest, purpose, sides)
+    def public_coin(self, purpose: str, sides: int) -> int:
+        return public_coin(self.plan.digest, purpose, sides)
 
     async def compute(self, work: Callable[[], Result]) -> Result:
         # The loop goes on meanwhile: it is the parties' line to the curator.
         return await asyncio.to_thread(work)
 
-    async def _open(self, round_: Round) -> np.ndarray:
+    async def _reveal(self, round_: Round) -> np.ndarray:
         round_.check_asked(self.schema.derived, max(self.party_rows))
         round_.check_noise(self.plan.noise_quota)
         self._reserve(self._cost(round_, self._members))
         self._rounds += 1
         self._meter.enter(round_.phase)
-        vector = await self._opened(round_)
+        vector = await self._revealed(round_)
         self._meter.charged(self.record, vector.size)
-        self._opened_rounds[round_.round] = round_
+        self._revealed_rounds[round_.round] = round_
         return vector
 
-    async def _opened(self, round_: Round) -> np.ndarray:
-        """The round's opened vector, int64 of shape (cells,): from the journal, or from the parties."""
+    async def _revealed(self, round_: Round) -> np.ndarray:
+        """The round's revealed vector, int64 of shape (cells,): from the journal, or from the parties."""
         key = f"{self.plan.spec.run}/opened/{round_.round}"
         stored = self._journal.recall(key, round_.digest)
         if stored is None:
             context = RoundContext(self.plan, self._manifest, round_, self.schema)
             replaced = None if round_.replacement is None else round_.replacement.previous
-            previous = None if replaced is None else self._opened_rounds[replaced]
+            previous = None if replaced is None else self._revealed_rounds[replaced]
             work = RoundAtWork(context, self._rounds, previous, self._answers, self._secret, self._meter)
-            vector = await work.open()
+            vector = await work.reveal()
             stored = self._journal.record(key, round_.digest, vector.astype("<i8").tobytes())
             work.forget()
-        opened = Opened(round_.run, round_.round, round_.digest)
-        await together(self._answers.ask(member, opened, round_.phase, Done) for member in self._members)
+        revealed = Revealed(round_.run, round_.round, round_.digest)
+        await together(self._answers.ask(member, revealed, round_.phase, Done) for member in self._members)
         return np.frombuffer(stored, dtype="<i8").astype(np.int64)
 
     def selection(
-        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
-    ) -> DrawSeries:
-        series = self._series(phase, draws, epsilon, balanced, score, self._choose)
+        self, phase: str, selections: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> SelectionSeries:
+        series = self._series(phase, selections, epsilon, balanced, score, self._choose)
         self._meter.enter(phase)
-        self._meter.expect(draws)
+        self._meter.expect(selections)
         self._reserve(*series.costs(self._members))
         self._meter.charged(self.record)
         return series
@@ -139,7 +139,7 @@ class NetworkSession(RoundSession):
         reply = await self._answers.ask(party, step, step.phase, Learned)
         return load_model(reply.model, self.schema, f"the model of {party}")
 
-    async def _choose(self, party: int, step: Draw) -> int:
+    async def _choose(self, party: int, step: SelectionStep) -> int:
         reply = await self._answers.ask(self._members[party], step, step.phase, Choice)
         if not 0 <= reply.index < step.choices:
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the choice is none of the candidates")

@@ -1,7 +1,7 @@
 """One run from request to release: enrol, begin, learn, synthesise, close.
 
 Everything that decides the run's course is in the journal first: the Paillier key, the enrolments,
-every opened sum, the seed of the sampling. Driving a run again after a crash gives the same release.
+every revealed sum, the seed of the sampling. Driving a run again after a crash gives the same release.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class RunDriver:
             return None
         table = await asyncio.to_thread(to_score, synthetic, session.rows, present)
         asked = await asyncio.to_thread(scores_of, table, evaluation.targets)
-        # A tree may come out otherwise under another version of its library: what was asked once is asked again.
+        # A tree may come out otherwise under another version of its library: what was asked once is repeated.
         kept = self._remember("scores", canonical_bytes([score.content() for score in asked]))
         return await score_over_parties(session, table, scores_from(parse(kept)), evaluation.epsilon)
 

@@ -341,7 +341,7 @@ class Runs:
             self._resumed.discard(run.name)
             stands = await self._learn(driver, run)
             if self._closing:
-                # The process ends, not the run: it is taken up again at the next start.
+                # The process ends, not the run: it is resumed at the next start.
                 return
             if stands == BY_OPERATOR and run.name in self._resumed:
                 # Before it could stand.
@@ -349,7 +349,7 @@ class Runs:
                 self._enqueue(run)
                 return
             if stands.state == STOPPED and self._marks.end(run.name) is None:
-                # The parties keep what they answered, and the curator what was opened, for a resumption.
+                # The parties keep what they answered, and the curator what was revealed, for a resumption.
                 run.stand(self._record(self._marks.note_stop, run, stands))
                 return
             end = self._record(self._marks.note_end, run, stands)
@@ -397,7 +397,7 @@ class Runs:
         return stands
 
     async def close(self) -> None:
-        """Interrupt what runs, to be taken up again, and close the journal."""
+        """Interrupt what runs, to be resumed, and close the journal."""
         self._closing = True
         if self._current:
             task = self._current[1]

@@ -1,7 +1,8 @@
-"""The curator's side of a secure sum: ask for contributions, relay blocks up the tree of combiners, open what arrives.
+"""The curator's side of a secure sum: ask for contributions, relay blocks up the tree of combiners, decrypt what
+arrives.
 
 A few blocks are under way at a time, so that parties, combiners and curator work at once and memory stays that of a
-few blocks. Every summed block is in the journal before it is opened, and no other one of its place ever is.
+few blocks. Every summed block is in the journal before it is revealed, and no other one of its place ever is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from privity.common.protocol.combiner_tree import CombinerTree, combiners_needed
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_attempt import MOST_ATTEMPTS, Attempt
 from privity.common.protocol.round_context import RoundContext
-from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.secure_sum import reveal_block
 from privity.common.protocol.steps import CombineBlock, Contribute, Done, Reply, SealBlock, Sealed, Sum
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.curator.answer_store import Answers
@@ -56,12 +57,12 @@ class CombinerFailedError(Exception):
 
 
 class RoundAtWork:
-    """One round until it is open.
+    """One round until it is revealed.
 
     Args:
         number: of the round within its run: combiners take turns.
-        previous: the opening whose noise this round replaces, if it does.
-        secret: opens sums under Paillier; None if nobody holds a key.
+        previous: the round whose noise this round replaces, if it does.
+        secret: reveals sums under Paillier; None if nobody holds a key.
     """
 
     def __init__(
@@ -80,8 +81,8 @@ class RoundAtWork:
         self._groups = asyncio.Semaphore(GROUPS_AT_ONCE)
         self._attempt = self._begun_attempt()
 
-    async def open(self) -> np.ndarray:
-        """The opened vector, int64 of shape (cells,)."""
+    async def reveal(self) -> np.ndarray:
+        """The revealed vector, int64 of shape (cells,)."""
         round_, blocks = self._context.round, self._context.sum.blocks
         missing = [block for block in range(blocks) if self._summed(block) is None]
         self._meter.expect(len(self._members) + len(missing) * (len(self._members) + len(self._attempt.combiners)))
@@ -91,19 +92,19 @@ class RoundAtWork:
         vector = np.empty(self._context.cells, dtype=np.int64)
         places = asyncio.Semaphore(BLOCKS_AT_ONCE)
 
-        async def open_into(block: int) -> None:
+        async def reveal_into(block: int) -> None:
             async with places:
                 summed = self._summed(block) or await self._bring_together(block)
-                values = await asyncio.to_thread(open_block, summed, self._context, block, self._secret)
+                values = await asyncio.to_thread(reveal_block, summed, self._context, block, self._secret)
                 vector[self._context.sum.cells_of(block)] = values
 
-        await together(open_into(block) for block in range(blocks))
+        await together(reveal_into(block) for block in range(blocks))
         return vector
 
     def forget(self) -> None:
         """Erase what the round left in the journal, and what a running sum was before it: its vector is there.
 
-        The blocks of a running sum stay for the opening that follows.
+        The blocks of a running sum stay for the round that follows.
         """
         round_ = self._context.round
         done = [self._previous] if self._previous is not None else []

@@ -52,7 +52,7 @@ class Meter:
         self._tell()
 
     def charged(self, record: RunRecord, cells: int = 0) -> None:
-        """Something was charged, and perhaps a round's cells were opened for it."""
+        """Something was charged, and perhaps a round's cells were revealed for it."""
         if cells:
             self.exchanged(cells)
         payers = {payer for cost in record.costs for payer in cost.payers}
@@ -65,7 +65,7 @@ class Meter:
         self._tell()
 
     def exchanged(self, cells: int = 0) -> None:
-        """One more exchange with parties that all wait for: a secure sum of so many cells, or a draw."""
+        """One more exchange with parties that all wait for: a secure sum of so many cells, or a selection."""
         self.rounds[self._phase] = self.rounds.get(self._phase, 0) + 1
         if cells:
             self.cells[self._phase] = self.cells.get(self._phase, 0) + cells

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from privity.common.data.noisy_tables import AttributeParentPair, Marginal
 from privity.common.data.parent_set_tables import Request
-from privity.common.privacy.structure_scores import SCORES, VECTOR_ROWS
+from privity.common.privacy.score_r import VECTOR_ROWS
+from privity.common.privacy.structure_scores import SCORES
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates
 from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.expected_tables import ExpectedTables
@@ -28,12 +29,12 @@ CELLS_AT_ONCE = 1 << 16
 """Of tables that are scored together: few calls, and they stay in the processor's cache."""
 
 KEPT_SCORES = 1 << 25
-"""Of pairs, kept for the next draw: 300 MB. A parent set takes as much as ``SET_SCORES`` of them."""
+"""Of pairs, kept for the next selection. A parent set takes as much as ``SET_SCORES`` of them."""
 
 SET_SCORES = 16
 
 KEPT_CELLS = 1 << 24
-"""Of the candidate tables of draws, kept for the next draw: 128 MiB, and 16 times those of one draw."""
+"""Of the candidate tables of selections, kept for the next one: 128 MiB, and 16 times those of one."""
 
 
 def noisy_counts(tables: Sequence[Marginal], rows: Rows, noise: np.ndarray) -> np.ndarray:
@@ -80,7 +81,7 @@ class _KnownScores:
 class PairScores:
     """Exact integer scores of attribute-parent pairs on one table, each computed once as long as there is room.
 
-    The draws of a structure ask for most pairs again and again.
+    The selections of a structure ask for most pairs again and again.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -152,7 +153,7 @@ class PairScores:
 class TableCounts:
     """Counts of tables on one table of rows, each asked for once as long as there is room.
 
-    The draws among tables ask for most of them again and again, and the rows may be in a database.
+    The selections among tables ask for most of them again and again, and the rows may be in a database.
     """
 
     def __init__(self, rows: Rows) -> None:

@@ -17,11 +17,11 @@ from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 
 MOST_WAITING = 100
-"""Runs that wait for a yes or no at the same time."""
+"""Runs that wait for approval at the same time."""
 
 
 class AwaitingApproval(Exception):  # noqa: N818 - it is not an error
-    """A run was filed, and nobody has said yes or no to it."""
+    """A run was filed, and is neither approved nor rejected."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Filed:
 
     @property
     def waits(self) -> bool:
-        """Whether somebody has yet to say yes or no."""
+        """Whether it is pending."""
         return not (self.closed or self.refused or self.enrolled or self.approved)
 
     @property
@@ -87,16 +87,16 @@ class Approvals:
         """Whether it was asked for."""
         return self._is_marked("asked", run)
 
-    def demand_yes(self, spec: RunSpec) -> None:
+    def demand_approval(self, spec: RunSpec) -> None:
         """Go on only if the owner approved this very spec.
 
         Raises:
-            AwaitingApproval: it was neither approved nor refused.
+            AwaitingApproval: it is pending.
         """
         if self._journal.recall(f"#approved/{spec.run}", spec.digest) is None:
             raise AwaitingApproval
 
-    def demand_no_no(self, run: str, party: str) -> None:
+    def refuse_rejected(self, run: str, party: str) -> None:
         """Go on unless the owner refused the run.
 
         Raises:
@@ -106,7 +106,7 @@ class Approvals:
             raise PrivityError(Catalogue.REFUSED_BY_OWNER, party=party)
 
     def forget(self, run: str) -> None:
-        """Keep nothing of a run in which this party took no part, but for a no."""
+        """Keep nothing of a run in which this party took no part, but for a rejection."""
         if not self._is_marked("refused", run):
             self._journal.drop([f"#{word}/{run}" for word in ("asked", "shown", "approved")])
 
@@ -119,7 +119,7 @@ class Approvals:
         return [self.of(key.removeprefix("#asked/")) for key in self._journal.keys("#asked/")]
 
     def waiting(self) -> list[Filed]:
-        """Those to which somebody has yet to say yes or no; for the node, which alone files runs."""
+        """Those that are pending; for the node, which alone files runs."""
         return [filed for filed in self.undecided() if filed.waits]
 
     def undecided(self) -> list[Filed]:

@@ -16,17 +16,17 @@ from functools import partial
 import numpy as np
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.exponential_mechanism import draw_trials, exponential_choice
+from privity.common.privacy.exponential_mechanism import exponential_choice, sample_trials
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.privacy.noise_distribution import check_scale
-from privity.common.privacy.noisy_max import draw_selection_noise, noisy_max
+from privity.common.privacy.noisy_max import noisy_max, sample_selection_noise
 from privity.common.privacy.random_bits import Entropy, SystemEntropy
 from privity.common.privacy.step_cost import selection_scale
 from privity.common.protocol.candidate_pairs import Candidates
 from privity.common.protocol.expected_tables import SENSITIVITY, check_expected
 from privity.common.protocol.round import Round
 from privity.common.protocol.step_limits import cells_of, check_candidates
-from privity.common.protocol.steps import Draw, Select, SelectTable, step_digest
+from privity.common.protocol.steps import Select, SelectionStep, SelectTable, step_digest
 from privity.common.storage.canonical_json import digest
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
@@ -103,7 +103,7 @@ class ChargedReleases:
     def keep_vector(self, round_: Round, quota: int, allowance: Allowance, position: int = 0) -> bytes:
         """Make and keep this party's part of a round: its counts, where they enter, plus its noise share.
 
-        In a round that replaces noise the share of the opening before is taken out again. The same vector
+        In a round that replaces noise the share of the round before is taken out again. The same vector
         at every repetition.
 
         Args:
@@ -158,23 +158,23 @@ class ChargedReleases:
             return np.zeros(cells, dtype=np.int64)
         stored = self.journal.recall(f"{round_.run}/share/{r.previous}", round_.series(r.previous_coverage))
         if stored is None or len(stored) != 8 * cells:
-            reason = f"this party has no share in the opening {r.previous}"
+            reason = f"this party has no share in the round {r.previous}"
             raise PrivityError(Catalogue.ROUND_REFUSED, round=round_.round, reason=reason)
         return _integers(stored)
 
     def _new_share(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
-        """A fresh share; kept if a later opening must take it out again."""
+        """A fresh share; kept if a later round must take it out again."""
         r = round_.replacement
         if r is None or r.last:
-            return self._draw(round_, quota, cells, label)
+            return self._sample_noise(round_, quota, cells, label)
         key, content = f"{round_.run}/share/{round_.round}", round_.series(r.coverage)
         stored = self.journal.recall(key, content)
         if stored is None:
-            share = self._draw(round_, quota, cells, label)
+            share = self._sample_noise(round_, quota, cells, label)
             stored = self.journal.record(key, content, share.astype("<i8").tobytes())
         return _integers(stored)
 
-    def _draw(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
+    def _sample_noise(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
         """This party's share of the noise on every cell, int64 of shape (cells,), tables in order."""
         entropy, domain = self._entropy(label), self.schema.derived.domain
         different = sorted(set(round_.all_weights))
@@ -188,19 +188,19 @@ class ChargedReleases:
             share[places] = round_.law(weight).share(quota, places.size, entropy)
         return share
 
-    def select(self, step: Draw, allowance: Allowance) -> int:
+    def select(self, step: SelectionStep, allowance: Allowance) -> int:
         """Index of the chosen candidate, a pair or a table; the same at every repetition."""
         sensitivity = self._selection_sensitivity(step)
         check_scale(selection_scale(sensitivity, step.epsilon))
-        label = f"{step.run}/choice/{step.draw}"
+        label = f"{step.run}/choice/{step.selection}"
 
         def answer() -> bytes:
             candidates, entropy = step.choices, self._entropy(label)
             if step.rho is None:
-                noise = draw_selection_noise(candidates, sensitivity, step.epsilon, entropy)
+                noise = sample_selection_noise(candidates, sensitivity, step.epsilon, entropy)
                 choose: answers_from_rows.Choosing = partial(noisy_max, noise=noise)
             else:
-                first = draw_trials(candidates, sensitivity, step.epsilon, entropy)
+                first = sample_trials(candidates, sensitivity, step.epsilon, entropy)
                 choose = partial(
                     exponential_choice, sensitivity=sensitivity, epsilon=step.epsilon, first=first, entropy=entropy
                 )
@@ -211,7 +211,7 @@ class ChargedReleases:
         charge = Charge(step.run, step.key, step.cost, step.delta, step.rho)
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
-    def _selection_sensitivity(self, step: Draw) -> int:
+    def _selection_sensitivity(self, step: SelectionStep) -> int:
         """By how much a row moves a score at most; refuses candidates that there are no scores of."""
         if isinstance(step, SelectTable):
             check_expected(step.expected, self.schema.derived, self.rows)

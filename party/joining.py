@@ -67,7 +67,7 @@ parties_per_person = {parties_per_person}
 # If a run may not be about every attribute, name those that it may be about.
 # attributes = ["age"]
 
-# Whether runs may spend part of their epsilon on telling how good the synthetic table is, by these rows.
+# Whether runs may spend a share of their epsilon on telling how good the synthetic table is, by these rows.
 # evaluation = true
 
 algorithms = ["dp-subn"]

@@ -15,11 +15,11 @@ import numpy as np
 from privity.common.data.schema import Schema
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_record import RunRecord
-from privity.common.protocol.public_coin import public_lot
+from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_session import RoundSession
-from privity.common.protocol.selection_series import DrawSeries
-from privity.common.protocol.steps import Draw
+from privity.common.protocol.selection_series import SelectionSeries
+from privity.common.protocol.steps import SelectionStep
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.party.charged_releases import ChargedReleases
@@ -59,27 +59,27 @@ class LocalSession(RoundSession):
         delta: Fraction = Fraction(0),
         prefix: str = "",
     ) -> None:
-        super().__init__(run, prefix, allowance.account)
+        super().__init__(run, prefix, allowance.rho_budget)
         self.schema = schema
         self.delta = delta
         self.rows = releases.rows
         self.party_rows = (releases.rows,)
-        self.record = RunRecord(account=allowance.account)
+        self.record = RunRecord(rho_budget=allowance.rho_budget)
         self._releases = releases
         self._allowance = allowance
 
-    def lot(self, purpose: str, sides: int) -> int:
-        return public_lot(f"{self.run}/{self._releases.party}/{self._prefix}", purpose, sides)
+    def public_coin(self, purpose: str, sides: int) -> int:
+        return public_coin(f"{self.run}/{self._releases.party}/{self._prefix}", purpose, sides)
 
-    async def _open(self, round_: Round) -> np.ndarray:
+    async def _reveal(self, round_: Round) -> np.ndarray:
         vector = self._releases.noisy_vector(round_, ALONE, self._allowance)
         self.record.add_cost(self._cost(round_, (self._releases.party,), shared=False))
         return vector
 
     def selection(
-        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
-    ) -> DrawSeries:
-        series = self._series(phase, draws, epsilon, balanced, score, self._ask)
+        self, phase: str, selections: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> SelectionSeries:
+        series = self._series(phase, selections, epsilon, balanced, score, self._ask)
         for cost in series.costs((self._releases.party,)):
             self.record.add_cost(cost)
         return series
@@ -90,5 +90,5 @@ class LocalSession(RoundSession):
         # One party alone: its own session is this one.
         return [await ALGORITHMS[algorithm].learn(self, epsilon, settings)]
 
-    async def _ask(self, _party: int, step: Draw) -> int:
+    async def _ask(self, _party: int, step: SelectionStep) -> int:
         return self._releases.select(step, self._allowance)

@@ -13,13 +13,13 @@ from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats import shorten
 from privity.common.formats.toml_file import read_toml
-from privity.common.privacy.budget import amount_problems, parse_delta, parse_epsilon
-from privity.common.privacy.group_privacy import Amount, most_of_a_person
+from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon
+from privity.common.privacy.group_privacy import EpsilonDelta, most_of_a_person
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.population import Population
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import Method, SumKind
-from privity.common.synthesis.algorithms import ALGORITHMS, account_of
+from privity.common.synthesis.algorithms import ALGORITHMS, rho_budget_of
 
 FORMAT_VERSION = 1
 DECLARED = ("total_epsilon", "total_delta", "rows_per_person")
@@ -27,7 +27,7 @@ DECLARED = ("total_epsilon", "total_delta", "rows_per_person")
 
 
 class Approval(Enum):
-    """Who says yes to a run that the policy allows."""
+    """Who approves a run that the policy allows."""
 
     MANUAL = "manual"
     AUTO = "auto"
@@ -50,7 +50,7 @@ class Policy:
         approval: whether a person approves each run.
         parties_per_person: most parties of the consortium at which one of these people has rows.
         attributes: names of those that a run may be about; None stands for all.
-        evaluation: whether runs may score what comes out on these rows, for part of their epsilon.
+        evaluation: whether runs may score what comes out on these rows, for a share of their epsilon.
     """
 
     population: Population
@@ -107,10 +107,10 @@ class Policy:
             if not holds:
                 raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
 
-    def cost_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> Amount:
+    def cost_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> EpsilonDelta:
         """(epsilon, delta) that the run may cost one of these people, all of whose rows may be in it."""
         rows = self.population.rows_per_person + rows_elsewhere
-        return most_of_a_person(spec.epsilon, spec.delta, rows, account_of(spec))
+        return most_of_a_person(spec.epsilon, spec.delta, rows, rho_budget_of(spec))
 
     def _attribute_rules(self, asked: tuple[str, ...] | None) -> list[tuple[bool, str]]:
         if self.attributes is None:
@@ -139,7 +139,7 @@ class Policy:
         """What the ledger may be charged for this run: what it declared, within what is allowed."""
         epsilon, delta = self.cost_of_a_person(spec, rows_elsewhere)
         per_run, per_run_delta = min(epsilon, self.epsilon_per_run), min(delta, self.delta_per_run)
-        return Allowance(per_run, per_run_delta, account_of(spec))
+        return Allowance(per_run, per_run_delta, rho_budget_of(spec))
 
 
 def load_policy(path: Path, declared: Callable[[str], Population], known: Sequence[str] | None = None) -> Policy:
@@ -169,8 +169,8 @@ def load_policy(path: Path, declared: Callable[[str], Population], known: Sequen
 
 
 def _problems(document: dict[str, Any], file: str, known: Sequence[str] | None) -> list[Problem]:
-    """Faults that the format does not know of: amounts, and names of things that do not exist."""
-    problems = amount_problems(document, file, ["epsilon_per_run"], ["delta_per_run"])
+    """Faults that the format does not know of: epsilons and deltas, and names of things that do not exist."""
+    problems = budget_problems(document, file, ["epsilon_per_run"], ["delta_per_run"])
     problems += _declared_elsewhere(document, file)
     problems += _unknown(document, file, "algorithms", ALGORITHMS)
     if known is not None:

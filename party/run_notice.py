@@ -1,4 +1,4 @@
-"""What a run asks of this house, in plain words: what leaves, who sees it, what it costs these people."""
+"""What a run asks of this party, in plain words: what leaves, who sees it, what it costs these people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.run_record import OWN_MODEL, Cost, noise_on_scores
 from privity.common.protocol.dry_session import PlannedSession, rehearse
 from privity.common.protocol.run_spec import RunSpec
-from privity.common.synthesis.algorithms import ALGORITHMS, account_of
+from privity.common.synthesis.algorithms import ALGORITHMS, rho_budget_of
 from privity.party.policy import Policy
 
 LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -32,41 +32,41 @@ class Leaving:
 
     Attributes:
         cost: the most that it may cost this party.
-        parts: whether sums over some of the parties are opened, too.
+        running_sums: whether sums over some of the parties are revealed, too.
     """
 
     cost: Cost
-    parts: bool
+    running_sums: bool
 
 
 def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> Iterator[str]:
-    """What the run is and what will leave this house, paragraph by paragraph."""
+    """What the run is and what will leave this party, paragraph by paragraph."""
     names = schema.over(spec.attributes).names
     settings = f" with the settings {json.dumps(spec.settings, default=str)}" if spec.settings else ""
     yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
-    yield "What leaves this house:"
+    yield "What leaves this party:"
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
     for leaving in _leaving(spec, schema):
         cost = leaving.cost
-        price = _amount(cost.epsilon, cost.delta) if cost.rho is None else f"rho {_about(cost.rho)}"
+        price = _loss(cost.epsilon, cost.delta) if cost.rho is None else f"rho {_about(cost.rho)}"
         yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to {price})"
-    account = account_of(spec)
-    if account is not None:
+    rho_budget = rho_budget_of(spec)
+    if rho_budget is not None:
         yield (
-            f"The rho of all of it adds up to at most {_about(account.rho)} (zero-concentrated differential privacy),"
-            f" which is {_amount(account.epsilon, account.delta)}."
+            f"The rho of all of it adds up to at most {_about(rho_budget.rho)}"
+            f" (zero-concentrated differential privacy), which is {_loss(rho_budget.epsilon, rho_budget.delta)}."
         )
     yield (
-        f"Together they cost at most {_amount(spec.epsilon, spec.delta)}; how it is divided may depend on the"
+        f"Together they cost at most {_loss(spec.epsilon, spec.delta)}; how it is divided may depend on the"
         " numbers of rows."
     )
     yield (
         "That is what the algorithm asks for. The curator is bound to these kinds of answers, the attributes and the"
-        " epsilon in all, not to the phases: within them it may ask for other tables, choices and scores."
+        " epsilon in all, not to the phases: within them it may ask for other tables, selections and scores."
     )
     yield (
-        "What is published: a synthetic table, the model that it was drawn from, and the noisy tables, for everybody"
+        "What is published: a synthetic table, the model that it was drawn from, and the noisy marginals, for everybody"
         " to whom the operator gives them."
     )
     yield from _against_policy(spec, party, policy, parties_per_person - 1)
@@ -82,7 +82,7 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
             dict.fromkeys(spec.members, rows),
             spec.tolerate,
             spec.delta,
-            account_of(spec),
+            rho_budget_of(spec),
         )
         rehearse(session, spec.algorithm, spec.learning_epsilon, settings, spec.evaluation)
         place = 0
@@ -94,7 +94,7 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
             place = order.index((phase, mechanism)) + 1
             before = found.get((phase, mechanism))
             if before is None or _size(before.cost) < _size(cost):
-                found[phase, mechanism] = Leaving(cost, _parts(session, phase, len(spec.members)))
+                found[phase, mechanism] = Leaving(cost, _reveals_running_sums(session, phase, len(spec.members)))
     return [found[key] for key in order]
 
 
@@ -117,12 +117,12 @@ def _size(cost: Cost) -> tuple[Fraction, Fraction]:
     return cost.rho or Fraction(0), cost.epsilon
 
 
-def _parts(session: PlannedSession, phase: str, parties: int) -> bool:
+def _reveals_running_sums(session: PlannedSession, phase: str, parties: int) -> bool:
     replaced = (round_.replacement for round_, _ in session.rounds if round_.phase == phase)
     return any(r is not None and r.coverage < parties for r in replaced)
 
 
-def _amount(epsilon: Fraction, delta: Fraction) -> str:
+def _loss(epsilon: Fraction, delta: Fraction) -> str:
     return f"epsilon {readable(epsilon)}" + (f", delta {readable(delta)}" if delta else "")
 
 
@@ -146,24 +146,24 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
     if mechanism == OWN_MODEL:
         return "a model of its rows alone, learnt here under noise that this party draws: the curator sees it"
     hidden = spec.secure_sum.in_words(None).replace(" with a None-bit modulus", "")
-    noise = f"under noise of which any {len(spec.members) - spec.tolerate} parties' part is enough"
+    noise = f"under noise of which any {len(spec.members) - spec.tolerate} parties' share is enough"
     if mechanism == noise_on_scores(shared=True):
         names = spec.evaluation.targets if spec.evaluation else ()
         predicted = f", and how many a classifier predicts right in {', '.join(names)}" if names else ""
         return (
             f"how far the synthetic table is from its rows{predicted}, hidden by {hidden} and with noise in it: nobody"
-            f" sees this party's; the sums over all parties are opened and published, {noise}"
+            f" sees this party's; the sums over all parties are revealed and published, {noise}"
         )
     if "contingency tables" not in mechanism:
-        return f"outcomes of random choices on its rows, {mechanism}: the curator sees which candidate was chosen"
-    if leaving.parts:
+        return f"outcomes of private selections on its rows, {mechanism}: the curator sees which candidate was chosen"
+    if leaving.running_sums:
         return (
-            f"counts of its rows, hidden by {hidden} and with noise in them: the sums over the first parties are opened"
-            f" as one after another joins, so that of the first party alone too, {noise}"
+            f"counts of its rows, hidden by {hidden} and with noise in them: the sums over the first parties are"
+            f" revealed as one after another joins, so that of the first party alone too, {noise}"
         )
     return (
         f"counts of its rows, hidden by {hidden} and with noise in them: nobody sees this party's; the sum over all"
-        f" parties is opened, {noise}"
+        f" parties is revealed, {noise}"
     )
 
 
@@ -172,14 +172,14 @@ def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: i
     yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
     here = f"For a person with {_rows(policy.population.rows_per_person)} here"
     if rows_elsewhere:
-        # How many rows the others' people have shows only in the plan, after the yes.
+        # How many rows the others' people have shows only in the plan, after the approval.
         yield (
             f"{here} and some elsewhere: epsilon {readable(person)} at least, and {readable(policy.epsilon_per_run)} at"
             " most, which the policy sets."
         )
         person = policy.epsilon_per_run
     else:
-        yield f"{here}: {_amount(person, delta)}."
+        yield f"{here}: {_loss(person, delta)}."
     but = f", and {readable(delta)} in probability besides" if delta else ""
     yield (
         f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon){but}, whether"

@@ -28,17 +28,17 @@ from privity.common.protocol.steps import (
     CombineBlock,
     Contribute,
     Done,
-    Draw,
     Enrol,
     Enrolled,
     Learn,
     Learned,
-    Opened,
     Pending,
     Refusal,
     Reply,
+    Revealed,
     SealBlock,
     Select,
+    SelectionStep,
     SelectTable,
     Step,
     step_digest,
@@ -160,7 +160,7 @@ class PartyEngine:
                 _log.error("a run cannot be erased", extra={"run": run, "error": type(error).__name__})
 
     def awaits(self, run: str) -> bool:
-        """Whether the run waits for a yes or no."""
+        """Whether the run waits for approval."""
         return self._approvals.knows(run) and self._approvals.of(run).waits
 
     def prepare(self) -> bool:
@@ -216,7 +216,7 @@ class PartyEngine:
             self._close(step.run)
         if self._journal.recall(closed_key(step.run), "closed") is not None:
             raise self._refusal(step, "the run is closed")
-        self._approvals.demand_no_no(step.run, self.party)
+        self._approvals.refuse_rejected(step.run, self.party)
         key, content = f"{step.run}/reply/{step.key}", step_digest(step)
         stored = self._journal.recall(key, content)
         if stored is not None:
@@ -224,8 +224,8 @@ class PartyEngine:
         else:
             self._known_ledger.check()
             stored = self._transcripts.answered(step, key, content, self._answer(step), self._known_ledger)
-            # A no that came meanwhile holds for this answer too.
-            self._approvals.demand_no_no(step.run, self.party)
+            # A rejection that came meanwhile holds for this answer too.
+            self._approvals.refuse_rejected(step.run, self.party)
         return stored
 
     def _close(self, run: str) -> None:
@@ -244,8 +244,10 @@ class PartyEngine:
     def _refusal(self, step: Step, reason: str) -> PrivityError:
         return PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
-    def _answer(self, step: Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Draw | Learn) -> Reply:
-        if isinstance(step, Contribute | Draw | Learn):
+    def _answer(
+        self, step: Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | SelectionStep | Learn
+    ) -> Reply:
+        if isinstance(step, Contribute | SelectionStep | Learn):
             self._transcripts.check_room(step)
         match step:
             case Enrol():
@@ -258,7 +260,7 @@ class PartyEngine:
                 return self._rounds.seal(step, self._begun(step))
             case CombineBlock():
                 return self._rounds.combine(step, self._begun(step))
-            case Opened():
+            case Revealed():
                 return self._rounds.forget_round(step, self._begun(step))
             case Select() | SelectTable():
                 return self._select(step)
@@ -283,7 +285,7 @@ class PartyEngine:
             raise self._refusal(step, f"{MOST_RUNS} runs are open here already")
         self._approvals.file(step.spec)
         if self._policy.approval is Approval.MANUAL:
-            self._approvals.demand_yes(step.spec)
+            self._approvals.demand_approval(step.spec)
         self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
         rows, of_person = self._releases.rows, self._policy.population.rows_per_person
         enrolment = Enrolment.signed(self.party, step.spec, rows, self.keys.of(manifest), of_person)
@@ -399,10 +401,10 @@ class PartyEngine:
         begun = self._begun(step)
         plan, algorithm = begun.plan, self._algorithm(step, begun.plan.spec)
         if algorithm.apart:
-            # A model of its own and an opened sum would be two views of the same rows at one observer.
+            # A model of its own and a revealed sum would be two views of the same rows at one observer.
             raise self._refusal(step, f"{plan.spec.algorithm} takes no sums")
-        if step.round.replacement is not None and not algorithm.opens_parts(plan.spec.settings):
-            raise self._refusal(step, f"{plan.spec.algorithm} with these settings opens sums over all parties only")
+        if step.round.replacement is not None and not algorithm.reveals_running_sums(plan.spec.settings):
+            raise self._refusal(step, f"{plan.spec.algorithm} with these settings reveals sums over all parties only")
         asked = step.round
         fault = scores_fault(asked, plan.spec, begun.releases.schema) if asked.scores else price_fault(asked, plan.spec)
         if fault is not None:
@@ -420,10 +422,10 @@ class PartyEngine:
             raise self._refusal(step, f"the run is {what} once")
         self._journal.record(key, what, content.encode())
 
-    def _select(self, step: Draw) -> Reply:
+    def _select(self, step: SelectionStep) -> Reply:
         begun = self._begun(step)
-        if not self._algorithm(step, begun.plan.spec).may_draw(begun.plan.spec.settings):
-            raise self._refusal(step, f"{begun.plan.spec.algorithm} draws nothing with these settings")
+        if not self._algorithm(step, begun.plan.spec).may_select(begun.plan.spec.settings):
+            raise self._refusal(step, f"{begun.plan.spec.algorithm} makes no selections with these settings")
         if (fault := price_fault(step, begun.plan.spec)) is not None:
             raise self._refusal(step, fault)
         return Choice(begun.releases.select(step, begun.allowance))
@@ -436,14 +438,13 @@ class PartyEngine:
         algorithm = ALGORITHMS.get(step.algorithm)
         if algorithm is None or algorithm.apart:
             raise self._refusal(step, f"{step.algorithm!r} is nothing that one party can learn alone")
-        schema = begun.releases.schema
         # A model of one party is learnt for pure epsilon, whatever the run may spend.
-        algorithm.check_request(step.settings, schema, PURE)
+        algorithm.check_request(step.settings, begun.releases.schema, PURE)
         if step.epsilon > plan.spec.epsilon:
             # Its first releases would be within the run's epsilon, and spent for nothing.
             raise self._refusal(step, f"epsilon {step.epsilon} is asked for, more than the run's")
         # What it is made of stays until the run ends.
         self._once(step, "learned from", step_digest(step))
         allowance = replace(begun.allowance, delta=PURE)
-        session = LocalSession(step.run, schema, begun.releases, allowance, prefix=f"{step.name}/")
+        session = LocalSession(step.run, begun.releases.schema, begun.releases, allowance, prefix=f"{step.name}/")
         return Learned(complete(algorithm.learn(session, step.epsilon, step.settings)).to_dict())

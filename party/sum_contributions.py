@@ -16,7 +16,7 @@ from privity.common.protocol import secure_sum
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_context import RoundContext, mask_keys
 from privity.common.protocol.run_spec import RunPlan
-from privity.common.protocol.steps import CombineBlock, Contribute, Done, Opened, SealBlock, Sealed, Sum
+from privity.common.protocol.steps import CombineBlock, Contribute, Done, Revealed, SealBlock, Sealed, Sum
 from privity.common.wire.codec import decode_step, encode_step
 from privity.party.charged_releases import NO_CONTRIBUTION, ChargedReleases, vector_label
 from privity.party.keys import Keys
@@ -26,8 +26,8 @@ AHEAD = 256
 
 AHEAD_AT_ONCE = 16
 
-MOST_OPEN = 8
-"""Rounds of a run whose vectors are kept at a time: a curator opens them one after another."""
+ROUNDS_KEPT = 8
+"""Rounds of a run whose vectors are kept at a time: a curator reveals them one after another."""
 
 OF_BLOCKS = {"seal": 2, "combine": 3}
 """Steps about a block of a round: how many numbers stand behind the round's name in their keys."""
@@ -73,9 +73,9 @@ class Rounds:
         """Refuse more than a run needs to be kept: a round that covers other parties costs this one nothing."""
         journal, run = begun.releases.journal, step.run
         kept = {
-            "vector": MOST_OPEN,
-            "share": max(begun.plan.parties, MOST_OPEN),
-            "round": MOST_OPEN,
+            "vector": ROUNDS_KEPT,
+            "share": max(begun.plan.parties, ROUNDS_KEPT),
+            "round": ROUNDS_KEPT,
         }
         for name, most in kept.items():
             others = [key for key in journal.keys(f"{run}/{name}/") if key != f"{run}/{name}/{step.round.round}"]
@@ -119,8 +119,8 @@ class Rounds:
         child = begun.plan.parties + step.node
         return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, own))
 
-    def forget_round(self, step: Opened, begun: Begun) -> Done:
-        """Erase the vector of a round that was opened, and what was answered for its blocks; that it was stays."""
+    def forget_round(self, step: Revealed, begun: Begun) -> Done:
+        """Erase the vector of a round that was revealed, and what was answered for its blocks; that it was stays."""
         journal = begun.releases.journal
         places = (self._entry(step.run, step.round), self._gone(step.run, step.round))
         # The second is there already if a crash came in between.
@@ -191,7 +191,7 @@ class Rounds:
             return kept
         journal = begun.releases.journal
         if journal.content(self._gone(step.run, attempt.round)) is not None:
-            reason = "the round was opened, and what this party kept for it is erased"
+            reason = "the round was revealed, and what this party kept for it is erased"
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
         stored = journal.recall(self._entry(step.run, attempt.round), attempt.digest)
         if stored is None:

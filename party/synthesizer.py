@@ -22,7 +22,7 @@ from privity.common.data.table_reading import encode
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json, require
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
-from privity.common.privacy.group_privacy import Amount, most_of_a_person
+from privity.common.privacy.group_privacy import EpsilonDelta, most_of_a_person
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_folder import declare, open_ledger
 from privity.common.privacy.population import Population, parse_population
@@ -100,7 +100,7 @@ class Synthesizer:
         self.run: str | None = None
         self.spent: Fraction | None = None
         self.spent_delta = Fraction(0)
-        self.charged: Amount | None = None
+        self.charged: EpsilonDelta | None = None
         self.declared: Population | None = None
 
     def fit(self, table: pd.DataFrame | CodedTable | Rows, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
@@ -109,7 +109,7 @@ class Synthesizer:
         Args:
             table: one row a person, or as many as the population was declared with; values as in the schema. Or rows
                 where they are: ``privity.party.sources.open_rows.open_rows(...).rows``.
-            schema: the table's declared domains: a Schema, a descriptor, or the path of one.
+            schema: the table's declared domains: a Schema, a Table Schema, or the path of one.
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
@@ -121,13 +121,13 @@ class Synthesizer:
         rows = InMemory(table) if isinstance(table, CodedTable) else table
         if rows.schema.digest != declared.digest:
             raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
-        account = ALGORITHMS[self.algorithm].account(self.settings, self.epsilon, self.delta)
+        rho_budget = ALGORITHMS[self.algorithm].rho_budget(self.settings, self.epsilon, self.delta)
         run = f"local-{secrets.token_hex(8)}"
         with closing(open_ledger(self.population, self._ledger)) as ledger:
             population = ledger.population
-            epsilon, delta = most_of_a_person(self.epsilon, self.delta, population.rows_per_person, account)
+            epsilon, delta = most_of_a_person(self.epsilon, self.delta, population.rows_per_person, rho_budget)
             ledger.check(epsilon, delta, OWNER)
-            allowance = Allowance(epsilon, delta, account)
+            allowance = Allowance(epsilon, delta, rho_budget)
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
             session = LocalSession(run, declared, releases, allowance, self.delta)
@@ -198,13 +198,13 @@ class DPCcbn(Synthesizer):
 
 
 class PrivBayes(Synthesizer):
-    """PrivBayes: noisy conditionals of a network drawn by the exponential mechanism."""
+    """PrivBayes: noisy conditionals of a network selected by the exponential mechanism."""
 
     algorithm = "privbayes"
 
 
 class JTree(Synthesizer):
-    """JTree: a junction tree of a dependency graph drawn edge by edge."""
+    """JTree: a junction tree of a dependency graph selected edge by edge."""
 
     algorithm = "jtree"
 

@@ -46,7 +46,7 @@ from benchmarks.methods.varied_constants import (
 )
 from benchmarks.plots import Panel
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.party.local_session import complete
 
@@ -69,7 +69,7 @@ def key_of(point: Point, on: Ground, constants: Constants) -> dict[str, Any]:
     epsilon, delta = Fraction(point["epsilon"]), Fraction(point["delta"])
     session = session_over(on, epsilon, delta, 1)
     with in_place(constants) as settings:
-        tables, one_way = tables_for(session, epsilon), one_way_part(session, epsilon)
+        tables, one_way = tables_for(session, epsilon), one_way_share(session, epsilon)
     key = {**settings, "tables": tables, "one_way": str(one_way), "handicap": constants.handicap}
     if point["algorithm"] == AIM:
         return {**key, "prior": constants.prior, "ridge": constants.ridge}

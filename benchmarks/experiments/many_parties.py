@@ -2,7 +2,7 @@
 
 Over K parties marginals are selected by draws at one party after the other, on few rows each, or from an overview of
 all pairs. What is public says by how much a draw is noisier than a table of the overview
-(``worst_explained.noise_of_draws``) and how many marginals noise allows (``budget_split.tables_for``).
+(``worst_explained.noise_of_selections``) and how many marginals noise allows (``budget_split.tables_for``).
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ from benchmarks.methods.public_tables import Made, grounds, made_grounds, ratios
 from benchmarks.methods.seeded_session import Ground, mean_distance
 from benchmarks.plots import Panel
 from privity.common.synthesis.algorithms.mst import most_edges
-from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
-from privity.common.synthesis.learning.worst_explained import COARSE, JOINT, PARTIES, candidate_pairs, noise_of_draws
+from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
+from privity.common.synthesis.learning.worst_explained import (
+    COARSE,
+    JOINT,
+    PARTIES,
+    candidate_pairs,
+    noise_of_selections,
+)
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 AIM, MST = "aim", "mst"
@@ -72,7 +78,7 @@ def forecast(ground: Ground, point: Point) -> tuple[int, int, float]:
     session, epsilon = session_of(ground, point), Fraction(point["epsilon"])
     most = most_edges(candidate_pairs(session)) if point["algorithm"] == MST else 4 * len(ground.table.schema.domain)
     tables = min(most, tables_for(session, epsilon))
-    return tables, most, noise_of_draws(session, tables, epsilon * (1 - one_way_part(session, epsilon)) * DRAWS)
+    return tables, most, noise_of_selections(session, tables, epsilon * (1 - one_way_share(session, epsilon)) * DRAWS)
 
 
 @cache

@@ -195,8 +195,8 @@ def points(quick: bool) -> list[Point]:
         found += grid(**of, variant=tuple(OPTIONS), epsilon=EPSILONS, parties=MIDDLE, seeds=3)
         found += grid(**of, variant=tuple(OPTIONS), epsilon="0.8", parties=(2, 10), seeds=3)
         skewed = {"split": (f"by:{SORT_BY[data]}", LARGE_SHARE)}
-        unlike = (*COMPARED, "quotas rows", "quotas balanced")
-        found += grid(**{**of, **skewed}, variant=unlike, epsilon=EPSILONS, parties=MIDDLE, seeds=3)
+        uneven = (*COMPARED, "quotas rows", "quotas balanced")
+        found += grid(**{**of, **skewed}, variant=uneven, epsilon=EPSILONS, parties=MIDDLE, seeds=3)
         of = {"kind": "svm", "data": data, **plain}
         found += grid(**of, variant=tuple(COMPARED), epsilon=EPSILONS, parties=(2, MIDDLE), seeds=3)
         found += grid(**of, variant=tuple(COMPARED), epsilon="0.2", parties=PARTIES, seeds=3)

@@ -75,7 +75,7 @@ def opendp(kind: str, count: int) -> Callable[[], object]:
 
 def noisy_max(count: int) -> Callable[[], object]:
     listed = spread_evenly(count).tolist()
-    return lambda: CHOICE.choose(listed, CHOICE.draw(count, ENTROPY))
+    return lambda: CHOICE.choose(listed, CHOICE.sample(count, ENTROPY))
 
 
 def by_rejection(values: np.ndarray) -> Callable[[], object]:
@@ -83,9 +83,9 @@ def by_rejection(values: np.ndarray) -> Callable[[], object]:
 
 
 DRAWS: dict[str, Callable[[int], Callable[[], object]]] = {
-    f"shares, scale {LAPLACE.scale}, q = {SHARED.quota}": lambda n: lambda: SHARED.draw(n, ENTROPY),
-    f"discrete Laplace, scale {LAPLACE.scale}": lambda n: lambda: LAPLACE.draw(n, ENTROPY),
-    f"discrete Gaussian, sigma {float(GAUSS.sigma_squared) ** 0.5:.1f}": lambda n: lambda: GAUSS.draw(n, ENTROPY),
+    f"shares, scale {LAPLACE.scale}, q = {SHARED.quota}": lambda n: lambda: SHARED.sample(n, ENTROPY),
+    f"discrete Laplace, scale {LAPLACE.scale}": lambda n: lambda: LAPLACE.sample(n, ENTROPY),
+    f"discrete Gaussian, sigma {float(GAUSS.sigma_squared) ** 0.5:.1f}": lambda n: lambda: GAUSS.sample(n, ENTROPY),
     "discrete Laplace, OpenDP `make_laplace` on i64": lambda n: opendp("laplace", n),
     "discrete Gaussian, OpenDP `make_gaussian` on i64": lambda n: opendp("gaussian", n),
 }

@@ -52,8 +52,8 @@ def errors(table: CodedTable, what: str, epsilon: Fraction, seed: int) -> dict[s
 
 def private_model(table: CodedTable, name: str, epsilon: Fraction) -> CopulaModel:
     settings = {"composition": PRIVATE[name]}
-    account = ALGORITHMS["copula"].account(settings, epsilon, DELTA)
-    session = InProcessSession([table], epsilon, delta=DELTA, account=account)
+    rho_budget = ALGORITHMS["copula"].rho_budget(settings, epsilon, DELTA)
+    session = InProcessSession([table], epsilon, delta=DELTA, rho_budget=rho_budget)
     return asyncio.run(copula.learn(session, epsilon, settings))
 
 

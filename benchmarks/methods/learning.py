@@ -41,7 +41,9 @@ def session_over(
     """Over the parties and the split of the point (one party, and at random if it has none), for its budget."""
     parts = split_table(table, point.get("parties", 1), point.get("split", "random"), generator)
     epsilon, delta = Fraction(point["epsilon"]), Fraction(point.get("delta", 0))
-    return kind(parts, epsilon, delta=delta, account=ALGORITHMS[algorithm].account(dict(settings), epsilon, delta))
+    return kind(
+        parts, epsilon, delta=delta, rho_budget=ALGORITHMS[algorithm].rho_budget(dict(settings), epsilon, delta)
+    )
 
 
 def learn(session: InProcessSession, point: Mapping[str, Any], algorithm: str, settings: Mapping[str, Any]) -> Model:

@@ -69,7 +69,7 @@ def mean_distance(true: Tables, noisy: Tables) -> float:
 
 
 def _noise(size: int, sensitivity: Sensitivity, epsilon: Fraction) -> npt.NDArray[np.int64]:
-    return DiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, NEIGHBOURS)).draw(size, SystemEntropy())
+    return DiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, NEIGHBOURS)).sample(size, SystemEntropy())
 
 
 def laplace(table: CodedTable, way: int, epsilon: Fraction) -> Tables:
@@ -167,7 +167,7 @@ def mwem(table: CodedTable, way: int, epsilon: Fraction, rounds: int | None = No
         guesses = project(guess, domain, way)
         # Of whole guesses, so that errors are integers, as the mechanism wants.
         errors = [int(np.abs(true[m] - np.rint(guesses[m])).sum()) for m in names]
-        chosen = names[picker.choose(errors, picker.draw(len(names), SystemEntropy()))]
+        chosen = names[picker.choose(errors, picker.sample(len(names), SystemEntropy()))]
         noise = _noise(true[chosen].size, tables_sensitivity(1, NEIGHBOURS), each)
         measured.append((_cell_of(chosen, domain), true[chosen].ravel() + noise))
         for _ in range(MWEM_PASSES):

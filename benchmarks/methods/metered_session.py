@@ -8,7 +8,7 @@ import numpy as np
 
 from privity.common.protocol.round import Round
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, USUAL_KEY_BITS
-from privity.common.protocol.selection_series import DrawSeries
+from privity.common.protocol.selection_series import SelectionSeries
 from privity.deploy.planning.cost_forecast import Arithmetic, Planner
 from privity.deploy.planning.in_process_session import InProcessSession
 
@@ -21,16 +21,16 @@ class MeteredSession(InProcessSession):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self.rounds: list[tuple[Round, int]] = []
-        self.draws: dict[str, int] = {}
+        self.selections: dict[str, int] = {}
 
-    async def _open(self, round_: Round) -> np.ndarray:
-        vector = await super()._open(round_)
+    async def _reveal(self, round_: Round) -> np.ndarray:
+        vector = await super()._reveal(round_)
         self.rounds.append((round_, len(vector)))
         return vector
 
-    def selection(self, phase: str, draws: int, *args: Any, **named: Any) -> DrawSeries:
-        self.draws[phase] = self.draws.get(phase, 0) + draws
-        return super().selection(phase, draws, *args, **named)
+    def selection(self, phase: str, selections: int, *args: Any, **named: Any) -> SelectionSeries:
+        self.selections[phase] = self.selections.get(phase, 0) + selections
+        return super().selection(phase, selections, *args, **named)
 
 
 def wire_bytes(session: MeteredSession) -> dict[str, int]:

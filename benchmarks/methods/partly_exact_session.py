@@ -10,7 +10,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import NoisyTables
 from privity.common.protocol.round import Round
-from privity.common.protocol.steps import Draw, SelectTable
+from privity.common.protocol.steps import SelectionStep, SelectTable
 from privity.deploy.planning.in_process_session import InProcessSession
 from privity.party.answers_from_rows import PairScores, TableCounts, distances
 from privity.party.rows import InMemory
@@ -35,7 +35,7 @@ class PartlyExactSession(InProcessSession):
         self._counts = TableCounts(InMemory(table))
         self._exact_draws, self._exact_tables = exact_draws, exact_tables
 
-    async def _ask(self, party: int, step: Draw) -> int:
+    async def _ask(self, party: int, step: SelectionStep) -> int:
         if not self._exact_draws:
             return await super()._ask(party, step)
         if isinstance(step, SelectTable):
@@ -44,9 +44,9 @@ class PartlyExactSession(InProcessSession):
             found = self._pair_scores.of(step.candidates, step.score)
         return max(range(len(found)), key=found.__getitem__)
 
-    async def _open_tables(self, round_: Round) -> NoisyTables:
+    async def _reveal_tables(self, round_: Round) -> NoisyTables:
         if not self._exact_tables:
-            return await super()._open_tables(round_)
+            return await super()._reveal_tables(round_)
         vector = np.concatenate([counts.ravel() for counts in contingency_tables(self._table, list(round_.tables))])
         weights = round_.all_weights
         laws = {weight: round_.law(weight) for weight in weights}

@@ -44,7 +44,7 @@ def majority(train: CodedTable, test: CodedTable, task: Task, epsilon: Fraction)
     """Error of the answer that a noisy count says is the more frequent."""
     sensitivity = Sensitivity.l1(1, Relation.REPLACE_ONE)
     mechanism = DiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, Relation.REPLACE_ONE))
-    count = int(labels(train, task).sum()) + int(mechanism.draw(1, SystemEntropy())[0])
+    count = int(labels(train, task).sum()) + int(mechanism.sample(1, SystemEntropy())[0])
     return float((labels(test, task) != (2 * count > train.rows)).mean())
 
 

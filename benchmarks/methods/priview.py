@@ -87,7 +87,7 @@ class PriView:
         sensitivity = tables_sensitivity(len(chosen), neighbours)
         mechanism = DiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, neighbours))
         counts = contingency_tables(table, chosen)
-        noise = mechanism.draw(sum(some.size for some in counts), SystemEntropy())
+        noise = mechanism.sample(sum(some.size for some in counts), SystemEntropy())
         pieces = np.split(noise, np.cumsum([some.size for some in counts])[:-1])
         noisy = {
             view: some + piece.reshape(some.shape) for view, some, piece in zip(chosen, counts, pieces, strict=True)

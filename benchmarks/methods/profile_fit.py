@@ -17,7 +17,7 @@ from statsmodels.api import RLM
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_table
-from privity.deploy.planning.invented_tables import ATTRIBUTES, ROWS, Profile, draw_loadings, sample
+from privity.deploy.planning.invented_tables import ATTRIBUTES, ROWS, Profile, sample, sample_loadings
 
 MOST_ROWS, MOST_ATTRIBUTES = 5000, 18
 """Of a table that are looked at: enough for means, and quick."""
@@ -146,6 +146,6 @@ def stand_in_distances(table: CodedTable, profile: Profile) -> np.ndarray:
     found = []
     for seed in range(REPEATS):
         generator = np.random.default_rng(seed)
-        loadings = draw_loadings(profile, len(margins), generator)
+        loadings = sample_loadings(profile, len(margins), generator)
         found.append(distances_from_independence(sample(table.schema, table.rows, margins, loadings, generator)))
     return np.concatenate(found)

@@ -24,9 +24,9 @@ from privity.common.data.noisy_tables import Marginal
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.noise_distribution import GAUSSIAN
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.round import Round
-from privity.common.protocol.steps import Draw, SelectTable
+from privity.common.protocol.steps import SelectionStep, SelectTable
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation
 from privity.common.synthesis.inference.junction_tree import JunctionTree
@@ -78,7 +78,7 @@ class SeededReleases(ChargedReleases):
             parts.append(counts + np.rint(noise).astype(np.int64))
         return np.concatenate(parts)
 
-    def select(self, step: Draw, _allowance: Allowance) -> int:
+    def select(self, step: SelectionStep, _allowance: Allowance) -> int:
         if not isinstance(step, SelectTable):
             raise TypeError("only tables are drawn here")
         self._draws += 1
@@ -96,8 +96,8 @@ class SeededReleases(ChargedReleases):
 
 def session_over(ground: Ground, epsilon: Fraction, delta: Fraction, seed: int) -> LocalSession:
     """A session of one party over the table."""
-    account = RhoAccount(epsilon, delta) if delta else None
-    allowance = Allowance(epsilon, delta, account)
+    rho_budget = RhoBudget(epsilon, delta) if delta else None
+    allowance = Allowance(epsilon, delta, rho_budget)
     return LocalSession(RUN, ground.table.schema, SeededReleases(ground, seed), allowance, delta)
 
 

@@ -24,7 +24,7 @@ class Constants:
     Attributes:
         tables, one_way: of ``budget_split.Split``.
         draws: setting of MST and AIM.
-        handicap: ``worst_explained.HANDICAP``.
+        handicap: ``worst_explained.PENALTY``.
         prior, ridge: ``maximum_likelihood.PRIOR`` and ``SINGLE_RIDGE``.
     """
 
@@ -99,7 +99,7 @@ def shipped(*, pure: bool) -> Constants:
         split.tables,
         split.one_way,
         float(Settings().draws),
-        worst_explained.HANDICAP,
+        worst_explained.PENALTY,
         maximum_likelihood.PRIOR,
         maximum_likelihood.SINGLE_RIDGE,
     )
@@ -123,7 +123,7 @@ def in_place(constants: Constants) -> Iterator[dict[str, str]]:
     shipped = (
         budget_split.PURE,
         budget_split.CONCENTRATED,
-        worst_explained.HANDICAP,
+        worst_explained.PENALTY,
         maximum_likelihood.PRIOR,
         maximum_likelihood.SINGLE_RIDGE,
     )
@@ -137,5 +137,5 @@ def in_place(constants: Constants) -> Iterator[dict[str, str]]:
 
 def _put(pure: Split, concentrated: Split, handicap: float, prior: float, ridge: float) -> None:
     budget_split.PURE, budget_split.CONCENTRATED = pure, concentrated
-    worst_explained.HANDICAP = handicap
+    worst_explained.PENALTY = handicap
     maximum_likelihood.PRIOR, maximum_likelihood.SINGLE_RIDGE = prior, ridge

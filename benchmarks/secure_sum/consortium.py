@@ -90,10 +90,10 @@ class TimedPaillier(PaillierSum):
         with self._stages.stage("encrypt"):
             return super().encrypted(plaintexts)
 
-    def open(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
+    def reveal(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
         # One block after another: what is opened at the same time cannot be told apart.
         with self._stages.lock, self._stages.stage("open"):
-            return super().open(payload, block, secret)
+            return super().reveal(payload, block, secret)
 
 
 class TimedMasks(MaskedSum):
@@ -107,9 +107,9 @@ class TimedMasks(MaskedSum):
         with self._stages.stage("mask"):
             return super().conceal(values, block, masks)
 
-    def open(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
+    def reveal(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
         with self._stages.lock, self._stages.stage("open"):
-            return super().open(payload, block, secret)
+            return super().reveal(payload, block, secret)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ async def _one_round(consortium: Consortium, parties: PartyProcesses) -> tuple[f
     meter = Meter()
     work = RoundAtWork(consortium.context, 0, None, Answers(Journal(), link.ask, meter), consortium.secret, meter)
     started = time.perf_counter()
-    opened = await work.open()
+    opened = await work.reveal()
     wall = time.perf_counter() - started
     _check(opened, consortium)
     return wall, link

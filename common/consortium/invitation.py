@@ -43,7 +43,7 @@ class Invite:
         authority: certificate (PEM) under which the curator's own is valid.
         organiser_key: 32 bytes in base64; everything that the organiser signs is checked against it.
         possession_key: 32 bytes in base64; to whom holds it a party proves that it holds its keys.
-        schema: the descriptor of the joint table.
+        schema: that of the joint table.
         minimum_parties, minimum_tolerate, parties_per_person: what the members agreed on for every run.
     """
 

@@ -15,8 +15,7 @@ import gmpy2
 from privity.common.crypto.powers import spread
 
 NARROW, WIDE = 4, 8
-"""Bits of a window. Of 1536-bit exponents modulo 6144 bits a narrow table has 5,800 numbers (5 MB), a wide one 49,000
-(40 MB)."""
+"""Bits of a window. Of 1536-bit exponents modulo 6144 bits a narrow table has 5,800 numbers, a wide one 49,000."""
 
 MANY = 256
 """Powers from which on a wide table costs less than it saves."""

@@ -6,7 +6,7 @@ Each two members agree once on a key that nobody else has (X25519). For a round 
 the round's nonce the same uniform values; the one whose name sorts first adds them, the other subtracts
 them. So whoever sees the masked vectors of all members learns their sum and, short of a coalition with
 all but one of the others, nothing else (Bonawitz et al., "Practical Secure Aggregation", 2017, without its
-recovery of dropouts: if one member is missing, the round is not opened). A nonce is for one vector: two vectors under
+recovery of dropouts: if one member is missing, the round is not revealed). A nonce is for one vector: two vectors under
 the same masks would show their difference.
 """
 

@@ -3,7 +3,7 @@
 A plaintext is ``sum_i x_i 2^(w i)``, one signed integer. Packed vectors add slot by slot, and the sum is
 decoded exactly if and only if every slot's sum lies within +-(2^(w-1) - 1): balanced digits.
 
-Slot width. A slot of the opened sum is a count of at most n rows plus X, the sum of K noise shares of
+Slot width. A slot of the revealed sum is a count of at most n rows plus X, the sum of K noise shares of
 shape 1/(K-t) each, of scale b; a = exp(-1/b). Put r = K/(K-t).
 
 Theorem. For 0 < theta < 1 and T > 0: P(X >= T) <= (1 - theta^2)^(-r) exp(-theta T/b), and the same for
@@ -36,7 +36,7 @@ WIDEST = 62
 """Widest slot in bits: decoded digits are int64."""
 
 BLOCK_PLAINTEXTS = 256
-"""Plaintexts that are encrypted, sent, combined and opened together: about 200 KB, and half a second of encryption."""
+"""Plaintexts that are encrypted, sent, combined and decrypted together."""
 
 SECURITY_BITS = 80
 """Overflow anywhere in a round has probability below 2**-SECURITY_BITS."""

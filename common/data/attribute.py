@@ -54,7 +54,7 @@ class Attribute:
     """A declared attribute. Exactly one of ``categories`` and ``edges`` is not empty.
 
     ``type`` is ``string``, ``integer``, ``number`` or ``boolean`` (whose categories are false, true).
-    ``edges`` are the k + 1 edges of k bins; ``bins`` is k if the descriptor declared a number of bins of
+    ``edges`` are the k + 1 edges of k bins; ``bins`` is k if the schema declared a number of bins of
     equal width. ``missing`` are the texts that mean "no value"; if there are any, the code after the values is
     theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
     ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).

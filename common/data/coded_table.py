@@ -167,10 +167,10 @@ def _values(attribute: Attribute, codes: Column, generator: np.random.Generator)
             return pd.Series(values).array.take(codes.astype(np.intp))
         return values[codes]
     if not attribute.missing:
-        return _draw(attribute, codes, generator)
-    # The missing ones get a draw too, which is overwritten: so all rows cost the same.
+        return _sample(attribute, codes, generator)
+    # The missing ones get a value too, which is overwritten: so all rows cost the same.
     missing = codes == attribute.missing_code
-    drawn = _draw(attribute, np.where(missing, 0, codes), generator).astype(object)
+    drawn = _sample(attribute, np.where(missing, 0, codes), generator).astype(object)
     drawn[missing] = attribute.missing[0]
     return drawn
 
@@ -185,7 +185,7 @@ def _category_values(attribute: Attribute) -> npt.NDArray[Any]:
     return np.array(attribute.categories, dtype=object)
 
 
-def _draw(attribute: Attribute, codes: npt.NDArray[Any], generator: np.random.Generator) -> npt.NDArray[Any]:
+def _sample(attribute: Attribute, codes: npt.NDArray[Any], generator: np.random.Generator) -> npt.NDArray[Any]:
     """Draw a value from the bin of each code: int64 for integers, float64 for numbers."""
     grids = attribute.grids
     first = np.array([grid.first for grid in grids], dtype=np.int64)

@@ -30,7 +30,7 @@ class AttributeParentPair:
 
 @dataclass(frozen=True)
 class NoisyTable:
-    """A contingency table with independent discrete noise on every cell, as it was opened.
+    """A contingency table with independent discrete noise on every cell, as it was revealed.
 
     Attributes:
         attributes: the marginal; the axes of ``counts`` follow it.
@@ -49,7 +49,7 @@ class NoisyTable:
 
 @dataclass(frozen=True)
 class NoisyScores:
-    """Sums of scores over the parties with independent discrete noise on each, as they were opened.
+    """Sums of scores over the parties with independent discrete noise on each, as they were revealed.
 
     Attributes:
         values: int64, shape (scores,).
@@ -61,7 +61,7 @@ class NoisyScores:
 
 
 class NoisyTables(Sequence[NoisyTable]):
-    """The tables of one opening, as one vector; each is made when it is asked for, as there may be millions.
+    """The tables of one revealed sum, as one vector; each is made when it is asked for, as there may be millions.
 
     Attributes:
         marginals: of each table.

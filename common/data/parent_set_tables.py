@@ -20,15 +20,14 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import Marginal
 
 PACKED_CELLS = 96
-"""Largest table that is counted on packed columns. 45,222 rows, one core: 16 cells .012 ms against .06 ms."""
+"""Largest table that is counted on packed columns (docs/performance.md)."""
 
 SHARED_CELLS = 1 << 15
-"""Largest table in which attributes are counted together. 5 million rows, one core: two tables of 4,000 and 3,000
-cells take 8 ms each alone, 10 ms together, and 18 ms each without blocks."""
+"""Largest table in which attributes are counted together (docs/performance.md)."""
 
 THREADED_ROWS = 1 << 20
 """Rows from which on tables are counted in threads: numpy lets go of the interpreter while it counts, which pays
-if that takes long. Two cores, 5 million rows: four parent sets in .3 s instead of .43 s."""
+if that takes long."""
 
 MOST_THREADS = 8
 REQUESTS_AT_ONCE = 64
@@ -103,7 +102,7 @@ class JointCounter:
 
     def _lines(self, attributes: tuple[int, ...]) -> Mask:
         """All packed columns of the attributes but those of their last values, which are what the others leave."""
-        # Most parent sets of a draw are counted with the same attributes.
+        # Most parent sets of a selection are counted with the same attributes.
         found = self._stacked.get(attributes)
         if found is None:
             found = np.concatenate([self._mask(attribute)[:-1] for attribute in attributes])

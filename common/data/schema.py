@@ -1,6 +1,6 @@
-"""The declared attributes of a table: a Table Schema (Frictionless v2) descriptor, read and checked.
+"""The declared attributes of a table: a Table Schema (Frictionless v2), read and checked.
 
-A descriptor is public and is never inferred silently from rows. ``missingValues`` on a field replaces
+A schema is public and is never inferred silently from rows. ``missingValues`` on a field replaces
 those at the top level, as in Frictionless v2, and ``[]`` says that the field has none; where neither is
 written there are none (Frictionless would take the empty text). ``absentRows`` at the top level, which is
 no key of Frictionless, gives every attribute one more code. See ``privity.common.data.attribute`` for the codes.
@@ -25,7 +25,7 @@ from privity.common import formats
 from privity.common.data.attribute import Attribute, Group, Value, number_text, value_text
 from privity.common.data.constraints.row_constraints import RowConstraint, read_constraints
 from privity.common.data.derived_attributes import DerivedAttributes
-from privity.common.data.schema_document import exact_text, field_descriptor, nested_lists
+from privity.common.data.schema_document import exact_text, field_document, nested_lists
 from privity.common.errors import Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
 
@@ -42,7 +42,7 @@ class Schema:
     """The attributes of a table in order.
 
     Attributes:
-        carried: the descriptor's texts that no code needs.
+        carried: the schema's texts that no code needs.
         row_constraints: what each synthetic row must meet.
 
     Raises:
@@ -130,9 +130,9 @@ class Schema:
             document["absentRows"] = True
         return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
 
-    def descriptor(self) -> dict[str, Any]:
-        """Return a descriptor, ready for JSON, that ``parse_schema`` reads back as an equal schema."""
-        fields = [field_descriptor(attribute) for attribute in self.attributes]
+    def table_schema(self) -> dict[str, Any]:
+        """Return the Table Schema, ready for JSON, that ``parse_schema`` reads back as an equal schema."""
+        fields = [field_document(attribute) for attribute in self.attributes]
         name = {"name": self.name} if self.name else {}
         absent = {"absentRows": True} if self.absent_rows else {}
         rules = {"rowConstraints": [rule.rule for rule in self.row_constraints]} if self.row_constraints else {}
@@ -140,7 +140,7 @@ class Schema:
 
 
 def load_schema(path: Path | str) -> Schema:
-    """Read a descriptor. Raises ``PrivityError`` if it is not JSON, ``ProblemsFound`` with every fault."""
+    """Read a schema. Raises ``PrivityError`` if it is not JSON, ``ProblemsFound`` with every fault."""
     data = formats.read_bytes(path)
     try:
         return parse_schema(formats.parse_json(data, str(path)), str(path))
@@ -149,7 +149,7 @@ def load_schema(path: Path | str) -> Schema:
 
 
 def parse_schema(document: object, file: str) -> Schema:
-    """Check a descriptor (parsed JSON) as a whole; raise ``ProblemsFound`` with every fault at once.
+    """Check a schema (parsed JSON) as a whole; raise ``ProblemsFound`` with every fault at once.
 
     A number may be ``int``, ``Decimal`` or ``float``; a float stands for its shortest decimal.
     """

@@ -1,4 +1,4 @@
-"""Writing a schema down again: its fields as a descriptor has them, and texts that a digest is taken over."""
+"""Writing a schema down again: its fields as a Table Schema has them, and texts that a digest is taken over."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _json_number(number: Value) -> str | int | float:
     return number
 
 
-def field_descriptor(attribute: Attribute) -> dict[str, Any]:
-    """Write one field as a descriptor, leaving out what is the default."""
+def field_document(attribute: Attribute) -> dict[str, Any]:
+    """Write one field of a Table Schema, leaving out what is the default."""
     item: dict[str, Any] = {"name": attribute.name}
     texts = {"title": attribute.title, "description": attribute.description}
     item |= {key: text for key, text in texts.items() if text is not None}

@@ -1,4 +1,4 @@
-"""Drafts a descriptor from a file, for a person to review before anybody declares it.
+"""Drafts a schema from a file, for a person to review before anybody declares it.
 
 A domain that is read from rows tells about the rows: see ``LEAK_WARNING``, which is to be shown with
 every draft.
@@ -34,7 +34,7 @@ BINS = 16
 
 
 def draft_schema(path: Path | str) -> dict[str, Any]:
-    """Return a descriptor for the CSV file: categories for few distinct values, bins for other numbers.
+    """Return a schema for the CSV file: categories for few distinct values, bins for other numbers.
 
     Ranges are rounded outwards to the power of ten below their width. The empty text is drafted as a missing
     value; no other text is. A text column of too many distinct values is left without a domain, with a

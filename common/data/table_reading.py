@@ -304,10 +304,10 @@ def _column_problems(names: list[str], schema: Schema, file: str, also: Sequence
     problems = []
     if len(missing) == len(schema.names):
         message = "the first line names none of the declared attributes."
-        remedy = "Begin with a header of their names, or use the descriptor of this table."
+        remedy = "Begin with a header of their names, or use the schema of this table."
         return [Problem(file, "header", "no-header", message, remedy)]
     if missing:
-        remedy = "Add them, or take them out of the descriptor."
+        remedy = "Add them, or take them out of the schema."
         problems.append(
             Problem(file, "header", "missing-column", f"{_some(missing)}: declared, but no such column.", remedy)
         )

@@ -26,7 +26,7 @@ from privity.common.crypto.certificates import days_left
 from privity.common.errors import Catalogue, PrivityError
 
 LOOK_SECONDS = 10.0
-"""Who asks again sooner is shown the same figures: no step of a party can be timed by asking often."""
+"""Who asks sooner is shown the same figures: no step of a party can be timed by asking often."""
 
 ASK_SECONDS = 10.0
 """A connection that is still open after so long is hung up on, whatever came: it holds a thread and a file."""

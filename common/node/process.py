@@ -84,7 +84,7 @@ def at_interrupt(stop: Callable[[], object]) -> None:
         if asked:
             os._exit(Exit.INTERRUPTED)
         asked = True
-        _log.warning("stopping in order and at once if asked again")
+        _log.warning("stopping in order; a second signal stops at once")
         loop.call_soon_threadsafe(stop)
 
     # Not of the event loop: its handlers wait while it computes.

@@ -1,11 +1,11 @@
-"""Advanced composition: what a round of noisy tables under discrete Laplace noise costs as (epsilon, delta), and the
+"""Advanced composition: what a round of noisy marginals under discrete Laplace noise costs as (epsilon, delta), and the
 least noise for which that holds.
 
 Source: Dwork and Roth 2014, Theorem 3.20; for unequal parts Dwork, Rothblum and Vadhan 2010. The copula paper uses it.
 Tables have weights: one of weight w has noise 1/w times as wide. A replaced row moves two cells of each table by one.
 
 Basic composition, in which pure epsilons add up, needs no delta: it is a round without ``Accounting``. With discrete
-Gaussian noise a run has one account in rho for all of its rounds (``privity.common.privacy.zcdp_budget``).
+Gaussian noise a run has one budget in rho for all of its rounds (``privity.common.privacy.zcdp_budget``).
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def parse_delta(text: str, option: str = "delta") -> Fraction:
 
 
 def split_epsilon(epsilon: Fraction, weights: Sequence[Fraction]) -> list[Fraction]:
-    """Parts of epsilon in proportion to the weights, exactly ``epsilon`` together.
+    """Shares of epsilon in proportion to the weights, exactly ``epsilon`` together.
 
     A part with more digits than exact integer noise can serve is rounded down to a millionth; the last
     part takes up what is left.
@@ -101,22 +101,22 @@ def split_epsilon(epsilon: Fraction, weights: Sequence[Fraction]) -> list[Fracti
         PrivityError: epsilon is too small for such a split.
     """
     total = sum(weights, Fraction(0))
-    parts = [_rounded_down(epsilon * weight / total) for weight in weights[:-1]]
-    parts.append(epsilon - sum(parts, Fraction(0)))
-    if min(parts) <= 0:
+    shares = [_rounded_down(epsilon * weight / total) for weight in weights[:-1]]
+    shares.append(epsilon - sum(shares, Fraction(0)))
+    if min(shares) <= 0:
         raise PrivityError(
             Catalogue.BAD_OPTION,
             option="epsilon",
             reason=f"{epsilon} is too small to be split over the algorithm's phases",
             hint="Use a larger epsilon.",
         )
-    return parts
+    return shares
 
 
-def _rounded_down(part: Fraction) -> Fraction:
-    if part.denominator <= LARGEST_DENOMINATOR:
-        return part
-    return Fraction(math.floor(part * LARGEST_DENOMINATOR), LARGEST_DENOMINATOR)
+def _rounded_down(share: Fraction) -> Fraction:
+    if share.denominator <= LARGEST_DENOMINATOR:
+        return share
+    return Fraction(math.floor(share * LARGEST_DENOMINATOR), LARGEST_DENOMINATOR)
 
 
 def as_fraction(value: Fraction | int, what: str) -> Fraction:
@@ -273,12 +273,12 @@ def exp_above(x: Fraction) -> Fraction:
 
     For 0 <= y < 2: ln((2+y)/(2-y)) = 2 artanh(y/2) >= y, so e^y <= (2+y)/(2-y). Here y = x/parts.
     """
-    parts = 64 * max(1, math.ceil(x))
-    y = Fraction(math.ceil(x / parts * 2**40), 2**40)
-    return Fraction(math.ceil(((2 + y) / (2 - y)) ** parts * 2**64), 2**64)
+    shares = 64 * max(1, math.ceil(x))
+    y = Fraction(math.ceil(x / shares * 2**40), 2**40)
+    return Fraction(math.ceil(((2 + y) / (2 - y)) ** shares * 2**64), 2**64)
 
 
-def amount_problems(
+def budget_problems(
     document: Mapping[str, Any], file: str, epsilons: Sequence[str] = (), deltas: Sequence[str] = ()
 ) -> list[Problem]:
     """Faults of the epsilons and deltas of a document under these keys; what is no text is a fault of the format."""

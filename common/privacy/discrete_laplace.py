@@ -13,7 +13,7 @@ and 2; Shepp and Lloyd, "Ordered cycle lengths in a random permutation" (1966); 
 for the division of discrete Laplace noise into Polya shares.
 
 Limits: numerator and denominator of a scale at most 2**62, the scale itself at most 2**52. Within them
-nothing wraps: a draw beyond int64 (probability below exp(-1000)) raises OverflowError.
+nothing wraps: a sample beyond int64 (probability below exp(-1000)) raises OverflowError.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VECTOR_TERM = 2**52  # up to this numerator, U + t*V stays inside int64 while V
 _VECTOR_HIGH = 2**10
 _BLOCK = 1 << 16  # draws worked on together: small enough to stay in the processor's cache
 
-_Draw = Callable[[int], IntArray]
+_Sampler = Callable[[int], IntArray]
 
 
 def bernoulli_exp(numerators: IntArray, denominator: int, entropy: Entropy) -> NDArray[np.bool_]:
@@ -197,14 +197,14 @@ def _check_quota(quota: int) -> None:
         raise ValueError("the quota (how many shares make one full noise) must be at least 1")
 
 
-def in_blocks(size: int, draw: _Draw) -> IntArray:
-    """``size`` draws, made in blocks that stay in the processor's cache."""
+def in_blocks(size: int, sampler: _Sampler) -> IntArray:
+    """``size`` samples, made in blocks that stay in the processor's cache."""
     if size < 0:
-        raise ValueError("the number of draws must be at least 0")
+        raise ValueError("the number of samples must be at least 0")
     result = np.empty(size, dtype=np.int64)
     for start in range(0, size, _BLOCK):
         part = min(_BLOCK, size - start)
-        result[start : start + part] = draw(part)
+        result[start : start + part] = sampler(part)
     return result
 
 

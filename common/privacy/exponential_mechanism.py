@@ -5,7 +5,7 @@ direction. P(i) proportional to exp(epsilon s_i/(2D)) (McSherry and Talwar 2007)
 of length epsilon, whatever the neighbours: it is epsilon (s_i - s'_i)/(2D), which lies within epsilon/2 of 0, and a
 number that is the same for all i. So it is epsilon^2/8-zCDP (Cesar and Rogers 2021, Lemma 3.2; the range: Durfee and
 Rogers 2019), a quarter of what epsilon-differential privacy alone gives. Report noisy max with one-sided geometric
-noise (``privity.common.privacy.noisy_max``) has a larger range, and is not for an account in rho.
+noise (``privity.common.privacy.noisy_max``) has a larger range, and is not for a budget in rho.
 
 Sampler. Draw pairs of a candidate i, uniform among all, and G with P(G >= g) = exp(-g epsilon/(2D)); the first pair
 with s_i + G >= max s is the choice. As P(G >= max s - s_i) = exp(epsilon (s_i - max s)/(2D)), this is rejection
@@ -47,7 +47,7 @@ class Trials:
         return f"Trials(candidates={self.candidates})"
 
 
-def draw_trials(candidates: int, sensitivity: int, epsilon: Fraction, entropy: Entropy) -> Trials:
+def sample_trials(candidates: int, sensitivity: int, epsilon: Fraction, entropy: Entropy) -> Trials:
     """A block of pairs for a choice among ``candidates`` scores of the given sensitivity.
 
     Args:
@@ -73,11 +73,11 @@ def first_accepted(scores: Sequence[int] | IntArray, trials: Trials) -> int | No
     Scores are exact integers of any size (numpy integers are taken too), so a sum never wraps.
 
     Raises:
-        ValueError: the number of scores is not the number the pairs were drawn for.
+        ValueError: the number of scores is not the number the pairs were sampled for.
         TypeError: a score is not an integer.
     """
     if len(scores) != trials.candidates:
-        raise ValueError("there must be as many scores as the pairs were drawn for")
+        raise ValueError("there must be as many scores as the pairs were sampled for")
     lacking = _lacking(scores)[trials.places]
     accepted = np.flatnonzero(trials.added >= lacking)
     return int(trials.places[accepted[0]]) if accepted.size else None
@@ -106,5 +106,5 @@ def exponential_choice(
     """
     choice = first_accepted(scores, first)
     while choice is None:
-        choice = first_accepted(scores, draw_trials(len(scores), sensitivity, epsilon, entropy))
+        choice = first_accepted(scores, sample_trials(len(scores), sensitivity, epsilon, entropy))
     return choice

@@ -21,19 +21,19 @@ from fractions import Fraction
 from functools import lru_cache
 
 from privity.common.privacy.budget import ApproxDP, Zcdp
-from privity.common.privacy.zcdp_budget import RELATION, RhoAccount
+from privity.common.privacy.zcdp_budget import RELATION, RhoBudget
 
 DELTA_DIGITS = 6
 
 VOID = 100
 """Exponent (m-1) epsilon beyond which no delta is left that promises anything: it counts as 1."""
 
-Amount = tuple[Fraction, Fraction]
+EpsilonDelta = tuple[Fraction, Fraction]
 """(epsilon, delta)."""
 
 
 @lru_cache(maxsize=256)
-def cost_of_a_person(epsilon: Fraction, delta: Fraction, rows: int) -> Amount:
+def cost_of_a_person(epsilon: Fraction, delta: Fraction, rows: int) -> EpsilonDelta:
     """(epsilon, delta) that a step of this cost for one row costs a person with so many rows."""
     if rows == 1 or not delta:
         return rows * epsilon, delta
@@ -48,23 +48,26 @@ def rho_of_a_person(rho: Fraction, rows: int) -> Fraction:
     return Zcdp(rho, RELATION).scaled(rows).rho
 
 
-def most_of_a_person(epsilon: Fraction, delta: Fraction, rows: int, account: RhoAccount | None = None) -> Amount:
+def most_of_a_person(
+    epsilon: Fraction, delta: Fraction, rows: int, rho_budget: RhoBudget | None = None
+) -> EpsilonDelta:
     """What the steps of a run that costs (epsilon, delta) for one row may cost a person with so many, together.
 
-    A limit for what is charged step by step, which is what the guarantee rests on. Without an account it is reached by
-    a run that spends everything in one step. Nothing is gained by several: m epsilon, and m e^((m-1) epsilon) delta,
-    grow no slower than their sum. A run in rho reaches it when all of its rho is spent, in whatever steps.
+    A limit for what is charged step by step, which is what the guarantee rests on. Without a budget in rho it is
+    reached by a run that spends everything in one step. Nothing is gained by several: m epsilon, and m e^((m-1)
+    epsilon) delta, grow no slower than their sum. A run in rho reaches it when all of its rho is spent, in whatever
+    steps.
 
     Args:
-        account: the run's budget in rho, if it has one; what it leaves of epsilon is pure.
+        rho_budget: the run's budget in rho, if it has one; what it leaves of epsilon is pure.
     Raises:
-        PrivityError: bad-option for an account of amounts that no run may have.
+        PrivityError: bad-option for an epsilon and a delta that no run may have.
     """
-    if account is None:
+    if rho_budget is None:
         return cost_of_a_person(epsilon, delta, rows)
     # First of all, as it refuses what no run may have.
-    whole = account.filter(rows).epsilon
-    return max(epsilon, rows * (epsilon - account.epsilon) + whole), delta
+    whole = rho_budget.filter(rows).epsilon
+    return max(epsilon, rows * (epsilon - rho_budget.epsilon) + whole), delta
 
 
 def _readable_above(delta: Fraction) -> Fraction:

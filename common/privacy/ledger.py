@@ -2,7 +2,7 @@
 
 A population is declared before anything can be charged to it; its total is a line of the ledger and binds every release
 of every node and program that uses the file. A charge is on disk before any noise is drawn; a crash leaves it charged.
-One step is charged once: repeating the charge costs nothing, and no other amount is accepted there. A charge is settled
+One step is charged once: repeating the charge costs nothing, and no other price is accepted there. A charge is settled
 with the digest of its one answer before that answer leaves; a second answer to it is refused, whatever became of the
 file that held the first.
 
@@ -31,7 +31,7 @@ from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import readable
-from privity.common.privacy.group_privacy import Amount
+from privity.common.privacy.group_privacy import EpsilonDelta
 from privity.common.privacy.ledger_file import FORMAT_VERSION, MERGED, LedgerFile
 from privity.common.privacy.ledger_lines import (
     COLUMNS,
@@ -48,7 +48,7 @@ from privity.common.privacy.ledger_lines import (
     kept_short,
 )
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.storage.journal import MEMORY
 
 
@@ -58,12 +58,12 @@ class Allowance:
 
     Attributes:
         epsilon, delta: all of its steps together; None is no limit but the population's total.
-        account: the run's budget in rho, if it has one.
+        rho_budget: the run's budget in rho, if it has one.
     """
 
     epsilon: Fraction | None = None
     delta: Fraction | None = None
-    account: RhoAccount | None = None
+    rho_budget: RhoBudget | None = None
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class Entry:
     """A line as it stands in the ledger; ``at`` is the clock's word and decides nothing.
 
     Attributes:
-        amount: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
+        loss: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
         terms: of a line that is no charge.
     """
 
     kind: Kind
     node: str
     charge: Charge
-    amount: Amount
+    loss: EpsilonDelta
     terms: dict[str, Any]
     at: str
     answered: bool
@@ -202,17 +202,17 @@ class Ledger(LedgerFile):
         Returns:
             whether it was charged before, and settled with an answer: then no other may be made.
         Raises:
-            PrivityError: budget-exhausted, step-changed if this step was charged another amount, step-refused if its
+            PrivityError: budget-exhausted, step-changed if this step was charged another price, step-refused if its
                 run began under an earlier version or its charges cannot be added up exactly, or ledger-unusable.
-            ValueError: the amount is negative; a refund is impossible. (An amount of 0 is a line too: it
+            ValueError: the price is negative; a refund is impossible. (A price of 0 is a line too: it
                 marks an answer that holds no rows and must still be given once.)
         """
         if charge.epsilon < 0 or charge.delta < 0 or (charge.rho is not None and charge.rho < 0):
             raise ValueError("a charge is not negative")
-        account = allowance.account if charge.rho is not None else None
-        if charge.rho is not None and (charge.epsilon or account is None or charge.delta != account.delta):
-            raise ValueError("a charge in rho states no epsilon, and the delta of the run's account")
-        terms: dict[str, Any] = {} if account is None else {"epsilon": str(account.epsilon)}
+        rho_budget = allowance.rho_budget if charge.rho is not None else None
+        if charge.rho is not None and (charge.epsilon or rho_budget is None or charge.delta != rho_budget.delta):
+            raise ValueError("a charge in rho states no epsilon, and the delta of the run's budget in rho")
+        terms: dict[str, Any] = {} if rho_budget is None else {"epsilon": str(rho_budget.epsilon)}
         if charge.for_a_person:
             terms["for_a_person"] = True
         with self._writing():
@@ -227,10 +227,10 @@ class Ledger(LedgerFile):
                     raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
                 return found[0].answer is not None
             before = self._of(key)
-            if account is not None and None in before.rho:
+            if rho_budget is not None and None in before.rho:
                 reason = "its run began under an earlier version of Privity, which priced it otherwise"
                 raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
-            if account is not None and before.rho and account not in before.rho:
+            if rho_budget is not None and before.rho and rho_budget not in before.rho:
                 raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
             line = self._written(Kind.CHARGE, self.node, charge, terms)
             after = before.with_line(line)
@@ -248,7 +248,7 @@ class Ledger(LedgerFile):
 
     def _check_affordable(self, before: Spent, after: Spent, allowance: Allowance, party: str) -> None:
         population = self._now()
-        (epsilon, delta), (new_epsilon, new_delta) = before.amount, after.amount
+        (epsilon, delta), (new_epsilon, new_delta) = before.loss, after.loss
         for word, old, new, whole, of_run, total in (
             ("", epsilon, new_epsilon, self._epsilon, allowance.epsilon, population.total_epsilon),
             ("delta ", delta, new_delta, self._delta, allowance.delta, population.total_delta),
@@ -308,7 +308,7 @@ class Ledger(LedgerFile):
             before = self._of(key)
             after = before.with_line(line)
             if after is not before:
-                (epsilon, delta), (new_epsilon, new_delta) = before.amount, after.amount
+                (epsilon, delta), (new_epsilon, new_delta) = before.loss, after.loss
                 self._epsilon = kept_short(self._epsilon - epsilon + new_epsilon)
                 self._delta = kept_short(self._delta - delta + new_delta)
                 self._runs[key] = after
@@ -338,7 +338,7 @@ class Ledger(LedgerFile):
             rows = self._now().rows_per_person
             lines = self._lines("ORDER BY id")
         runs: dict[tuple[str, str], Spent] = {}
-        told: dict[tuple[str, str], Amount] = {}
+        told: dict[tuple[str, str], EpsilonDelta] = {}
         found = []
         for line in lines:
             key = (line.node, line.run)
@@ -346,27 +346,27 @@ class Ledger(LedgerFile):
             charge, (epsilon, delta) = line.charge, told.get(key, (ZERO, ZERO))
             if line.terms is None and charge.rho is not None:
                 # As it was charged then; the adjustment has the rest.
-                amount = charge.epsilon, charge.delta
+                loss = charge.epsilon, charge.delta
             else:
-                new_epsilon, new_delta = runs[key].amount
-                amount = new_epsilon - epsilon, new_delta - delta
-            told[key] = epsilon + amount[0], delta + amount[1]
+                new_epsilon, new_delta = runs[key].loss
+                loss = new_epsilon - epsilon, new_delta - delta
+            told[key] = epsilon + loss[0], delta + loss[1]
             answered = line.answer is not None
-            found.append(Entry(Kind(line.kind), line.node, charge, amount, line.document, line.at, answered))
+            found.append(Entry(Kind(line.kind), line.node, charge, loss, line.document, line.at, answered))
         return found
 
     def spent(self, run: str | None = None) -> Fraction:
         """Epsilon that a person has been charged, in all or by one run of this node."""
-        return self._amount(run)[0]
+        return self._loss(run)[0]
 
     def spent_delta(self, run: str | None = None) -> Fraction:
         """The same for delta."""
-        return self._amount(run)[1]
+        return self._loss(run)[1]
 
-    def _amount(self, run: str | None) -> Amount:
+    def _loss(self, run: str | None) -> EpsilonDelta:
         with self._held():
             self._read_on()
-            return (self._epsilon, self._delta) if run is None else self._of((self.node, run)).amount
+            return (self._epsilon, self._delta) if run is None else self._of((self.node, run)).loss
 
     def merge(self, path: Path, node: str = "") -> int:
         """Take over another ledger of the same people; it is closed, and refused from then on. How many lines are new.

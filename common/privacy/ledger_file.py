@@ -281,7 +281,7 @@ class LedgerFile:
                 if (line.terms is None and line.rho) or line.kind == Kind.ADJUSTMENT.value:
                     spent, told = spent.with_line(line), told + line.charge.epsilon
             terms = {"reason": "rho spent so far was priced too low"}
-            self._append(Kind.ADJUSTMENT, terms=terms, run=run, node=node, epsilon=kept_short(spent.amount[0] - told))
+            self._append(Kind.ADJUSTMENT, terms=terms, run=run, node=node, epsilon=kept_short(spent.loss[0] - told))
 
     def close(self) -> None:
         with self._lock:

@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.group_privacy import Amount, cost_of_a_person, rho_of_a_person
+from privity.common.privacy.group_privacy import EpsilonDelta, cost_of_a_person, rho_of_a_person
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_filter import spent_under_unknown_cap
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.storage.canonical_json import canonical_bytes
 
 OWN_BOOK = 0
@@ -110,25 +110,25 @@ class Line:
         return Charge(self.run, self.step, Fraction(self.epsilon), Fraction(self.delta), rho, person)
 
     @property
-    def account(self) -> RhoAccount | None:
+    def rho_budget(self) -> RhoBudget | None:
         """The budget in rho that this charge is of; None of any other, and of those of earlier versions."""
         if self.rho is None or self.terms is None:
             return None
-        return RhoAccount(Fraction(self.document["epsilon"]), Fraction(self.delta))
+        return RhoBudget(Fraction(self.document["epsilon"]), Fraction(self.delta))
 
     def check(self) -> None:
         """Raises ValueError for a line that no program of ours writes."""
         try:
             charge, terms = self.charge, self.document
             if min(charge.epsilon, charge.delta, charge.rho or ZERO) < 0:
-                raise ValueError("a negative amount")
+                raise ValueError("a negative price")
             match Kind(self.kind):
                 case Kind.POPULATION:
                     Population.of_terms("people", terms)
                 case Kind.MERGE:
                     int(terms["book"]), int(terms["after"]), int(terms["lines"]), str(terms["start"])
-                case Kind.CHARGE if self.account is not None:
-                    self.account.filter()
+                case Kind.CHARGE if self.rho_budget is not None:
+                    self.rho_budget.filter()
         except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError, PrivityError) as error:
             raise ValueError("a line cannot be read") from error
 
@@ -147,7 +147,7 @@ class Spent:
     rows: int
     epsilon: Fraction = ZERO
     delta: Fraction = ZERO
-    rho: dict[RhoAccount | None, Fraction] = field(default_factory=dict)
+    rho: dict[RhoBudget | None, Fraction] = field(default_factory=dict)
     earlier_delta: Fraction = ZERO
     exact: bool = True
 
@@ -156,12 +156,12 @@ class Spent:
             return self
         charge = line.charge
         if charge.rho is not None:
-            account = line.account
-            rho = self.rho.get(account, ZERO) + charge.rho
-            earlier = self.earlier_delta + (charge.delta if account is None else ZERO)
+            rho_budget = line.rho_budget
+            rho = self.rho.get(rho_budget, ZERO) + charge.rho
+            earlier = self.earlier_delta + (charge.delta if rho_budget is None else ZERO)
             return replace(
                 self,
-                rho={**self.rho, account: kept_short(rho)},
+                rho={**self.rho, rho_budget: kept_short(rho)},
                 earlier_delta=kept_short(earlier),
                 exact=self.exact and is_short(rho, earlier),
             )
@@ -173,15 +173,15 @@ class Spent:
         return replace(self, epsilon=kept_short(epsilon), delta=kept_short(delta), exact=exact)
 
     @property
-    def amount(self) -> Amount:
+    def loss(self) -> EpsilonDelta:
         """(epsilon, delta)."""
         epsilon, delta = self.epsilon, self.delta
-        for account, of_row in self.rho.items():
+        for rho_budget, of_row in self.rho.items():
             rho = rho_of_a_person(of_row, self.rows)
-            if account is None:
+            if rho_budget is None:
                 epsilon, delta = epsilon + spent_under_unknown_cap(rho, self.earlier_delta), delta + self.earlier_delta
             else:
-                epsilon, delta = epsilon + account.filter(self.rows).spent(rho), delta + account.delta
+                epsilon, delta = epsilon + rho_budget.filter(self.rows).spent(rho), delta + rho_budget.delta
         return epsilon, delta
 
 

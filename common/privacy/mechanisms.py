@@ -2,7 +2,7 @@
 
 Each is a small frozen value. ``cost(sensitivity)`` is its privacy map: an exact budget, stated for the
 relation of the sensitivity; a sensitivity in the wrong norm is refused. ``calibrated`` is the inverse map.
-``draw`` makes the noise, before any row is looked at.
+``sample`` makes the noise, before any row is looked at.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from fractions import Fraction
 from privity.common.privacy.budget import PureEpsilon, Zcdp, as_fraction
 from privity.common.privacy.discrete_gaussian import check_sigma_squared, discrete_gaussian
 from privity.common.privacy.discrete_laplace import discrete_laplace, noise_share
-from privity.common.privacy.exponential_mechanism import Trials, draw_trials, exponential_choice
+from privity.common.privacy.exponential_mechanism import Trials, exponential_choice, sample_trials
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation, check_same_relation
-from privity.common.privacy.noisy_max import SelectionNoise, draw_selection_noise, noisy_max, noisy_max_scale
+from privity.common.privacy.noisy_max import SelectionNoise, noisy_max, noisy_max_scale, sample_selection_noise
 from privity.common.privacy.random_bits import Entropy, IntArray
 from privity.common.privacy.sensitivity import Norm, Sensitivity
-from privity.common.privacy.zcdp_budget import draw_rho
+from privity.common.privacy.zcdp_budget import selection_rho
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class DiscreteLaplace:
         """D/scale, exactly."""
         return PureEpsilon(sensitivity.in_norm(Norm.L1).value / self.scale, sensitivity.relation)
 
-    def draw(self, size: int, entropy: Entropy) -> IntArray:
+    def sample(self, size: int, entropy: Entropy) -> IntArray:
         """int64 noise of shape (size,)."""
         return discrete_laplace(self.scale, size, entropy)
 
@@ -58,11 +58,11 @@ class SharedDiscreteLaplace:
     """Discrete Laplace noise on a sum of the parties' integer vectors, that no party knows.
 
     Each of K = ``parties`` adds a share, the difference of two Polya(1/q) variables with q = K - t,
-    t = ``tolerate``; only the sum of all K vectors and shares is opened.
+    t = ``tolerate``; only the sum of all K vectors and shares is revealed.
     Theorem: any q shares sum to exactly one discrete Laplace variable, and what more is added is independent
-    of it. So against anyone who knows the shares of up to t parties, besides the opened sum, the release is
+    of it. So against anyone who knows the shares of up to t parties, besides the revealed sum, the release is
     (D/scale)-differentially private for the rows of the others.
-    Assumptions: all K shares are in, or nothing is opened; at most t parties pool what they know; all draw
+    Assumptions: all K shares are in, or nothing is revealed; at most t parties pool what they know; all sample
     their shares as agreed; nobody sees a party's own vector, noised or not, beside a sum that contains it.
     Source: Goryczka and Xiong 2017 (division into Polya shares, there with q = K); q = K - t: privacy.md, 2.
     Privacy map: L1 sensitivity D of the sum -> pure epsilon D/scale. Variance: K/(K-t) times that of one.
@@ -93,14 +93,14 @@ class SharedDiscreteLaplace:
 
     @property
     def variance_factor(self) -> Fraction:
-        """Variance of the opened noise in units of one discrete Laplace variable: K/(K-t)."""
+        """Variance of the revealed noise in units of one discrete Laplace variable: K/(K-t)."""
         return Fraction(self.parties, self.quota)
 
     def cost(self, sensitivity: Sensitivity) -> PureEpsilon:
         """D/scale, exactly, against the public and any t of the parties."""
         return DiscreteLaplace(self.scale).cost(sensitivity)
 
-    def draw(self, size: int, entropy: Entropy) -> IntArray:
+    def sample(self, size: int, entropy: Entropy) -> IntArray:
         """One party's share: int64 of shape (size,)."""
         return noise_share(self.scale, self.quota, size, entropy)
 
@@ -143,9 +143,9 @@ class NoisyMax:
             raise ValueError("these scores move more than the noise was made for")
         return PureEpsilon(self.epsilon, sensitivity.relation)
 
-    def draw(self, candidates: int, entropy: Entropy) -> SelectionNoise:
+    def sample(self, candidates: int, entropy: Entropy) -> SelectionNoise:
         """All randomness of one choice; `privity.common.privacy.noisy_max.noisy_max` makes the choice with it."""
-        return draw_selection_noise(candidates, int(self.sensitivity.value), self.epsilon, entropy)
+        return sample_selection_noise(candidates, int(self.sensitivity.value), self.epsilon, entropy)
 
     choose = staticmethod(noisy_max)
 
@@ -180,11 +180,11 @@ class ExponentialMechanism:
         check_same_relation(self.sensitivity.relation, sensitivity.relation)
         if sensitivity.in_norm(Norm.LINF).value > self.sensitivity.value:
             raise ValueError("these scores move more than the mechanism was made for")
-        return Zcdp(draw_rho(self.epsilon), sensitivity.relation)
+        return Zcdp(selection_rho(self.epsilon), sensitivity.relation)
 
-    def draw(self, candidates: int, entropy: Entropy) -> Trials:
+    def sample(self, candidates: int, entropy: Entropy) -> Trials:
         """The first block of one choice's randomness; `exponential.exponential_choice` chooses."""
-        return draw_trials(candidates, int(self.sensitivity.value), self.epsilon, entropy)
+        return sample_trials(candidates, int(self.sensitivity.value), self.epsilon, entropy)
 
     choose = staticmethod(exponential_choice)
 
@@ -217,7 +217,7 @@ class DiscreteGaussian:
         """D^2/(2 sigma^2), exactly."""
         return Zcdp(sensitivity.in_norm(Norm.L2).squared / (2 * self.sigma_squared), sensitivity.relation)
 
-    def draw(self, size: int, entropy: Entropy) -> IntArray:
+    def sample(self, size: int, entropy: Entropy) -> IntArray:
         """int64 noise of shape (size,)."""
         return discrete_gaussian(self.sigma_squared, size, entropy)
 
@@ -227,7 +227,7 @@ class SharedDiscreteGaussian:
     """Discrete Gaussian noise on a sum of the parties' integer vectors, that no party knows.
 
     Each of K = ``parties`` adds discrete Gaussian noise of sigma^2/q, q = K - t, t = ``tolerate``; only the sum of
-    all K vectors and shares is opened.
+    all K vectors and shares is revealed.
     Theorem: the sum S of any q shares is a discrete Gaussian variable of sigma^2 but for a factor within
     e^(+-``distance``) at every integer, so that (epsilon, delta) of the one with `Zcdp` cost D^2/(2 sigma^2) is
     (epsilon + 2 m distance, e^(m distance) delta) of S, where neighbours differ in m coordinates.
@@ -267,7 +267,7 @@ class SharedDiscreteGaussian:
             total += math.log1p(r) - math.log1p(-r) if r < 1 else math.inf
         return total
 
-    def draw(self, size: int, entropy: Entropy) -> IntArray:
+    def sample(self, size: int, entropy: Entropy) -> IntArray:
         """One party's share: int64 of shape (size,)."""
         return discrete_gaussian(self.sigma_squared / self.quota, size, entropy)
 

@@ -2,7 +2,7 @@
 
 The noise on a cell is the sum of K shares, of which any K - t make one variable of the law: for discrete Laplace noise
 the difference of two negative binomial variables of K/(K-t) successes. The sum over several cells has as many times
-more. Nothing here looks at counts: an interval is public before a table is opened.
+more. Nothing here looks at counts: an interval is public before a table is revealed.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def noisy_max_scale(sensitivity: Fraction | int, epsilon: Fraction) -> Fraction:
     return 2 * Fraction(sensitivity) / epsilon
 
 
-def draw_selection_noise(candidates: int, sensitivity: int, epsilon: Fraction, entropy: Entropy) -> SelectionNoise:
+def sample_selection_noise(candidates: int, sensitivity: int, epsilon: Fraction, entropy: Entropy) -> SelectionNoise:
     """The noise of one choice among ``candidates`` scores of the given sensitivity, at ``epsilon``.
 
     Args:

@@ -114,8 +114,8 @@ class PrivacyFilter:
 def spent_under_unknown_cap(rho: Fraction, delta: Fraction) -> Fraction:
     """Epsilon of a run that has spent ``rho``, whatever its cap was and whenever it stopped; 0 of none.
 
-    For ledgers of earlier versions, which do not tell a run's cap. Each order has an equal part of delta: whichever of
-    them the least charge is taken at, step 3 of the proof above holds for it, and their parts add up to delta.
+    For ledgers of earlier versions, which do not tell a run's cap. Each order has an equal share of delta: whichever of
+    them the least charge is taken at, step 3 of the proof above holds for it, and their shares add up to delta.
     """
     if not rho:
         return Fraction(0)

@@ -1,4 +1,4 @@
-"""What a run has opened and what it has cost whom: the material of a release's statement."""
+"""What a run has revealed and what it has cost whom: the material of a release's statement."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.privacy.advanced_composition import Accounting
-from privity.common.privacy.group_privacy import Amount, cost_of_a_person, rho_of_a_person
+from privity.common.privacy.group_privacy import EpsilonDelta, cost_of_a_person, rho_of_a_person
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.privacy.zcdp_budget import GaussianTerms, RhoAccount
+from privity.common.privacy.zcdp_budget import GaussianTerms, RhoBudget
 from privity.common.synthesis.inference.fit_choice import Inference
 
 OWN_MODEL = "a model of each party's own rows, learnt there under its own noise"
@@ -20,27 +20,27 @@ CONCENTRATED = "zero-concentrated differential privacy, charged along one order 
 
 
 def noise_on_tables(spent: Accounting | GaussianTerms | None, *, shared: bool) -> str:
-    """The mechanism of noisy tables, and by what it costs some delta if it does."""
+    """The mechanism of noisy marginals, and by what it costs some delta if it does."""
     law = GAUSSIAN if isinstance(spent, GaussianTerms) else LAPLACE
-    kind, opened = ("multi-party ", ", opened as one sum") if shared else ("", "")
+    kind, revealed = ("multi-party ", ", opened as one sum") if shared else ("", "")
     words = CONCENTRATED if isinstance(spent, GaussianTerms) else "" if spent is None else "advanced composition"
     by = f"; {words}" if words else ""
-    return f"{kind}{law} noise on contingency tables{opened}{by}"
+    return f"{kind}{law} noise on contingency tables{revealed}{by}"
 
 
 def noise_on_scores(*, shared: bool) -> str:
     """The mechanism of noisy scores of a synthetic table."""
-    kind, opened = ("multi-party ", ", opened as sums over the parties") if shared else ("", "")
-    return f"{kind}{LAPLACE} noise on scores of the synthetic table{opened}"
+    kind, revealed = ("multi-party ", ", opened as sums over the parties") if shared else ("", "")
+    return f"{kind}{LAPLACE} noise on scores of the synthetic table{revealed}"
 
 
 def noisy_max_on(score: str) -> str:
-    """The mechanism of draws on a score."""
+    """The mechanism of selections on a score."""
     return f"report noisy max (integer form of the exponential mechanism) on {_named(score)}"
 
 
 def exponential_on(score: str) -> str:
-    """The mechanism of draws on a score in a run with an account in rho."""
+    """The mechanism of selections on a score in a run with a budget in rho."""
     return f"exponential mechanism (bounded range) on {_named(score)}; {CONCENTRATED}"
 
 
@@ -85,21 +85,21 @@ class RunRecord:
 
     Attributes:
         inference: how the tables were made one distribution; an algorithm that has a choice says so.
-        account: the run's budget in rho, if it has one.
+        rho_budget: the run's budget in rho, if it has one.
     """
 
-    opened: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
+    revealed: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     inference: Inference | None = None
-    account: RhoAccount | None = None
+    rho_budget: RhoBudget | None = None
 
     def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:
-        self.opened.append((phase, tables))
+        self.revealed.append((phase, tables))
 
     @property
     def measured(self) -> list[tuple[str, NoisyTable]]:
-        """Every table that was opened, with its phase."""
-        return [(phase, table) for phase, tables in self.opened for table in tables]
+        """Every table that was revealed, with its phase."""
+        return [(phase, table) for phase, tables in self.revealed for table in tables]
 
     def add_cost(self, cost: Cost) -> None:
         self.costs.append(cost)
@@ -153,7 +153,7 @@ class RunRecord:
         """What it has been charged in rho."""
         return _rho(self._of(party))
 
-    def of_a_person(self, party: str, rows: int) -> Amount:
+    def of_a_person(self, party: str, rows: int) -> EpsilonDelta:
         """(epsilon, delta) that a person of this party with so many rows was charged in all."""
         costs = self._of(party)
         found = [cost_of_a_person(cost.epsilon, cost.delta, rows) for cost in costs if cost.rho is None]
@@ -164,9 +164,9 @@ class RunRecord:
         """Epsilon that so much rho of one row has cost a person."""
         if not rho:
             return Fraction(0)
-        if self.account is None:
+        if self.rho_budget is None:
             raise ValueError("rho was charged in a run that has no budget in rho")
-        return self.account.filter(rows).spent(rho_of_a_person(rho, rows))
+        return self.rho_budget.filter(rows).spent(rho_of_a_person(rho, rows))
 
 
 def _rho(costs: Sequence[Cost]) -> Fraction:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from privity.common.privacy.group_privacy import Amount
+from privity.common.privacy.group_privacy import EpsilonDelta
 from privity.common.privacy.run_record import OWN_MODEL, RunRecord
 
 FORMAT_VERSION = 2
@@ -235,13 +235,13 @@ def rounded_up(number: Fraction) -> str:
     return text
 
 
-def largest(statement: Mapping[str, Any], of: str) -> Amount:
+def largest(statement: Mapping[str, Any], of: str) -> EpsilonDelta:
     """The largest epsilon and delta of any party, of a "person" or of a "row"."""
     found = [(Fraction(p[f"epsilon_per_{of}"]), Fraction(p[f"delta_per_{of}"])) for p in statement["parties"]]
     return max(epsilon for epsilon, _ in found), max(delta for _, delta in found)
 
 
-def of_a_person(party: str, persons: Mapping[str, Amount], parties: int) -> Fraction:
+def of_a_person(party: str, persons: Mapping[str, EpsilonDelta], parties: int) -> Fraction:
     """Epsilon that the run costs a person of this party at worst: all its rows, here and where else it costs most."""
     elsewhere = sorted((persons[name][0] for name in persons if name != party), reverse=True)
     return sum(elsewhere[: parties - 1], persons[party][0])

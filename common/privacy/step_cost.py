@@ -29,28 +29,28 @@ def score_scale(scores: int, epsilon: Fraction) -> Fraction:
     return Fraction(scores) / epsilon
 
 
-def draw_epsilon(epsilon: Fraction, quota: int) -> Fraction:
-    """Epsilon of each of a party's ``quota`` draws, when the whole series costs it ``epsilon``."""
+def selection_epsilon(epsilon: Fraction, quota: int) -> Fraction:
+    """Epsilon of each of a party's ``quota`` selections, when the whole series costs it ``epsilon``."""
     return epsilon / quota
 
 
 def selection_scale(sensitivity: int, epsilon: Fraction) -> Fraction:
-    """Scale 2D/epsilon, D = ``sensitivity``, of a draw's noise: two scores may move in opposite directions."""
+    """Scale 2D/epsilon, D = ``sensitivity``, of a selection's noise: two scores may move in opposite directions."""
     return noisy_max_scale(scores(sensitivity, RELATION).value, epsilon)
 
 
-def quotas(draws: int, rows: Sequence[int], *, balanced: bool = False) -> tuple[int, ...]:
-    """Number of draws for each party: in proportion to the public row counts, or as equal as can be.
+def quotas(selections: int, rows: Sequence[int], *, balanced: bool = False) -> tuple[int, ...]:
+    """Number of selections for each party: in proportion to the public row counts, or as equal as can be.
 
-    Largest remainders, ties to the earlier party; the sum is ``draws``. A party may get none, and is
-    then charged nothing. Every party's own total is the series' epsilon: its draws share it out, and
-    its rows enter no other party's draw (parallel composition over disjoint rows).
+    Largest remainders, ties to the earlier party; the sum is ``selections``. A party may get none, and is
+    then charged nothing. Every party's own total is the series' epsilon: its selections share it out, and
+    its rows enter no other party's selection (parallel composition over disjoint rows).
     """
     weights = [1] * len(rows) if balanced else list(rows)
     total = sum(weights)
-    shares = [Fraction(draws * weight, total) for weight in weights]
+    shares = [Fraction(selections * weight, total) for weight in weights]
     counts = [int(share) for share in shares]
     by_remainder = sorted(range(len(rows)), key=lambda k: (counts[k] - shares[k], k))
-    for k in by_remainder[: draws - sum(counts)]:
+    for k in by_remainder[: selections - sum(counts)]:
         counts[k] += 1
     return tuple(counts)

@@ -5,7 +5,7 @@ the earlier ones (Bun and Steinke 2016, Lemma 1.7), and all of it costs (epsilon
 ``privity.common.privacy.privacy_filter``'s. Converted release by release, k of them would cost about sqrt(k) times as
 much.
 
-Algorithms keep on splitting epsilon: an amount stands for the same part of the account's rho as of its epsilon.
+Algorithms keep on splitting epsilon: a share of epsilon stands for the same share of the budget's rho.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ RHO_BITS = 22
 UNIT_BITS = 17
 """Of sigma squared, as the exact samplers need it short: it is at most a part in 65,536 too large."""
 
-DRAW_BITS = 14
-"""Of the epsilon of a draw, for the same reason: it is at most a part in 8192 too small."""
+RANGE_BITS = 14
+"""Of the epsilon of a selection, for the same reason: it is at most a part in 8192 too small."""
 
 EPSILON_BITS = 21
 """What was converted is rounded up to the shortest decimal within a part in 2**EPSILON_BITS."""
@@ -91,7 +91,7 @@ def tables_rho(unit: Fraction, weights: Sequence[int]) -> Fraction:
 
 @dataclass(frozen=True)
 class GaussianTerms:
-    """What a round of a run with an account in rho costs, and how wide its noise is.
+    """What a round of a run with a budget in rho costs, and how wide its noise is.
 
     Attributes:
         rho: what its tables cost together.
@@ -125,25 +125,25 @@ class GaussianTerms:
             raise PrivityError(Catalogue.STEP_REFUSED, step="noise", reason=reason)
 
 
-def draw_rho(epsilon: Fraction) -> Fraction:
-    """What a draw of the exponential mechanism costs, whose range is bounded by epsilon: epsilon^2/8."""
+def selection_rho(epsilon: Fraction) -> Fraction:
+    """What a selection by the exponential mechanism costs, whose range is bounded by epsilon: epsilon^2/8."""
     return epsilon**2 / 8
 
 
-def draw_range(rho: Fraction, quota: int) -> Fraction:
-    """The largest epsilon, of DRAW_BITS bits, of which ``quota`` draws cost at most ``rho`` together."""
+def selection_range(rho: Fraction, quota: int) -> Fraction:
+    """The largest epsilon, of RANGE_BITS bits, of which ``quota`` selections cost at most ``rho`` together."""
     square = 8 * rho / quota
-    grid = power_grid(square, 2 * DRAW_BITS)
+    grid = power_grid(square, 2 * RANGE_BITS)
     # An even power of two has an exact root.
     if grid.numerator.bit_length() % 2 == 0 or grid.denominator.bit_length() % 2 == 0:
         grid /= 2
     whole = math.isqrt(math.floor(square / grid))
     root = Fraction(math.isqrt(grid.numerator), math.isqrt(grid.denominator))
-    return short_below(whole * root, DRAW_BITS)
+    return short_below(whole * root, RANGE_BITS)
 
 
 @dataclass(frozen=True)
-class RhoAccount:
+class RhoBudget:
     """What a run may spend besides an evaluation.
 
     Attributes:
@@ -163,17 +163,17 @@ class RhoAccount:
         """What the run has cost a person with so many rows, at any time at which it may stop."""
         return _filter(self, rows)
 
-    def part(self, amount: Fraction) -> Fraction:
-        """The rho for which an amount of epsilon stands, rounded down."""
-        return short_below(self.rho * amount / self.epsilon, RHO_BITS)
+    def rho_of_share(self, share: Fraction) -> Fraction:
+        """The rho for which a share of epsilon stands, rounded down."""
+        return short_below(self.rho * share / self.epsilon, RHO_BITS)
 
-    def terms(self, amount: Fraction, weights: Sequence[int], quota: int) -> GaussianTerms:
-        """Those of tables that cost this amount, and less only where shares of the noise would be too small.
+    def terms(self, share: Fraction, weights: Sequence[int], quota: int) -> GaussianTerms:
+        """Those of tables that cost this share, and less only where shares of the noise would be too small.
 
         Args:
             quota: of how many shares a whole noise consists; shares are never smaller than ``LEAST_SHARE``.
         """
-        rho = self.part(amount)
+        rho = self.rho_of_share(share)
         unit = short_above(tables_rho(Fraction(1), weights) / rho, UNIT_BITS)
         least = LEAST_SHARE * quota * max(weights) ** 2
         if quota > 1 and unit < least:
@@ -181,14 +181,14 @@ class RhoAccount:
             rho = min(rho, short_above(tables_rho(unit, weights), RHO_BITS))
         return GaussianTerms(rho, self.delta, unit)
 
-    def draw_epsilon(self, amount: Fraction, quota: int) -> Fraction:
-        """The range of each of a party's ``quota`` draws, when the whole series costs it this amount."""
-        return draw_range(self.part(amount), quota)
+    def selection_epsilon(self, share: Fraction, quota: int) -> Fraction:
+        """The range of each of a party's ``quota`` selections, when the whole series costs it this share."""
+        return selection_range(self.rho_of_share(share), quota)
 
 
 @lru_cache(maxsize=256)
-def _filter(account: RhoAccount, rows: int) -> PrivacyFilter:
+def _filter(rho_budget: RhoBudget, rows: int) -> PrivacyFilter:
     if rows == 1:
-        return PrivacyFilter(account.rho, account.epsilon, account.delta)
-    cap = Zcdp(account.rho, RELATION).scaled(rows).rho
-    return PrivacyFilter(cap, converted(cap, account.delta), account.delta)
+        return PrivacyFilter(rho_budget.rho, rho_budget.epsilon, rho_budget.delta)
+    cap = Zcdp(rho_budget.rho, RELATION).scaled(rows).rho
+    return PrivacyFilter(cap, converted(cap, rho_budget.delta), rho_budget.delta)

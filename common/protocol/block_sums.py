@@ -1,8 +1,8 @@
-"""The two secure sums: how a block of a party's vector is hidden, added to others, and opened.
+"""The two secure sums: how a block of a party's vector is hidden, added to others, and revealed.
 
-``PaillierSum``: packed into plaintexts with pairwise masks inside, under the run's key; its holder alone opens a sum.
-``MaskedSum``: integers modulo 2^64 under pairwise masks alone. They vanish in the sum of all members, which is then
-open to whoever made it; nobody holds a key. Both need every member's block, or nothing comes out.
+``PaillierSum``: packed into plaintexts with pairwise masks inside, under the run's key; its holder alone decrypts a
+sum. ``MaskedSum``: integers modulo 2^64 under pairwise masks alone. They vanish in the sum of all members, which is
+then readable for whoever made it; nobody holds a key. Both need every member's block, or nothing comes out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCK_WORDS = 1 << 16
 
 
 class BlockSum(Protocol):
-    """Hides, adds and opens one vector of a round, block by block; payloads are bytes.
+    """Hides, adds and reveals one vector of a round, block by block; payloads are bytes.
 
     Every method raises ValueError, with the cause, for what is not of this round and block.
     """
@@ -56,7 +56,7 @@ class BlockSum(Protocol):
         """The payload of the sum; it shows nothing of how it was made up."""
         ...
 
-    def open(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
+    def reveal(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
         """The sum's values, int64 of shape (cells of the block,)."""
         ...
 
@@ -123,7 +123,7 @@ class PaillierSum:
         # the parties' ciphertexts apart in a bare product (privacy.md, section 3).
         return self._bytes(paillier.rerandomise(self.public, product, self._residues))
 
-    def open(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
+    def reveal(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
         if secret is None or secret.public != self.public:
             raise ValueError("it is encrypted under another key than the one at hand")
         plaintexts = paillier.decrypt(secret, self._read(payload, block))
@@ -135,7 +135,7 @@ class MaskedSum:
 
     Args:
         cells: length of the vector.
-        width: bits, sign included, that a cell of the opened sum is proved to fit; at most 62 (`packing.slot_width`).
+        width: bits, sign included, that a cell of the revealed sum is proved to fit; at most 62 (`packing.slot_width`).
     """
 
     def __init__(self, cells: int, width: int) -> None:
@@ -180,7 +180,7 @@ class MaskedSum:
             total += self._read(payload, block)
         return total.astype("<u8").tobytes()
 
-    def open(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
+    def reveal(self, payload: bytes, block: int, secret: paillier.SecretKey | None) -> NDArray[np.int64]:
         del secret  # nobody holds one
         values = self._read(payload, block).astype(np.uint64).view(np.int64)
         bound = 1 << (self.width - 1)

@@ -1,7 +1,7 @@
-"""The candidates of a draw: a sequence of pairs, kept as groups of attributes with the same parent sets.
+"""The candidates of a selection: a sequence of pairs, kept as groups of attributes with the same parent sets.
 
-A draw has up to a million candidates, but most attributes share all their parent sets: what concerns the sets alone
-(checks, sizes, texts) is done once a group.
+A selection has up to a million candidates, but most attributes share all their parent sets: what concerns the sets
+alone (checks, sizes, texts) is done once a group.
 """
 
 from __future__ import annotations

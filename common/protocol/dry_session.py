@@ -1,4 +1,4 @@
-"""A session without data: it answers an algorithm with flat tables and drawn lots, and notes what was asked.
+"""A session without data: it answers an algorithm with flat tables and public coins, and notes what was asked.
 
 An algorithm is deterministic given its awaits, so a run of it on such a session asks for what a real run would ask:
 phases, costs and rounds as they are, tables as large as those of a structure drawn at random.
@@ -16,15 +16,15 @@ import numpy as np
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.expected_tables import check_expected
-from privity.common.protocol.public_coin import public_lot
+from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_session import RoundSession
-from privity.common.protocol.selection_series import DrawSeries
+from privity.common.protocol.selection_series import SelectionSeries
 from privity.common.protocol.step_limits import cells_of
-from privity.common.protocol.steps import Draw, SelectTable
+from privity.common.protocol.steps import SelectionStep, SelectTable
 from privity.common.release.evaluation.scores_over_parties import PHASE, scores_of
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
@@ -40,7 +40,7 @@ class PlannedSession(RoundSession):
     Args:
         parties: row counts that the parties are taken to hold, by name.
         tolerate: t; 0 for one party alone.
-        account: in rho, if the run has one.
+        rho_budget: None in a pure run.
     """
 
     def __init__(
@@ -49,23 +49,23 @@ class PlannedSession(RoundSession):
         parties: Mapping[str, int],
         tolerate: int,
         delta: Fraction,
-        account: RhoAccount | None = None,
+        rho_budget: RhoBudget | None = None,
     ) -> None:
-        super().__init__(PLANNED, account=account)
+        super().__init__(PLANNED, rho_budget=rho_budget)
         self.schema = schema
         self.rows = sum(parties.values())
         self.party_rows = tuple(parties.values())
         self.delta = delta
         self.noise_variables = Fraction(len(parties), len(parties) - tolerate)
-        self.record = RunRecord(account=account)
+        self.record = RunRecord(rho_budget=rho_budget)
         self.rounds: list[tuple[Round, int]] = []
-        self.draws: dict[str, int] = {}
+        self.selections: dict[str, int] = {}
         self._parties = dict(parties)
 
-    def lot(self, purpose: str, sides: int) -> int:
-        return public_lot(PLANNED, purpose, sides)
+    def public_coin(self, purpose: str, sides: int) -> int:
+        return public_coin(PLANNED, purpose, sides)
 
-    async def _open(self, round_: Round) -> np.ndarray:
+    async def _reveal(self, round_: Round) -> np.ndarray:
         round_.check_asked(self.schema.derived, max(self.party_rows))
         cells = round_.cells(self.schema.derived.domain)
         self.record.add_cost(self._cost(round_, tuple(self._parties)))
@@ -75,18 +75,18 @@ class PlannedSession(RoundSession):
         return np.concatenate([_flat(size, rows) for size in sizes]) if sizes else np.zeros(cells, np.int64)
 
     def selection(
-        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
-    ) -> DrawSeries:
-        series = self._series(phase, draws, epsilon, balanced, score, self._choose)
+        self, phase: str, selections: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> SelectionSeries:
+        series = self._series(phase, selections, epsilon, balanced, score, self._choose)
         for cost in series.costs(tuple(self._parties)):
             self.record.add_cost(cost)
-        self.draws[phase] = self.draws.get(phase, 0) + draws
+        self.selections[phase] = self.selections.get(phase, 0) + selections
         return series
 
-    async def _choose(self, _party: int, step: Draw) -> int:
+    async def _choose(self, _party: int, step: SelectionStep) -> int:
         if isinstance(step, SelectTable):
             check_expected(step.expected, self.schema.derived, max(self.party_rows))
-        return self.lot(step.draw, step.choices)
+        return self.public_coin(step.selection, step.choices)
 
     async def learn_apart(
         self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction

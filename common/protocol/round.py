@@ -25,17 +25,17 @@ from privity.common.storage.canonical_json import digest
 
 @dataclass(frozen=True)
 class Replacement:
-    """That a round is one opening of a running sum, in which new noise takes the place of the old.
+    """That a round reveals a running sum once, in which new noise takes the place of the old.
 
-    Every opening of a series is of the same tables.
+    All rounds of a series are of the same tables.
 
     Attributes:
-        coverage: the rows of the first ``coverage`` members of the plan are in the opened sum.
-        previous: the opening before it, None for the first one; every member takes its old share out.
+        coverage: the rows of the first ``coverage`` members of the plan are in the revealed sum.
+        previous: the round before it, None for the first one; every member takes its old share out.
         previous_coverage: whose rows were in that one, 0 for the first.
-        widest: the smallest epsilon of any opening of the series; with Gaussian noise the largest sigma squared. The
+        widest: the smallest epsilon of any round of the series; with Gaussian noise the largest sigma squared. The
             layout is made for that noise and stays, because slots of different layouts cannot be added to each other.
-        last: no opening follows: old shares are erased.
+        last: no round follows: old shares are erased.
     """
 
     coverage: int
@@ -61,11 +61,11 @@ class Round:
     The digest leaves the attempt out: attempts are re-encryptions of the same stored vectors.
 
     Attributes:
-        epsilon: what the opened sum costs every party whose rows are in it; 0 if it costs rho.
+        epsilon: what the revealed sum costs every party whose rows are in it; 0 if it costs rho.
         weights: one a table, or none for all alike; the noise of a table of weight w is 1/w times as wide.
         accounting: what makes it cost some delta too, on its own; without it the price is pure.
         scores: what is asked for in the place of tables.
-        terms: what it costs of the run's account in rho, and its noise; None in a run without one.
+        terms: what it costs of the run's budget in rho, and its noise; None in a run without one.
     """
 
     run: str
@@ -94,12 +94,12 @@ class Round:
             check_tables(self.tables, attributes)
 
     def cells(self, domain: Sequence[int]) -> int:
-        """Of the opened vector: those of its tables, in their order, C order within each; or one a score."""
+        """Of the revealed vector: those of its tables, in their order, C order within each; or one a score."""
         return len(self.scores) or count_cells(self.tables, domain)
 
     @property
     def cost(self) -> Fraction:
-        """Epsilon that the opened sum costs every party whose rows are in it."""
+        """Epsilon that the revealed sum costs every party whose rows are in it."""
         return self.epsilon
 
     @property
@@ -110,7 +110,7 @@ class Round:
 
     @property
     def rho(self) -> Fraction | None:
-        """What it costs of the run's account in rho; None if it costs an epsilon."""
+        """What it costs of the run's budget in rho; None if it costs an epsilon."""
         return None if self.terms is None else self.terms.rho
 
     @property
@@ -119,13 +119,13 @@ class Round:
         return self.weights or (1,) * len(self.scores or self.tables)
 
     def law(self, weight: int) -> NoiseLaw:
-        """The noise on every cell of a table of this weight in the opened sum, or on a score."""
+        """The noise on every cell of a table of this weight in the revealed sum, or on a score."""
         if self.scores:
             return NoiseLaw(LAPLACE, score_scale(len(self.scores), self.epsilon))
         spent = self.terms or self.accounting
         if spent is not None:
             return spent.law(weight)
-        # Parts of epsilon go with the weights: 2w/b of table by table, epsilon in all.
+        # Shares of epsilon go with the weights: 2w/b of table by table, epsilon in all.
         return NoiseLaw(LAPLACE, noise_scale(self._weight, self.epsilon) / weight)
 
     @cached_property
@@ -142,7 +142,7 @@ class Round:
         different, asked = set(self.all_weights), len(self.scores or self.tables)
         spent = self.terms or self.accounting
         if self.scores and (self.weights or spent is not None or self.replacement is not None):
-            reason = "scores are opened once, all alike, under pure differential privacy"
+            reason = "scores are revealed once, all alike, under pure differential privacy"
         elif (self.terms is None) != (self.epsilon > 0) or (self.terms is not None and self.accounting is not None):
             reason = "its price is not one of epsilon or rho"
         elif len(self.all_weights) != asked or min(different) < 1 or max(different) > LARGEST_WEIGHT:
@@ -207,9 +207,9 @@ class Round:
         return digest({"coverage": coverage, "widest": str(self.replacement.widest), "tables": tables})
 
     def covers(self, position: int) -> bool:
-        """Whether the rows of the member at this position (from 0) are in the opened sum."""
+        """Whether the rows of the member at this position (from 0) are in the revealed sum."""
         return self.replacement is None or position < self.replacement.coverage
 
     def adds_rows(self, position: int) -> bool:
-        """Whether they enter in this round: later openings have them already."""
+        """Whether they enter in this round: later rounds have them already."""
         return self.covers(position) and (self.replacement is None or position >= self.replacement.previous_coverage)

@@ -43,7 +43,7 @@ class RoundContext:
             self._check_replacement(self.round.replacement)
 
     def _check_replacement(self, r: Replacement) -> None:
-        # Rows never leave the running sum: an opening must be charged to all that are in it.
+        # Rows never leave the running sum: each time it is revealed, all that are in it must be charged.
         grows = 0 <= r.previous_coverage <= r.coverage <= self.plan.parties
         first = (r.previous is None) == (r.previous_coverage == 0)
         if not grows or not first or r.coverage < 1 or not self.round.fits_widest:
@@ -59,13 +59,13 @@ class RoundContext:
 
     @cached_property
     def slot_bits(self) -> int:
-        """Bits, sign included, that a cell of the opened sum is proved to fit."""
+        """Bits, sign included, that a cell of the revealed sum is proved to fit."""
         plan = self.plan
         return slot_width(plan.rows, self.round.widest_scale, self.cells, plan.parties, plan.spec.tolerate)
 
     @cached_property
     def sum(self) -> BlockSum:
-        """How the run's vectors are hidden, added and opened."""
+        """How the run's vectors are hidden, added and revealed."""
         if self.plan.modulus is None:
             return MaskedSum(self.cells, self.slot_bits)
         # How short a key may be is each party's policy, checked before the plan is kept.

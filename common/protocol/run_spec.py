@@ -2,7 +2,7 @@
 
 The curator sends the spec; each party answers with its enrolment, signed under the manifest's key;
 the plan holds the spec, every enrolment and the run's Paillier key. Its digest goes into every sealed
-blob, so parties that were told different things cannot add up to an opened sum.
+blob, so parties that were told different things cannot add up to a revealed sum.
 """
 
 from __future__ import annotations

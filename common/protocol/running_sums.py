@@ -1,12 +1,12 @@
-"""The opening schedule of a running sum: which updates are opened, and with which part of epsilon.
+"""The schedule of a running sum: which updates are revealed, and with which share of epsilon.
 
-Party after party adds its rows to a running sum under encryption. An opening decrypts it after the first k
-parties, under one noise that all parties share; at the next opening that noise leaves the sum and a new one
-enters, inside the encryption. Every opening is charged to every party whose rows are in the sum, so with
+Party after party adds its rows to a running sum under encryption. Some rounds decrypt it after the first k
+parties, under one noise that all parties share; at the next such round that noise leaves the sum and a new one
+enters, inside the encryption. Every such round is charged to every party whose rows are in the sum, so with
 weights that add up to 1 the first party pays epsilon in all and later ones pay less.
 
-Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section VI-A, structure updating. Deviations: the noise of an
-opening is shared by all K parties, not one party's own; openings are charged as they add up (as published,
+Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section VI-A, structure updating. Deviations: the noise of a
+round is shared by all K parties, not one party's own; rounds are charged as they add up (as published,
 party j loses (K-j+1) epsilon for a claimed epsilon).
 """
 
@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from privity.common.data.noisy_tables import Marginal, NoisyTables
 from privity.common.privacy.budget import exact_number, split_epsilon
-from privity.common.privacy.zcdp_budget import GaussianTerms, RhoAccount
+from privity.common.privacy.zcdp_budget import GaussianTerms, RhoBudget
 from privity.common.protocol.round import Replacement, Round
 
 SCHEDULES = ("final", "uniform", "back-loaded")
@@ -31,16 +31,16 @@ def parse_schedule(text: str) -> tuple[Fraction, ...] | None:
     """
     if text in SCHEDULES:
         return None
-    weights = tuple(exact_number(part.strip()) for part in text.split(","))
+    weights = tuple(exact_number(share.strip()) for share in text.split(","))
     if sum(weights) != 1 or weights[-1] == 0:
         raise ValueError("weights of a schedule must add up to 1, and the last one be above 0")
     return weights
 
 
 def schedule_weights(text: str, parties: int) -> tuple[Fraction, ...]:
-    """One weight a party: the part of epsilon with which the sum is opened after that party.
+    """One weight a party: the share of epsilon with which the sum is revealed after that party.
 
-    ``final`` opens once, over all parties; ``uniform`` after each party alike; ``back-loaded`` after each
+    ``final`` reveals once, over all parties; ``uniform`` after each party alike; ``back-loaded`` after each
     party with twice the weight of the one before.
 
     Raises:
@@ -58,14 +58,14 @@ def schedule_weights(text: str, parties: int) -> tuple[Fraction, ...]:
     return (*(Fraction(0),) * (parties - 1), Fraction(1))
 
 
-class OpeningSeries:
-    """``session.openings(...)``: one opening after another, in the order of the parties.
+class RunningSums:
+    """``session.running_sums(...)``: one revealed sum after another, in the order of the parties.
 
     Args:
         name: prefix of the rounds' names, unique within the run.
         weights: one a party, exact, together 1.
-        open_round: opens one round, and charges it.
-        account: in rho, if the run has one, of which ``epsilon`` is an amount.
+        reveal_round: reveals one round, and charges it.
+        rho_budget: None in a pure run; else ``epsilon`` stands for a share of it.
         quota: of how many shares a whole noise consists.
     """
 
@@ -77,44 +77,44 @@ class OpeningSeries:
         tables: Sequence[Marginal],
         epsilon: Fraction,
         weights: Sequence[Fraction],
-        open_round: Callable[[Round], Awaitable[NoisyTables]],
-        account: RhoAccount | None = None,
+        reveal_round: Callable[[Round], Awaitable[NoisyTables]],
+        rho_budget: RhoBudget | None = None,
         quota: int = 1,
     ) -> None:
         after = [k for k, weight in enumerate(weights, start=1) if weight]
-        parts = split_epsilon(epsilon, [weight for weight in weights if weight])
+        shares = split_epsilon(epsilon, [weight for weight in weights if weight])
         alike = (1,) * len(tables)
-        terms = [None if account is None else account.terms(part, alike, quota) for part in parts]
+        terms = [None if rho_budget is None else rho_budget.terms(share, alike, quota) for share in shares]
         self.rounds: list[Round] = []
-        for place, (coverage, part) in enumerate(zip(after, parts, strict=True)):
+        for place, (coverage, share) in enumerate(zip(after, shares, strict=True)):
             replacement = None
-            # A single opening of all is a round like any other.
+            # A sum that is revealed once, over all, is a round like any other.
             if len(after) > 1:
                 replacement = Replacement(
                     coverage=coverage,
                     previous=self.rounds[-1].round if place else None,
                     previous_coverage=after[place - 1] if place else 0,
-                    widest=_widest(parts, terms),
+                    widest=_widest(shares, terms),
                     last=place == len(after) - 1,
                 )
-            price = Fraction(0) if account is not None else part
+            price = Fraction(0) if rho_budget is not None else share
             round_ = Round(run, phase, f"{name}/{coverage}", tuple(tables), price, replacement, terms=terms[place])
             self.rounds.append(round_)
         self._next = 0
-        self._open_round = open_round
+        self._reveal_round = reveal_round
 
     def __len__(self) -> int:
         return len(self.rounds)
 
-    async def open(self) -> NoisyTables:
-        """The next opening: noisy tables of the rows of the first parties, as many as it covers."""
+    async def reveal_next(self) -> NoisyTables:
+        """The next revealed sum: noisy marginals of the rows of the first parties, as many as it covers."""
         if self._next >= len(self.rounds):
-            raise RuntimeError(f"only {len(self.rounds)} openings were declared")
+            raise RuntimeError(f"only {len(self.rounds)} sums were declared")
         self._next += 1
-        return await self._open_round(self.rounds[self._next - 1])
+        return await self._reveal_round(self.rounds[self._next - 1])
 
 
-def _widest(parts: Sequence[Fraction], terms: Sequence[GaussianTerms | None]) -> Fraction:
-    """The price of the widest noise among the openings, or its sigma squared."""
+def _widest(shares: Sequence[Fraction], terms: Sequence[GaussianTerms | None]) -> Fraction:
+    """The price of the widest noise among the rounds, or its sigma squared."""
     units = [one.unit for one in terms if one is not None]
-    return max(units) if units else min(parts)
+    return max(units) if units else min(shares)

@@ -1,8 +1,8 @@
-"""The multi-party Laplace mechanism: one noisy sum of integer vectors, opened block by block.
+"""The multi-party Laplace mechanism: one noisy sum of integer vectors, revealed block by block.
 
 Party k hides each block of ``v_k + share_k`` (`block_sums`), signs it, and seals it to its combiner. A combiner takes
 exactly one valid blob from each of its children in the tree (`combiner_tree`), adds them up and sends the sum on, the
-root's combiner to the curator, which opens it.
+root's combiner to the curator, which decrypts it.
 
 Deviation from Su, Tang, Cheng, Chen, Wu (ICDE 2016, section III, multi-party Laplace mechanism): the
 noise is shared among all parties instead of one party's being chosen by a hidden one-hot vector, which
@@ -98,16 +98,16 @@ def combine_block(
     return context.sum.add(payloads, block)
 
 
-def open_block(product: bytes, context: RoundContext, block: int, secret: paillier.SecretKey | None) -> np.ndarray:
+def reveal_block(product: bytes, context: RoundContext, block: int, secret: paillier.SecretKey | None) -> np.ndarray:
     """The block's cells, int64: the sum of counts and one (shared) noise."""
     try:
-        return context.sum.open(product, block, secret)
+        return context.sum.reveal(product, block, secret)
     except ValueError as error:
         raise context.refusal(str(error)) from error
 
 
 def noisy_tables(vector: np.ndarray, round_: Round, schema: Schema, parties: int, quota: int, rows: int) -> NoisyTables:
-    """An opened vector as tables.
+    """A revealed vector as tables.
 
     Args:
         parties: how many shares are in the noise of a cell; quota: how many make one whole noise.

@@ -19,15 +19,15 @@ TABLE_CELLS = 1 << 20
 ROUND_CELLS = 1 << 24
 """Most cells of one round: 128 MiB as 64-bit counts."""
 
-DRAW_CANDIDATES = 1 << 20
-"""Most candidates of one draw."""
+SELECTION_CANDIDATES = 1 << 20
+"""Most candidates of one selection."""
 
-DRAW_CELLS = 1 << 20
-"""Most cells of all tables of a draw among tables: it brings a count for each."""
+SELECTION_CELLS = 1 << 20
+"""Most cells of all tables of a selection among tables: it brings a count for each."""
 
 
 def cells_of(tables: Sequence[Marginal], domain: Sequence[int]) -> npt.NDArray[np.float64]:
-    """Cells of each table, shape (tables,); exact below 2^53. Draws come with a hundred thousand of them.
+    """Cells of each table, shape (tables,); exact below 2^53. Selections come with a hundred thousand of them.
 
     Raises:
         IndexError: an attribute that the domain does not have.

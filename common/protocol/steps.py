@@ -14,7 +14,7 @@ from typing import Any
 
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.privacy.zcdp_budget import draw_rho
+from privity.common.privacy.zcdp_budget import selection_rho
 from privity.common.protocol.candidate_pairs import Candidates
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Round
@@ -103,7 +103,7 @@ class SealBlock:
 class CombineBlock:
     """As combiner of a node of the tree: open its children's blobs of one block, add them up, send the sum on.
 
-    ``base`` is this block of the running sum, if the round changes one: the sum of the opening before it.
+    ``base`` is this block of the running sum, if the round changes one: the sum of the round before it.
     """
 
     run: str
@@ -132,8 +132,8 @@ class CombineBlock:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A round is open: the vector that was kept for it, and what was answered for its blocks, are erased."""
+class Revealed:
+    """A round is revealed: the vector that was kept for it, and what was answered for its blocks, are erased."""
 
     run: str
     round: str
@@ -149,16 +149,16 @@ class Opened:
         return {"kind": "opened", "run": self.run, "round": self.round, "digest": self.digest}
 
 
-class _DrawStep:
-    """What every draw has: the key, and a price that is an epsilon or a rho."""
+class _SelectionStep:
+    """What every selection has: the key, and a price that is an epsilon or a rho."""
 
-    draw: str
+    selection: str
     epsilon: Fraction
     delta: Fraction
 
     @property
     def key(self) -> str:
-        return f"select/{self.draw}"
+        return f"select/{self.selection}"
 
     @property
     def cost(self) -> Fraction:
@@ -166,22 +166,22 @@ class _DrawStep:
 
     @property
     def rho(self) -> Fraction | None:
-        """What it costs of the run's account in rho; None if it costs an epsilon."""
-        return draw_rho(self.epsilon) if self.delta else None
+        """What it costs of the run's budget in rho; None if it costs an epsilon."""
+        return selection_rho(self.epsilon) if self.delta else None
 
 
 @dataclass(frozen=True)
-class Select(_DrawStep):
-    """Draw one candidate on the party's own rows.
+class Select(_SelectionStep):
+    """Select one candidate on the party's own rows.
 
     Attributes:
         epsilon: what it costs, as report noisy max; with a delta it is the range of the exponential mechanism.
-        delta: at which the run's rho is converted; 0 in a run without an account in rho.
+        delta: at which the run's rho is converted; 0 in a run without a budget in rho.
     """
 
     run: str
     phase: str
-    draw: str
+    selection: str
     candidates: Sequence[AttributeParentPair]
     epsilon: Fraction
     score: str = "R"
@@ -192,7 +192,7 @@ class Select(_DrawStep):
 
     @property
     def choices(self) -> int:
-        """Of how many candidates one is drawn."""
+        """Of how many candidates one is selected."""
         return len(self.candidates)
 
     def content(self) -> dict[str, Any]:
@@ -200,19 +200,19 @@ class Select(_DrawStep):
             "kind": "select",
             "run": self.run,
             "phase": self.phase,
-            "draw": self.draw,
+            "draw": self.selection,
             # One text: there may be a hundred thousand candidates.
             "candidates": Candidates.of(self.candidates).text,
             "epsilon": str(self.epsilon),
             "score": self.score,
-            # Named only where there is one: a draw of a pure run keeps its digest.
+            # Named only where there is one: a selection of a pure run keeps its digest.
             **({"delta": str(self.delta)} if self.delta else {}),
         }
 
 
 @dataclass(frozen=True)
-class SelectTable(_DrawStep):
-    """Draw one table on the party's own rows, by how far its counts are from what a model expects.
+class SelectTable(_SelectionStep):
+    """Select one table on the party's own rows, by how far its counts are from what a model expects.
 
     Attributes:
         epsilon, delta: as of ``Select``.
@@ -220,14 +220,14 @@ class SelectTable(_DrawStep):
 
     run: str
     phase: str
-    draw: str
+    selection: str
     expected: ExpectedTables
     epsilon: Fraction
     delta: Fraction = FREE
 
     @property
     def choices(self) -> int:
-        """Of how many tables one is drawn."""
+        """Of how many tables one is selected."""
         return len(self.expected)
 
     def content(self) -> dict[str, Any]:
@@ -235,21 +235,21 @@ class SelectTable(_DrawStep):
             "kind": "select-table",
             "run": self.run,
             "phase": self.phase,
-            "draw": self.draw,
+            "draw": self.selection,
             "expected": self.expected.content,
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
         }
 
 
-Draw = Select | SelectTable
+SelectionStep = Select | SelectTable
 
 
 @dataclass(frozen=True)
 class Learn:
     """Learn a model of the party's own rows with one of the algorithms, under noise of its own.
 
-    A run asks for this or for sums over all parties, never for both: the model and an opened sum would be
+    A run asks for this or for sums over all parties, never for both: the model and a revealed sum would be
     two views of the same rows at one observer.
     """
 
@@ -294,7 +294,7 @@ class Close:
         return {"kind": "close", "run": self.run, "state": self.state}
 
 
-Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Opened | Draw | Learn | Close
+Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | SelectionStep | Learn | Close
 
 
 def step_digest(step: Step) -> str:
@@ -338,7 +338,7 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class Done:
-    """Reply to Begin, Contribute, Opened and Close."""
+    """Reply to Begin, Contribute, Revealed and Close."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 Two members compare their transcripts: where the curator told them different things, their digests differ. A
 transcript holds names of steps and digests of what passed the curator, no vector, no row, no time. Digests of sealed
-blobs and of plans tell nothing. Those of a draw's outcome, of a small model, or of a sum opened under masks alone can
-be inverted by trying: whoever gets a transcript may learn what the curator learned from these charged releases, and
-which steps were refused. Epsilon covers it; it is meant for members, not for the public.
+blobs and of plans tell nothing. Those of a selection's outcome, of a small model, or of a sum revealed under masks
+alone can be inverted by trying: whoever gets a transcript may learn what the curator learned from these charged
+releases, and which steps were refused. Epsilon covers it; it is meant for members, not for the public.
 
 A party can sign what it likes about itself; it cannot sign for another one.
 """

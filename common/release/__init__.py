@@ -1,1 +1,1 @@
-"""What a run publishes: synthetic rows, the model behind them, its noisy tables, and what they cost whom."""
+"""What a run publishes: synthetic rows, the model behind them, its noisy marginals, and what they cost whom."""

@@ -1,7 +1,7 @@
 """A release's noisy marginals in the shapes that other libraries read: mbi (Private-PGM) and dpsynth.
 
 Only JSON and CSV are written: nothing that runs when it is loaded. docs/using_a_release.md has the lines that load
-them. A table that was opened over the rows of some parties is scaled up to all rows, its noise with it.
+them. A table that was revealed over the rows of some parties is scaled up to all rows, its noise with it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COUNT = "count"
 
 @dataclass(frozen=True)
 class Exported:
-    """How many noisy tables were written, and a sentence for each kind that was not."""
+    """How many noisy marginals were written, and a sentence for each kind that was not."""
 
     tables: int
     left_out: tuple[str, ...]
@@ -40,12 +40,12 @@ class Exported:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A noisy table as a linear function of a table over the schema's own attributes.
+    """A noisy marginal as a linear function of a table over the schema's own attributes.
 
     Attributes:
         clique: the schema's attributes, by index.
         noisy: shape (cells measured,); whole numbers unless they were scaled.
-        rows: that the table was opened over, before it was scaled.
+        rows: that the table was revealed over, before it was scaled.
         groups: for each cell of the clique (C order) the measured cell that it counts in; None if that is itself.
     """
 

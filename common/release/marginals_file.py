@@ -1,4 +1,5 @@
-"""``marginals.json``: every noisy table that a run opened, with the law of its noise and the error bars that follow."""
+"""``marginals.json``: every noisy marginal that a run revealed, with the law of its noise and the error bars that
+follow."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ FORMAT_VERSION = 1
 
 
 def marginals_document(record: RunRecord, schema: Schema, noise_variables: Fraction) -> dict[str, Any]:
-    """Every noisy table, exactly as it was opened, and how they were fitted.
+    """Every noisy marginal, exactly as it was revealed, and how they were fitted.
 
     Args:
         noise_variables: how many variables of a table's law the noise on a cell amounts to (``Session``).

@@ -57,5 +57,5 @@ class Release:
         return self.model.schema
 
     def tables(self) -> list[tuple[str, NoisyTable]]:
-        """Every noisy table with its phase."""
+        """Every noisy marginal with its phase."""
         return read_tables(self.marginals, self.schema, MARGINALS)

@@ -54,7 +54,7 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
     scratch.mkdir(mode=0o700)
     try:
         write_csv(synthetic.frame, scratch / SYNTHETIC)
-        _write_json(scratch / SCHEMA, "table_schema", release.schema.descriptor())
+        _write_json(scratch / SCHEMA, "table_schema", release.schema.table_schema())
         _write_json(scratch / MODEL, "model", release.model.to_dict())
         _write_json(scratch / MARGINALS, "marginals", release.marginals)
         _write_json(scratch / PRIVACY, "privacy", release.privacy)

@@ -130,10 +130,10 @@ class _Checking:
         if schema is None:
             return
         if run["schema_digest"] != schema.digest:
-            self._fault(SCHEMA, "", "other-schema", f"the descriptor is not the one that {RUN} names.")
+            self._fault(SCHEMA, "", "other-schema", f"the schema is not the one that {RUN} names.")
         scores = self._sound.get(SCORES)
         if scores is not None and scores["schema_digest"] != schema.digest:
-            self._fault(SCORES, "schema_digest", "other-schema", f"they are not about the descriptor that {RUN} names.")
+            self._fault(SCORES, "schema_digest", "other-schema", f"they are not about the schema that {RUN} names.")
         if (SCORES in run["files"]) != (run.get("evaluation") is not None):
             self._fault(
                 RUN, "evaluation", "other-scores", f"{SCORES} is there if and only if the parties scored the run."

@@ -10,8 +10,8 @@ from privity.common.synthesis.models.copula_model import CopulaModel
 from privity.common.text.spreadsheet_formulas import warning
 
 FITS = {
-    PGM: "All noisy tables were fitted at once by one graphical model (pgm)",
-    TABLES: "The noisy tables were made to agree with each other and then fitted one by one (tables, the light fit)",
+    PGM: "All noisy marginals were fitted at once by one graphical model (pgm)",
+    TABLES: "The noisy marginals were made to agree with each other and then fitted one by one (tables)",
 }
 """By the method of inference."""
 
@@ -39,7 +39,7 @@ def how_fitted(inference: dict[str, Any] | None) -> str:
 
 
 def fallback(inference: dict[str, Any] | None) -> list[str]:
-    """The same sentence if another fit was used than was asked for."""
+    """The same sentence if one method of inference was asked for and the other used."""
     return [how_fitted(inference)] if inference is not None and inference["reason"] else []
 
 

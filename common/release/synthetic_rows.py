@@ -25,11 +25,11 @@ from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.conditioning import conditioned
 from privity.common.synthesis.models.present_rows import present_count, sample_present
 
-LEAST_DRAW = 1 << 14
-"""Rows of a draw: also where few are wanted, the parts of a mixture must have their shares."""
+LEAST_SAMPLE = 1 << 14
+"""Rows of a sample: also where few are wanted, the parts of a mixture must have their shares."""
 
-MOST_DRAW = 1 << 18
-"""Rows of a draw beyond the first, of which most are refused."""
+MOST_SAMPLE = 1 << 18
+"""Rows of a sample beyond the first, of which most are refused."""
 
 SPARE = 1.05
 """Of rows drawn over those that are expected to be enough."""
@@ -200,7 +200,7 @@ def _accepted(
     tables: list[CodedTable] = []
     found = drawn = fitting = 0
     broken = np.zeros(len(rules), dtype=np.int64)
-    count = max(rows, LEAST_DRAW)
+    count = max(rows, LEAST_SAMPLE)
     while True:
         table = _with_codes(sample_present(model, count, generator), codes)
         frame = decode(table, generator)
@@ -219,7 +219,7 @@ def _accepted(
         if drawn >= patience.drawn and drawn >= found * patience.times:
             raise _TooFew(found, drawn, (broken / max(fitting, 1)).tolist())
         enough = math.ceil((rows - found) * drawn / max(found, 1) * SPARE)
-        count = min(max(enough, LEAST_DRAW), MOST_DRAW)
+        count = min(max(enough, LEAST_SAMPLE), MOST_SAMPLE)
 
 
 def _with_codes(table: CodedTable, codes: Mapping[int, int]) -> CodedTable:

@@ -1,7 +1,6 @@
 """Linear algebra on one thread at a time: where cores are shared its threads wait for each other.
 
-Eigenvectors of 674 columns on two virtual cores: .06 s with one thread, .63 s with two. Work that comes in many blocks
-is better shared out by blocks.
+Work that comes in many blocks is better shared out by blocks (docs/performance.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Candidates of a draw on the wire: grouped, since most attributes share all their parent sets.
+"""Candidates of a selection on the wire: grouped, since most attributes share all their parent sets.
 
-A draw has up to a hundred thousand candidates; as the subsets of a pool they take a few dozen bytes.
+A selection has up to a hundred thousand candidates; as the subsets of a pool they take a few dozen bytes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from operator import eq
 
 from privity.common.data.noisy_tables import AttributeParentPair, Marginal
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
-from privity.common.protocol.step_limits import DRAW_CANDIDATES
+from privity.common.protocol.step_limits import SELECTION_CANDIDATES
 from privity.common.wire.v1 import privity_pb2 as pb
 
 LARGEST_SIZE = 20
 """A table of more binary attributes has more cells than any table may have."""
 
 MOST_GROUPS = 1 << 14
-"""Most groups of a draw, attributes of a group, and attributes of a pool: more than any schema has."""
+"""Most groups of a selection, attributes of a group, and attributes of a pool: more than any schema has."""
 
 
 def encode_candidates(candidates: Sequence[AttributeParentPair]) -> list[pb.CandidateGroup]:
@@ -35,18 +35,18 @@ def _group(attributes: Sequence[int], sets: Sequence[Marginal]) -> pb.CandidateG
 
 
 def decode_candidates(groups: Iterable[pb.CandidateGroup]) -> Candidates:
-    """The candidates in their order. ValueError if they are more than a draw may have."""
+    """The candidates in their order. ValueError if they are more than a selection may have."""
     found: list[CandidateGroup] = []
     total = 0
     for place, group in enumerate(groups):
         if max(place + 1, len(group.attributes), len(group.pool)) > MOST_GROUPS:
-            raise ValueError("more groups or attributes than a draw may have")
+            raise ValueError("more groups or attributes than a selection may have")
         if max([group.size, *(len(some.index) for some in group.parent_sets)]) > LARGEST_SIZE:
             raise ValueError("larger parent sets than any table can hold")
         number = comb(len(group.pool), group.size) if group.size else len(group.parent_sets)
         total += number * len(group.attributes)
-        if total > DRAW_CANDIDATES:
-            raise ValueError("more candidates than a draw may have")
+        if total > SELECTION_CANDIDATES:
+            raise ValueError("more candidates than a selection may have")
         if not group.attributes:
             continue
         sets = combinations(group.pool, group.size) if group.size else (tuple(s.index) for s in group.parent_sets)

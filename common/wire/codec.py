@@ -27,7 +27,7 @@ CHUNK_BYTES = 1 << 16
 """Small enough that a slow link brings one within ``privity.common.node.connection_silence.SILENCE_SECONDS``."""
 
 LARGEST_STEP = 1 << 24
-"""Most bytes of a step: a draw of the most candidates, or the blobs of a node of the tree."""
+"""Most bytes of a step: a selection of the most candidates, or the blobs of a node of the tree."""
 
 MOST_TABLES, MOST_INDICES, MOST_BLOBS = 1 << 17, 1 << 20, 64
 """Most tables of a round (all pairs of 512 attributes), attributes of them together, and blobs of a node."""
@@ -42,7 +42,7 @@ LARGEST_REPLY = 1 << 14
 """Most bytes of any other reply."""
 
 LONGEST_NAME = 256
-"""Most characters of the name of a phase, round or draw."""
+"""Most characters of the name of a phase, round or selection."""
 
 MOST_LISTS, MOST_VALUES = 1 << 18, 1 << 22
 """Most lists and objects of a document, and most values."""
@@ -93,13 +93,13 @@ def encode_step(step: steps.Step) -> bytes:
                     base=step.base,
                 )
             )
-        case steps.Opened():
+        case steps.Revealed():
             message.opened.CopyFrom(pb.Opened(round=step.round, digest=step.digest))
         case steps.Select():
             message.select.CopyFrom(
                 pb.Select(
                     phase=step.phase,
-                    draw=step.draw,
+                    draw=step.selection,
                     candidates=encode_candidates(step.candidates),
                     epsilon=str(step.epsilon),
                     score=step.score,
@@ -110,7 +110,7 @@ def encode_step(step: steps.Step) -> bytes:
             message.select_table.CopyFrom(
                 pb.SelectTable(
                     phase=step.phase,
-                    draw=step.draw,
+                    draw=step.selection,
                     expected=encode_expected(step.expected),
                     epsilon=str(step.epsilon),
                     delta=str(step.delta) if step.delta else "",
@@ -154,7 +154,7 @@ def decode_step(data: bytes) -> steps.Step:
                 blobs = tuple((b.sender, SealedBlob(b.ciphertext, b.signature)) for b in c.blobs)
                 step = steps.CombineBlock(message.run, _to_attempt(c.attempt), c.block, c.node, blobs, c.base)
             case "opened":
-                step = steps.Opened(message.run, message.opened.round, message.opened.digest)
+                step = steps.Revealed(message.run, message.opened.round, message.opened.digest)
             case "select":
                 s = message.select
                 pairs = decode_candidates(s.candidates)
@@ -294,10 +294,10 @@ def _check_names(step: steps.Step) -> None:
             names = [step.round.phase, step.round.round]
         case steps.SealBlock() | steps.CombineBlock():
             names = [step.attempt.round]
-        case steps.Opened():
+        case steps.Revealed():
             names = [step.round, step.digest]
         case steps.Select() | steps.SelectTable():
-            names = [step.phase, step.draw]
+            names = [step.phase, step.selection]
         case steps.Learn():
             names = [step.phase, step.name, step.algorithm]
         case _:

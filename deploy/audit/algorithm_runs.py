@@ -1,4 +1,4 @@
-"""Whole runs of an algorithm in neighbouring worlds: the evidence of all openings and choices, added up.
+"""Whole runs of an algorithm in neighbouring worlds: the evidence of all revealed sums and selections, added up.
 
 A run spends epsilon in parts on many tables, so that its full loss shows only when all of them point the
 same way. The bound therefore stays well below the claim; what it finds are faults of the whole, such as
@@ -17,10 +17,10 @@ import numpy as np
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import NoisyTable
-from privity.common.privacy.structure_scores import r_score
+from privity.common.privacy.score_r import r_score
 from privity.common.protocol.expected_tables import SENSITIVITY
 from privity.common.protocol.round import Round
-from privity.common.protocol.steps import Choice, Contribute, Draw, Reply, Select, SelectTable, Step
+from privity.common.protocol.steps import Choice, Contribute, Reply, Select, SelectionStep, SelectTable, Step
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.audit.audited_consortium import Consortium, generous_policy, make_schema
 from privity.deploy.audit.neighbouring_tables import table_of
@@ -42,7 +42,7 @@ class RecordedConsortium(Consortium):
             entropy=lambda name: lambda label: source(f"{batch}/{name}/{label}"),
         )
         self.rounds: dict[str, Round] = {}
-        self.choices: list[tuple[str, Draw, int]] = []
+        self.choices: list[tuple[str, SelectionStep, int]] = []
 
     def tell(self, party: str, step: Step) -> Reply:
         reply = super().tell(party, step)
@@ -87,7 +87,7 @@ def whole_run(
     quick: int,
     delta: Fraction = Fraction(0),
 ) -> Subject:
-    """Enrolment, every phase, every opening and every choice of one run, charged to the ledgers."""
+    """Enrolment, every phase, every revealed sum and every selection of one run, charged to the ledgers."""
     worlds = [small_tables(world, setting, attributes) for world in (0, 1)]
     settings = ALL_PHASES.get(algorithm, {})
 
@@ -106,11 +106,11 @@ def whole_run(
             charged = min(charged, consortium.parties[replaced].ledger.spent())
             paid = min(paid, consortium.parties[replaced].ledger.spent_delta(), session.record.delta(replaced))
             stated = min(stated, session.record.epsilon(replaced))
-            opened = _opened_vectors(consortium, session.record.measured)
+            revealed = _revealed_vectors(consortium, session.record.measured)
             chosen = _evidence_of_choices(consortium, worlds, setting)
             for name, group in setting.observers().items():
                 shown = 0.0
-                for round_, vector in zip(consortium.rounds.values(), opened, strict=True):
+                for round_, vector in zip(consortium.rounds.values(), revealed, strict=True):
                     left = remaining(vector, consortium, round_, group)
                     zero, one = (_counts(tables, round_, group) for tables in worlds)
                     shown += _evidence_of_round(left, zero, one, round_, shape_of(setting, group))
@@ -122,8 +122,8 @@ def whole_run(
     return Subject("whole run", name, epsilon, sample, runs, quick, delta)
 
 
-def _opened_vectors(consortium: RecordedConsortium, measured: Sequence[tuple[str, NoisyTable]]) -> list[np.ndarray]:
-    """Of each round what was opened, all cells one after another."""
+def _revealed_vectors(consortium: RecordedConsortium, measured: Sequence[tuple[str, NoisyTable]]) -> list[np.ndarray]:
+    """Of each round what was revealed, all cells one after another."""
     tables = iter(table for _, table in measured)
     return [
         np.concatenate([next(tables).counts.ravel() for _ in round_.tables]) for round_ in consortium.rounds.values()
@@ -168,7 +168,7 @@ def _evidence_of_choices(
     return float(total)
 
 
-def _scores(step: Draw, table: CodedTable) -> tuple[np.ndarray, int]:
+def _scores(step: SelectionStep, table: CodedTable) -> tuple[np.ndarray, int]:
     """The candidates' scores as floats, and by how much a row moves one at most."""
     if isinstance(step, SelectTable):
         return answers_from_rows.distances(step.expected, answers_from_rows.TableCounts(InMemory(table))).astype(

@@ -29,7 +29,7 @@ from privity.common.protocol.round import Round
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.round_context import RoundContext
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
-from privity.common.protocol.secure_sum import Blobs, open_block
+from privity.common.protocol.secure_sum import Blobs, reveal_block
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.steps import (
     Begin,
@@ -192,7 +192,7 @@ class Consortium:
         values: dict[str, Any] = {
             "run": run,
             "algorithm": "dp-subn",
-            # A schedule lets an auditor open sums over some of the parties, too.
+            # A schedule lets an auditor reveal sums over some of the parties, too.
             "settings": {} if "algorithm" in changes else {"schedule": "uniform"},
             "epsilon": epsilon,
             "tolerate": 1,
@@ -245,11 +245,11 @@ class Consortium:
         (combiner,) = attempt.combiners
         return self.tell(combiner, CombineBlock(round_.run, attempt, block, 0, tuple(blobs), base))
 
-    def open(self, plan: RunPlan, round_: Round, attempt: Attempt, base: bytes = b"") -> np.ndarray:
-        """The first block of an attempt, as a curator opens it that asks for it."""
+    def reveal(self, plan: RunPlan, round_: Round, attempt: Attempt, base: bytes = b"") -> np.ndarray:
+        """The first block of an attempt, as a curator decrypts it that asks for it."""
         reply = self.combine(round_, attempt, self.seal(round_, attempt), base)
         assert isinstance(reply, Sum), reply
-        return open_block(reply.payload, self.context(plan, round_), 0, self.secret)
+        return reveal_block(reply.payload, self.context(plan, round_), 0, self.secret)
 
 
 def generous_policy(minimum_key_bits: int) -> Policy:

@@ -114,7 +114,7 @@ def _frame(values: list[Any]) -> pd.DataFrame:
 def release_of(
     name: str, field: dict[str, Any], counts: tuple[Sequence[int], Sequence[int]], table: Table, runs: int, quick: int
 ) -> Subject:
-    """Releases of noisy tables, made as an owner makes them from Python, ledger on disk included.
+    """Releases of noisy marginals, made as an owner makes them from Python, ledger on disk included.
 
     Args:
         counts: true cells of an attribute in either world.

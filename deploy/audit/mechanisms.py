@@ -38,7 +38,7 @@ from privity.party.local_session import LocalSession
 from privity.party.rows import InMemory
 
 ATTRIBUTES = 400  # outcomes of one local release
-DRAWS = 40  # of one series: the ledger adds up all its charges at each one
+SELECTIONS = 40  # of one series: the ledger adds up all its charges at each one
 WHOLE = Fraction(1)
 
 
@@ -51,12 +51,12 @@ def owner(
     """A production single-party session on the table, with a fresh ledger in memory."""
     ledger = Ledger.declare(MEMORY, Population(POPULATION, PLENTY, WHOLE))
     releases = ChargedReleases("owner", InMemory(table), Journal(), ledger, lambda label: source(f"{batch}/{label}"))
-    delta = Fraction(0) if allowance.account is None else allowance.account.delta
+    delta = Fraction(0) if allowance.rho_budget is None else allowance.rho_budget.delta
     return LocalSession(f"run-{batch}", table.schema, releases, allowance, delta), ledger
 
 
 def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """A noisy table of one owner's rows, through its local session."""
+    """A noisy marginal of one owner's rows, through its local session."""
 
     def sample(world: int, count: int, source: Source) -> Seen:
         (table,) = flipped_row(world, (3,), 0, ATTRIBUTES)
@@ -64,8 +64,8 @@ def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:
         parts, charged = [], PLENTY
         for batch in range(-(-count // ATTRIBUTES)):
             session, ledger = owner(table, source, batch)
-            opened = asyncio.run(session.measure("audit", [(a,) for a in range(ATTRIBUTES)], ATTRIBUTES * epsilon))
-            view = np.stack([t.counts for t in opened])
+            revealed = asyncio.run(session.measure("audit", [(a,) for a in range(ATTRIBUTES)], ATTRIBUTES * epsilon))
+            view = np.stack([t.counts for t in revealed])
             parts.append(statistics(view, zero, one, noise_scale(1, epsilon), WHOLE))
             charged = min(charged, ledger.spent() / ATTRIBUTES)
         return Seen({"public": np.concatenate(parts)[:count]}, charged)
@@ -79,7 +79,7 @@ def shares(parties: int, tolerate: int, epsilon: Fraction, runs: int, quick: int
     mechanism = SharedDiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, REPLACE), parties, tolerate)
 
     def sample(world: int, count: int, source: Source) -> Seen:
-        drawn = [mechanism.draw(2 * count, source(f"share {k}")) for k in range(parties - tolerate)]
+        drawn = [mechanism.sample(2 * count, source(f"share {k}")) for k in range(parties - tolerate)]
         view = np.sum(drawn, axis=0).reshape(count, 2) + counts_of_zeros(3, world)
         shown = statistics(view, counts_of_zeros(3, 0), counts_of_zeros(3, 1), mechanism.scale, WHOLE)
         return Seen({f"{tolerate} of {parties}": shown})
@@ -95,7 +95,7 @@ def gaussian(rho: Fraction, delta: Fraction, runs: int, quick: int) -> Subject:
     claim = zcdp_to_approximate(mechanism.cost(sensitivity), delta).epsilon
 
     def sample(world: int, count: int, source: Source) -> Seen:
-        view = mechanism.draw(2 * count, source("noise")).reshape(count, 2) + counts_of_zeros(3, world)
+        view = mechanism.sample(2 * count, source("noise")).reshape(count, 2) + counts_of_zeros(3, world)
         # Under Gaussian noise the evidence is the distance along the line between the worlds.
         return Seen({"public": (view[:, 0] - view[:, 1]).astype(np.float64)[:, None]})
 
@@ -112,14 +112,14 @@ PATTERNS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 
 def noisy_max_pattern(pattern: str, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Report-noisy-max on made-up integer scores that move by the sensitivity in opposite directions."""
+    """Report-noisy-max on synthetic integer scores that move by the sensitivity in opposite directions."""
     sensitivity = scores_move(4, REPLACE)
     mechanism = NoisyMax(sensitivity, epsilon)
 
     def sample(world: int, count: int, source: Source) -> Seen:
         scores = [4 * score for score in PATTERNS[pattern][world]]
         entropy = source("choices")
-        chosen = [mechanism.choose(scores, mechanism.draw(len(scores), entropy)) for _ in range(count)]
+        chosen = [mechanism.choose(scores, mechanism.sample(len(scores), entropy)) for _ in range(count)]
         return Seen({"public": np.array(chosen)})
 
     claim = mechanism.cost(sensitivity).epsilon
@@ -127,7 +127,7 @@ def noisy_max_pattern(pattern: str, epsilon: Fraction, runs: int, quick: int) ->
 
 
 def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Draws on real neighbouring tables, through the local session, charges included."""
+    """Selections on real neighbouring tables, through the local session, charges included."""
     rows, others = (12, 8) if binary else (100, 8)
 
     def sample(world: int, count: int, source: Source) -> Seen:
@@ -136,15 +136,15 @@ def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> S
         chosen: list[int] = []
         charged = PLENTY
 
-        async def draws(session: LocalSession) -> None:
-            series = session.selection("audit", DRAWS, DRAWS * epsilon)
-            for _ in range(DRAWS):
-                chosen.append((await series.draw(candidates)).attribute)
+        async def selections(session: LocalSession) -> None:
+            series = session.selection("audit", SELECTIONS, SELECTIONS * epsilon)
+            for _ in range(SELECTIONS):
+                chosen.append((await series.select(candidates)).attribute)
 
-        for batch in range(-(-count // DRAWS)):
+        for batch in range(-(-count // SELECTIONS)):
             session, ledger = owner(table, source, batch)
-            asyncio.run(draws(session))
-            charged = min(charged, ledger.spent() / DRAWS)
+            asyncio.run(selections(session))
+            charged = min(charged, ledger.spent() / SELECTIONS)
         return Seen({"public": np.array(chosen[:count])}, charged)
 
     kind = "binary pairs" if binary else "pairs of 3 values"
@@ -152,7 +152,7 @@ def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> S
 
 
 def local_distances(others: int, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Draws among tables by their distance from a model, through the local session, charges included."""
+    """Selections among tables by their distance from a model, through the local session, charges included."""
     rows, expected = 12, expecting_zeros(1 + others)
 
     def sample(world: int, count: int, source: Source) -> Seen:
@@ -160,15 +160,15 @@ def local_distances(others: int, epsilon: Fraction, runs: int, quick: int) -> Su
         chosen: list[int] = []
         charged = PLENTY
 
-        async def draws(session: LocalSession) -> None:
-            series = session.selection("audit", DRAWS, DRAWS * epsilon, score=DISTANCE)
-            for _ in range(DRAWS):
-                chosen.append(await series.draw_farthest(expected))
+        async def selections(session: LocalSession) -> None:
+            series = session.selection("audit", SELECTIONS, SELECTIONS * epsilon, score=DISTANCE)
+            for _ in range(SELECTIONS):
+                chosen.append(await series.select_farthest(expected))
 
-        for batch in range(-(-count // DRAWS)):
+        for batch in range(-(-count // SELECTIONS)):
             session, ledger = owner(table, source, batch)
-            asyncio.run(draws(session))
-            charged = min(charged, ledger.spent() / DRAWS)
+            asyncio.run(selections(session))
+            charged = min(charged, ledger.spent() / SELECTIONS)
         return Seen({"public": np.array(chosen[:count])}, charged)
 
     return Subject("distances", f"eps {epsilon}, one owner, {1 + others} tables", epsilon, sample, runs, quick)
@@ -188,7 +188,7 @@ def score_sensitivity(kind: str, binary: bool, runs: int, quick: int) -> Subject
         pair = AttributeParentPair(0, (1,))
         (score,) = answers_from_rows.PairScores(InMemory(table)).of([pair], kind)
         sensitivity = answers_from_rows.selection_sensitivity([pair], table.schema.domain, rows, kind)
-        noise = DiscreteLaplace(Fraction(sensitivity)).draw(count, source("score"))
+        noise = DiscreteLaplace(Fraction(sensitivity)).sample(count, source("score"))
         return Seen({"public": (noise + score).astype(np.float64)[:, None]})
 
     sides = "either side binary" if binary else "3 values each"

@@ -51,7 +51,7 @@ def counts_of_zeros(rows: int, world: int) -> np.ndarray:
 
 
 def opposed_pairs(world: int, rows: int, others: int, *, binary: bool) -> CodedTable:
-    """The worst case of a draw: in world 1 the score of pair 0 is higher, and of all other pairs lower.
+    """The worst case of a selection: in world 1 the score of pair 0 is higher, and of all other pairs lower.
 
     Attributes 2i and 2i+1 form pair i. Each pair has the same ``rows`` - 1 rows; the last one is either
     ``near`` (low score) or ``far`` (high score), and takes the pair from one to the other.
@@ -64,7 +64,8 @@ def opposed_pairs(world: int, rows: int, others: int, *, binary: bool) -> CodedT
 
 
 def one_farther(world: int, rows: int, others: int) -> CodedTable:
-    """The worst case of a draw among tables: attribute 0 is farther from all zeros in world 1, and all others nearer.
+    """The worst case of a selection among tables: attribute 0 is farther from all zeros in world 1, and all others
+    nearer.
 
     Attribute 0 is ``world`` in the last row, all others are its opposite there; in the first row all others are one, in
     the rows between there are zeros. So distances are 0 and 2 in world 0, and 1 in world 1: a choice's loss is largest

@@ -1,6 +1,6 @@
 """Rounds and runs of the whole protocol in neighbouring worlds, seen by every observer.
 
-Observers: the public and the curator see what is opened; a party also knows its own rows and its own share,
+Observers: the public and the curator see what is revealed; a party also knows its own rows and its own share,
 that is its own stored vector, and subtracts it; so do t parties together. The party whose row is replaced
 is no observer of itself. What is sealed, masked or encrypted is protected by cryptography: no statistic of
 this audit looks at it (SECURITY.md).
@@ -23,7 +23,7 @@ from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.evaluation_scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
 from privity.common.protocol.round import Replacement, Round
 from privity.common.protocol.run_spec import RunPlan
-from privity.common.protocol.running_sums import OpeningSeries, schedule_weights
+from privity.common.protocol.running_sums import RunningSums, schedule_weights
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import Contribute, Refusal, Sum
 from privity.curator.network_session import NetworkSession
@@ -40,7 +40,7 @@ from privity.deploy.audit.subject import Seen, Source, Subject
 
 KEY_BITS = 256
 ATTRIBUTES = 300  # outcomes of one round
-DRAWS = 40  # of one party in one series
+SELECTIONS = 40  # of one party in one series
 Observers = dict[str, tuple[str, ...]]
 
 
@@ -97,9 +97,9 @@ def own_vector(member: Member, round_: Round) -> np.ndarray:
     return member.releases.vectors[round_.digest]
 
 
-def remaining(opened: np.ndarray, consortium: Consortium, round_: Round, group: Sequence[str]) -> np.ndarray:
-    """The opened vector less what the group put in."""
-    return opened - sum((own_vector(consortium.parties[name], round_) for name in group), np.zeros_like(opened))
+def remaining(revealed: np.ndarray, consortium: Consortium, round_: Round, group: Sequence[str]) -> np.ndarray:
+    """The revealed vector less what the group put in."""
+    return revealed - sum((own_vector(consortium.parties[name], round_) for name in group), np.zeros_like(revealed))
 
 
 def shape_of(setting: Setting, group: Sequence[str]) -> Fraction:
@@ -128,13 +128,13 @@ def one_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Sub
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
             session = consortium.session(plan)
-            opened = np.concatenate(
+            revealed = np.concatenate(
                 [t.counts for t in asyncio.run(session.measure("audit", marginals, ATTRIBUTES * epsilon))]
             )
             round_ = Round(plan.spec.run, "audit", "1-audit", marginals, ATTRIBUTES * epsilon)
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
-                left = remaining(opened, consortium, round_, group).reshape(-1, 2)
+                left = remaining(revealed, consortium, round_, group).reshape(-1, 2)
                 views[name].append(_evidence(left, setting, group, epsilon))
         return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
 
@@ -168,11 +168,11 @@ def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
                 evaluation=Evaluation(price, tuple(consortium.schema.names[: len(trees)])),
             )
             plan = consortium.begin(spec)
-            opened = asyncio.run(consortium.session(plan).score("audit", scores, price)).values
+            revealed = asyncio.run(consortium.session(plan).score("audit", scores, price)).values
             round_ = Round(plan.spec.run, "audit", "1-audit", (), price, scores=tuple(scores))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / MOST_SCORES)
             for name, group in setting.observers().items():
-                left = remaining(opened, consortium, round_, group).reshape(-1, 1)
+                left = remaining(revealed, consortium, round_, group).reshape(-1, 1)
                 rows = np.where(np.arange(MOST_SCORES) < len(trees), rows_unknown(setting, group), 0).reshape(-1, 1)
                 one = np.where(rows > 0, rows - 1, 1)
                 shape = shape_of(setting, group)
@@ -183,9 +183,9 @@ def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
 
 
 def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """A round that is tried twice, under two combiners, by a curator that opens both products.
+    """A round that is tried twice, under two combiners, by a curator that reveals both products.
 
-    One outcome is a table as it was opened at both attempts: together they may show no more than one does.
+    One outcome is a table as it was revealed at both attempts: together they may show no more than one does.
     """
 
     def sample(world: int, count: int, source: Source) -> Seen:
@@ -197,12 +197,14 @@ def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
             round_ = Round(plan.spec.run, "audit", "1", marginals, ATTRIBUTES * epsilon)
-            opened = [consortium.open(plan, round_, consortium.attempt(round_, n, n % setting.parties)) for n in (1, 2)]
+            revealed = [
+                consortium.reveal(plan, round_, consortium.attempt(round_, n, n % setting.parties)) for n in (1, 2)
+            ]
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
                 first, second = (
                     _evidence(remaining(o, consortium, round_, group).reshape(-1, 2), setting, group, epsilon)
-                    for o in opened
+                    for o in revealed
                 )
                 views[name].append(np.concatenate([first, first + second], axis=1))
         return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
@@ -224,16 +226,16 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
             session = consortium.session(plan)
-            opened, rounds = [], []
+            revealed, rounds = [], []
             for number, first in ((1, 0), (2, 1)):
                 marginals = tuple((a,) for a in range(first, 2 * ATTRIBUTES, 2))
                 result = asyncio.run(session.measure("audit", marginals, ATTRIBUTES * epsilon / 2))
-                opened.append(np.concatenate([t.counts for t in result]))
+                revealed.append(np.concatenate([t.counts for t in result]))
                 rounds.append(Round(plan.spec.run, "audit", f"{number}-audit", marginals, ATTRIBUTES * epsilon / 2))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
                 even, odd = (
-                    remaining(o, consortium, r, group).reshape(-1, 2) for o, r in zip(opened, rounds, strict=True)
+                    remaining(o, consortium, r, group).reshape(-1, 2) for o, r in zip(revealed, rounds, strict=True)
                 )
                 rest = counts_of_zeros(rows_unknown(setting, group), 0)
                 alone = _evidence(even, setting, group, epsilon / 2)
@@ -244,10 +246,10 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
     return Subject("two rounds", f"eps {epsilon}, {setting}", epsilon, sample, runs, quick)
 
 
-def openings(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """A running sum with noise replacement: all openings that hold the row, together and one by one.
+def running_sums(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quick: int) -> Subject:
+    """A running sum with noise replacement: all revealed sums that hold the row, together and one by one.
 
-    The claim is what the party with the replaced row pays: the openings after it entered.
+    The claim is what the party with the replaced row pays: the revealed sums after it entered.
     """
     weights = schedule_weights(schedule, setting.parties)
     claim = epsilon * sum(weights[setting.at :], Fraction(0))
@@ -261,11 +263,11 @@ def openings(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quic
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
-            series = consortium.session(plan).openings("audit", marginals, ATTRIBUTES * epsilon, weights)
-            opened = asyncio.run(_all_openings(series))
+            series = consortium.session(plan).running_sums("audit", marginals, ATTRIBUTES * epsilon, weights)
+            revealed = asyncio.run(_all_sums(series))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
-                known = np.zeros_like(opened[0])
+                known = np.zeros_like(revealed[0])
                 found = []
                 for place, round_ in enumerate(series.rounds):
                     known = known + sum(
@@ -274,7 +276,7 @@ def openings(setting: Setting, schedule: str, epsilon: Fraction, runs: int, quic
                     if place >= first:
                         inside = [k for k in range(setting.parties) if round_.covers(k) and name_of(k) not in group]
                         rows = sum(setting.rows[k] for k in inside)
-                        left = (opened[place] - known).reshape(-1, 2)
+                        left = (revealed[place] - known).reshape(-1, 2)
                         zero, one = counts_of_zeros(rows, 0), counts_of_zeros(rows, 1)
                         scale = noise_scale(ATTRIBUTES, round_.epsilon)
                         found.append(statistics(left, zero, one, scale, shape_of(setting, group)))
@@ -288,7 +290,7 @@ def exchanged_tables(setting: Setting, epsilon: Fraction, runs: int, quick: int)
     """A curator that has the noise of one wide table take the place of that over many narrow ones.
 
     Both have as many cells, and cost the same in all: over one table noise is that much less wide. If a party refuses
-    the second opening, the first is all that is seen.
+    the second round, the first is all that is seen.
     """
     wide = tuple(range(9))
     narrow = tuple((a,) for a in range(1 << (len(wide) - 1)))
@@ -308,21 +310,21 @@ def exchanged_tables(setting: Setting, epsilon: Fraction, runs: int, quick: int)
                     plan.spec.run, "audit", "s/2", (wide,), price, Replacement(everybody, "s/1", everybody, price, True)
                 ),
             ]
-            opened = consortium.open(plan, rounds[0], consortium.attempt(rounds[0]))
+            revealed = consortium.reveal(plan, rounds[0], consortium.attempt(rounds[0]))
             refused = [isinstance(consortium.tell(name, Contribute(rounds[1])), Refusal) for name in consortium.parties]
             if not any(refused):
                 attempt = consortium.attempt(rounds[1])
                 total = consortium.combine(
-                    rounds[1], attempt, consortium.seal(rounds[1], attempt), bytes(8 * opened.size)
+                    rounds[1], attempt, consortium.seal(rounds[1], attempt), bytes(8 * revealed.size)
                 )
                 assert isinstance(total, Sum)
                 # As a curator reads it that cares for no width.
-                opened = opened + np.frombuffer(total.payload, "<i8")
+                revealed = revealed + np.frombuffer(total.payload, "<i8")
             used = rounds[: 1 if any(refused) else 2]
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / len(narrow))
             scale = noise_scale(len(used[-1].tables), price)
             for name, group in setting.observers().items():
-                left = opened
+                left = revealed
                 for round_ in used:
                     left = remaining(left, consortium, round_, group)
                 rows = rows_unknown(setting, group)
@@ -338,12 +340,12 @@ def _covered(weights: Sequence[Fraction]) -> list[int]:
     return [k for k, weight in enumerate(weights, start=1) if weight]
 
 
-async def _all_openings(series: OpeningSeries) -> list[np.ndarray]:
-    return [np.concatenate([t.counts for t in await series.open()]) for _ in range(len(series))]
+async def _all_sums(series: RunningSums) -> list[np.ndarray]:
+    return [np.concatenate([t.counts for t in await series.reveal_next()]) for _ in range(len(series))]
 
 
 def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Draws at one of several parties of unlike size, through session and engines."""
+    """Selections at one of several parties of different sizes, through session and engines."""
     others = 8
 
     def sample(world: int, count: int, source: Source) -> Seen:
@@ -355,17 +357,17 @@ def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int
         chosen: list[int] = []
         charged = PLENTY
 
-        async def draws(session: NetworkSession) -> None:
-            # Each party has a quota of DRAWS; those of the others' rows are alike in both worlds.
-            series = session.selection("audit", DRAWS * setting.parties, DRAWS * epsilon, balanced=True)
-            drawn = [await series.draw(candidates) for _ in range(DRAWS * setting.parties)]
-            chosen.extend(pair.attribute for pair in drawn[DRAWS * setting.at : DRAWS * (setting.at + 1)])
+        async def selections(session: NetworkSession) -> None:
+            # Each party has a quota of SELECTIONS; those of the others' rows are alike in both worlds.
+            series = session.selection("audit", SELECTIONS * setting.parties, SELECTIONS * epsilon, balanced=True)
+            drawn = [await series.select(candidates) for _ in range(SELECTIONS * setting.parties)]
+            chosen.extend(pair.attribute for pair in drawn[SELECTIONS * setting.at : SELECTIONS * (setting.at + 1)])
 
-        for batch in _batches(count, DRAWS):
+        for batch in _batches(count, SELECTIONS):
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
-            asyncio.run(draws(consortium.session(plan)))
-            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / DRAWS)
+            asyncio.run(selections(consortium.session(plan)))
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / SELECTIONS)
         return Seen({"everybody": np.array(chosen[:count])}, charged)
 
     rows = "/".join(map(str, setting.rows))
@@ -374,7 +376,7 @@ def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int
 
 
 def network_distances(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """Draws among tables at one of several parties of unlike size, through session and engines."""
+    """Selections among tables at one of several parties of different sizes, through session and engines."""
     others = 1
     expected = expecting_zeros(1 + others)
 
@@ -383,17 +385,19 @@ def network_distances(setting: Setting, epsilon: Fraction, runs: int, quick: int
         chosen: list[int] = []
         charged = PLENTY
 
-        async def draws(session: NetworkSession) -> None:
-            # Each party has a quota of DRAWS; those of the others' rows are alike in both worlds.
-            series = session.selection("audit", DRAWS * setting.parties, DRAWS * epsilon, balanced=True, score=DISTANCE)
-            drawn = [await series.draw_farthest(expected) for _ in range(DRAWS * setting.parties)]
-            chosen.extend(drawn[DRAWS * setting.at : DRAWS * (setting.at + 1)])
+        async def selections(session: NetworkSession) -> None:
+            # Each party has a quota of SELECTIONS; those of the others' rows are alike in both worlds.
+            series = session.selection(
+                "audit", SELECTIONS * setting.parties, SELECTIONS * epsilon, balanced=True, score=DISTANCE
+            )
+            drawn = [await series.select_farthest(expected) for _ in range(SELECTIONS * setting.parties)]
+            chosen.extend(drawn[SELECTIONS * setting.at : SELECTIONS * (setting.at + 1)])
 
-        for batch in _batches(count, DRAWS):
+        for batch in _batches(count, SELECTIONS):
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
-            asyncio.run(draws(consortium.session(plan)))
-            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / DRAWS)
+            asyncio.run(selections(consortium.session(plan)))
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / SELECTIONS)
         return Seen({"everybody": np.array(chosen[:count])}, charged)
 
     rows = "/".join(map(str, setting.rows))
@@ -402,12 +406,12 @@ def network_distances(setting: Setting, epsilon: Fraction, runs: int, quick: int
 
 
 def protocol_subjects() -> list[Subject]:
-    """Rounds and series of draws over 2 to 4 parties."""
+    """Rounds and series of selections over 2 to 4 parties."""
     one = Fraction(1)
-    pair, unlike = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
+    pair, uneven = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
     return [
         one_round(pair, one, 120_000, 9_000),
-        one_round(unlike, Fraction(1, 10), 150_000, 0),
+        one_round(uneven, Fraction(1, 10), 150_000, 0),
         one_round(Setting((3, 4, 5), 1, 0), one, 60_000, 0),
         one_round(Setting((3, 4, 5), 1, 2), one, 60_000, 0),
         one_round(Setting((3, 4, 5), 2, 1), one, 60_000, 6_000),
@@ -419,12 +423,12 @@ def protocol_subjects() -> list[Subject]:
         repeated_round(pair, one, 30_000, 4_500),
         repeated_round(Setting((3, 4, 5), 1, 1), one, 30_000, 0),
         repeated_round(Setting((3, 3), 1, 1, MASKS), one, 30_000, 0),
-        two_rounds(unlike, one, 30_000, 4_500),
+        two_rounds(uneven, one, 30_000, 4_500),
         two_rounds(Setting((3, 4, 5), 2, 0), one, 24_000, 0),
-        openings(Setting((3, 4, 5), 1, 0), "uniform", one, 60_000, 6_000),
-        openings(Setting((3, 4, 5), 1, 1), "back-loaded", one, 60_000, 0),
-        openings(Setting((2, 3, 4, 5), 2, 3), "uniform", Fraction(2), 40_000, 0),
-        openings(Setting((3, 4, 5), 1, 0, MASKS), "uniform", one, 60_000, 0),
+        running_sums(Setting((3, 4, 5), 1, 0), "uniform", one, 60_000, 6_000),
+        running_sums(Setting((3, 4, 5), 1, 1), "back-loaded", one, 60_000, 0),
+        running_sums(Setting((2, 3, 4, 5), 2, 3), "uniform", Fraction(2), 40_000, 0),
+        running_sums(Setting((3, 4, 5), 1, 0, MASKS), "uniform", one, 60_000, 0),
         exchanged_tables(Setting((3, 4, 5), 1, 0, MASKS), one, 60_000, 0),
         network_selection(Setting((10, 30), 1, 0), one, 6_000, 640),
         network_selection(Setting((10, 30), 1, 1), one, 4_000, 0),

@@ -1,8 +1,8 @@
-"""Runs in rho in neighbouring worlds: adaptive rounds over several parties, and series of draws.
+"""Runs in rho in neighbouring worlds: adaptive rounds over several parties, and series of selections.
 
-One outcome is all that a run shows about one row: the claim is its whole rho, converted once. Each round or draw alone
-shows little, so that one that is not charged, or has less noise than it claims, is found in their sum. A rho promises
-(epsilon, delta) at every delta at once; the audit looks at a large one, where few outcomes show much.
+One outcome is all that a run shows about one row: the claim is its whole rho, converted once. Each round or selection
+alone shows little, so that one that is not charged, or has less noise than it claims, is found in their sum. A rho
+promises (epsilon, delta) at every delta at once; the audit looks at a large one, where few outcomes show much.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from privity.common.privacy.mechanisms import ExponentialMechanism
 from privity.common.privacy.sensitivity import scores as scores_move
 from privity.common.privacy.step_cost import RELATION
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.privacy.zcdp_budget import RhoAccount, converted, draw_range, draw_rho
+from privity.common.privacy.zcdp_budget import RhoBudget, converted, selection_range, selection_rho
 from privity.common.protocol.round import Round
 from privity.deploy.audit.mechanisms import PATTERNS, owner
 from privity.deploy.audit.neighbouring_tables import counts_of_zeros, expecting_zeros, flipped_row, one_farther
@@ -35,22 +35,22 @@ from privity.deploy.audit.subject import Seen, Source, Subject
 from privity.party.local_session import LocalSession
 
 EPSILON, DELTA = Fraction(100), Fraction(1, 1000)
-"""Of the run of all tables: each table is an outcome of its own, and costs a part of the rho."""
+"""Of the run of all tables: each table is an outcome of its own, and costs a share of the rho."""
 
 AUDITED = Fraction(1, 20)
 """The delta at which claims are audited."""
 
-ROUNDS, DRAWS, SERIES = 6, 8, 10
+ROUNDS, SELECTIONS, SERIES = 6, 8, 10
 
-EPSILON_OF_DRAWS = Fraction(9)
-"""Of the run of all draws, of which each series costs a part of the rho."""
+EPSILON_OF_SELECTIONS = Fraction(9)
+"""Of the run of all selections, of which each series costs a share of the rho."""
 
 
 def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
     """Rounds over the same tables, in an order that depends on the round before; all of their evidence together."""
-    account = RhoAccount(EPSILON, DELTA)
-    amount, alike = EPSILON / ROUNDS, (1,) * ATTRIBUTES
-    terms = account.terms(amount, alike, setting.parties - setting.tolerate)
+    rho_budget = RhoBudget(EPSILON, DELTA)
+    share, alike = EPSILON / ROUNDS, (1,) * ATTRIBUTES
+    terms = rho_budget.terms(share, alike, setting.parties - setting.tolerate)
     claim = converted(ROUNDS * terms.rho / ATTRIBUTES, AUDITED)
 
     def sample(world: int, count: int, source: Source) -> Seen:
@@ -66,28 +66,28 @@ def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
             order = list(range(ATTRIBUTES))
             for number in range(1, ROUNDS + 1):
                 marginals = tuple((a,) for a in order)
-                opened = np.concatenate([t.counts for t in asyncio.run(session.measure("audit", marginals, amount))])
+                revealed = np.concatenate([t.counts for t in asyncio.run(session.measure("audit", marginals, share))])
                 round_ = Round(plan.spec.run, "audit", f"{number}-audit", marginals, Fraction(0), terms=terms)
                 for name, group in setting.observers().items():
-                    left = remaining(opened, consortium, round_, group).reshape(-1, 2)
+                    left = remaining(revealed, consortium, round_, group).reshape(-1, 2)
                     zero, one = (counts_of_zeros(rows_unknown(setting, group), which) for which in (0, 1))
                     found = table_evidence(left, zero, one, terms.law(1), shape_of(setting, group))
                     shown[name][order] += found.sum(axis=-1)
-                order = order[::-1] if opened[0] % 2 else order
+                order = order[::-1] if revealed[0] % 2 else order
             for name, evidence in shown.items():
                 views[name].append(evidence[:, None])
-            rho = _rho_of(consortium.parties[name_of(setting.at)].ledger, account)
+            rho = _rho_of(consortium.parties[name_of(setting.at)].ledger, rho_budget)
             charged = min(charged, converted(rho / ATTRIBUTES, AUDITED))
         return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
 
     return Subject("rounds in rho", f"{ROUNDS} rounds, {setting}", claim, sample, runs, quick, AUDITED)
 
 
-def series_of_draws(pattern: str, rho: Fraction, runs: int, quick: int) -> Subject:
-    """Draws of the exponential mechanism on made-up scores, all of a series together."""
+def series_of_selections(pattern: str, rho: Fraction, runs: int, quick: int) -> Subject:
+    """Selections by the exponential mechanism on synthetic scores, all of a series together."""
     sensitivity = scores_move(4, RELATION)
-    mechanism = ExponentialMechanism(sensitivity, draw_range(rho, DRAWS))
-    claim = converted(DRAWS * mechanism.cost(sensitivity).rho, AUDITED)
+    mechanism = ExponentialMechanism(sensitivity, selection_range(rho, SELECTIONS))
+    claim = converted(SELECTIONS * mechanism.cost(sensitivity).rho, AUDITED)
     worlds = [np.array([4 * score for score in scores]) for scores in PATTERNS[pattern]]
     logs = [_log_law(scores / 4, mechanism.epsilon) for scores in worlds]
 
@@ -95,24 +95,29 @@ def series_of_draws(pattern: str, rho: Fraction, runs: int, quick: int) -> Subje
         entropy, scores = source("choices"), worlds[world]
         shown = np.zeros((count, 1))
         for place in range(count):
-            for _ in range(DRAWS):
-                first = mechanism.draw(scores.size, entropy)
+            for _ in range(SELECTIONS):
+                first = mechanism.sample(scores.size, entropy)
                 index = mechanism.choose(scores, 4, mechanism.epsilon, first, entropy)
                 shown[place] += logs[0][index] - logs[1][index]
         return Seen({"public": np.round(shown, 9)})
 
-    return Subject("draws in rho", f"{DRAWS} draws, {pattern}", claim, sample, runs, quick, AUDITED)
+    return Subject("draws in rho", f"{SELECTIONS} draws, {pattern}", claim, sample, runs, quick, AUDITED)
 
 
-def draws_of_tables(runs: int, quick: int) -> Subject:
-    """Draws among tables by their distance from a model, through the local session, charges included.
+def selections_of_tables(runs: int, quick: int) -> Subject:
+    """Selections among tables by their distance from a model, through the local session, charges included.
 
-    The choices of ``DRAWS`` draws are an outcome, of which a series has ``SERIES``.
+    ``SELECTIONS`` selections are an outcome, of which a series has ``SERIES``.
     """
-    rows, account, quota, expected = 12, RhoAccount(EPSILON_OF_DRAWS, DELTA), DRAWS * SERIES, expecting_zeros(2)
-    allowance = Allowance(EPSILON_OF_DRAWS, DELTA, account)
-    range_ = account.draw_epsilon(EPSILON_OF_DRAWS, quota)
-    claim = converted(DRAWS * draw_rho(range_), AUDITED)
+    rows, rho_budget, quota, expected = (
+        12,
+        RhoBudget(EPSILON_OF_SELECTIONS, DELTA),
+        SELECTIONS * SERIES,
+        expecting_zeros(2),
+    )
+    allowance = Allowance(EPSILON_OF_SELECTIONS, DELTA, rho_budget)
+    range_ = rho_budget.selection_epsilon(EPSILON_OF_SELECTIONS, quota)
+    claim = converted(SELECTIONS * selection_rho(range_), AUDITED)
     # The distances of ``one_farther``.
     laws = [_log_law(np.array(scores), range_) for scores in ((0, 2), (1, 1))]
 
@@ -121,18 +126,18 @@ def draws_of_tables(runs: int, quick: int) -> Subject:
         shown: list[float] = []
         charged = claim
 
-        async def draws(session: LocalSession) -> None:
-            series = session.selection("audit", quota, EPSILON_OF_DRAWS, score=DISTANCE)
-            drawn = np.array([await series.draw_farthest(expected) for _ in range(quota)])
-            shown.extend((laws[0] - laws[1])[drawn].reshape(SERIES, DRAWS).sum(axis=1))
+        async def selections(session: LocalSession) -> None:
+            series = session.selection("audit", quota, EPSILON_OF_SELECTIONS, score=DISTANCE)
+            drawn = np.array([await series.select_farthest(expected) for _ in range(quota)])
+            shown.extend((laws[0] - laws[1])[drawn].reshape(SERIES, SELECTIONS).sum(axis=1))
 
         for batch in range(-(-count // SERIES)):
             session, ledger = owner(table, source, batch, allowance)
-            asyncio.run(draws(session))
-            charged = min(charged, converted(_rho_of(ledger, account) / SERIES, AUDITED))
+            asyncio.run(selections(session))
+            charged = min(charged, converted(_rho_of(ledger, rho_budget) / SERIES, AUDITED))
         return Seen({"public": np.round(np.array(shown[:count])[:, None], 9)}, charged)
 
-    name = f"{DRAWS} draws, one owner, {len(expected)} tables"
+    name = f"{SELECTIONS} draws, one owner, {len(expected)} tables"
     return Subject("distances in rho", name, claim, sample, runs, quick, AUDITED)
 
 
@@ -142,18 +147,18 @@ def _log_law(scores: np.ndarray, range_: Fraction) -> np.ndarray:
     return np.asarray(scaled - np.log(np.exp(scaled).sum()))
 
 
-def _rho_of(ledger: Ledger, account: RhoAccount) -> Fraction:
+def _rho_of(ledger: Ledger, rho_budget: RhoBudget) -> Fraction:
     """What its lines come to; nothing if it says that they cost something else than their rho does."""
     rho = sum((line.charge.rho for line in ledger.entries() if line.charge.rho is not None), Fraction(0))
-    return rho if (ledger.spent(), ledger.spent_delta()) == (account.filter().spent(rho), DELTA) else Fraction(0)
+    return rho if (ledger.spent(), ledger.spent_delta()) == (rho_budget.filter().spent(rho), DELTA) else Fraction(0)
 
 
 def concentrated_subjects() -> list[Subject]:
-    """Rounds over two and three parties, and draws."""
+    """Rounds over two and three parties, and selections."""
     return [
         adaptive_rounds(Setting((3, 4, 5), 1, 0), 6_000, 600),
         adaptive_rounds(Setting((3, 4, 5), 1, 2), 6_000, 0),
         adaptive_rounds(Setting((3, 3), 1, 0), 6_000, 0),
-        series_of_draws("one up, one down", Fraction(1, 5), 4_000, 300),
-        draws_of_tables(2_000, 200),
+        series_of_selections("one up, one down", Fraction(1, 5), 4_000, 300),
+        selections_of_tables(2_000, 200),
     ]

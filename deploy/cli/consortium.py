@@ -25,7 +25,7 @@ HERE = Path()
 def init(
     name: Annotated[str, typer.Option(help="of the consortium")],
     curator: Annotated[str, typer.Option(help="host:port where parties will reach the curator")],
-    schema: Annotated[Path, typer.Option(help="descriptor of the joint table")],
+    schema: Annotated[Path, typer.Option(help="schema of the joint table")],
     party: Annotated[list[str], typer.Option(help="a data owner's name; once for each")],
     folder: Folder = HERE,
 ) -> None:

@@ -22,7 +22,7 @@ def evaluate(
     ] = None,
     release: Annotated[Path | None, typer.Option("--release", help="Or a release folder, which is verified.")] = None,
     schema: Annotated[
-        Path | None, typer.Option("--schema", help="The descriptor (JSON); a release brings its own.")
+        Path | None, typer.Option("--schema", help="The schema (JSON); a release brings its own.")
     ] = None,
     control: Annotated[
         str | None,

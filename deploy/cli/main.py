@@ -57,7 +57,7 @@ COMMANDS = {
         "doctor:doctor_command",
         "Look at everything that a node, or the operator, needs; exit code 1 if anything is amiss.",
     ),
-    "schema": ("schema:schema_app", "Check or draft the descriptor of a table."),
+    "schema": ("schema:schema_app", "Check or draft the schema of a table."),
     "population": ("population:population_app", "The people whose rows are used, and their budget."),
     "party": ("party:party_app", "Commands of a data owner's node."),
     "curator": ("curator:curator_app", "Commands of the curator's operator."),

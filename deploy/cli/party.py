@@ -138,12 +138,12 @@ def _by_run(book: Ledger) -> Table:
         if entry.charge.run:
             runs.setdefault((entry.node, entry.charge.run), []).append(entry)
     for (_, run), entries in runs.items():
-        epsilon = sum((e.amount[0] for e in entries), Fraction(0))
-        delta = sum((e.amount[1] for e in entries), Fraction(0))
+        epsilon = sum((e.loss[0] for e in entries), Fraction(0))
+        delta = sum((e.loss[1] for e in entries), Fraction(0))
         charges = [e for e in entries if e.kind is Kind.CHARGE]
         open_ones = sum(not e.answered for e in charges)
-        amounts = (readable(epsilon), readable(delta), str(len(charges)), str(open_ones))
-        text_table.add(table, entries[0].at, run, *amounts)
+        texts = (readable(epsilon), readable(delta), str(len(charges)), str(open_ones))
+        text_table.add(table, entries[0].at, run, *texts)
     return table
 
 
@@ -152,7 +152,7 @@ def _by_step(book: Ledger) -> Table:
     in_rho = any(entry.charge.rho is not None for entry in entries)
     table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", *["rho"] * in_rho, "answered")
     for entry in entries:
-        c, (epsilon, delta) = entry.charge, entry.amount
+        c, (epsilon, delta) = entry.charge, entry.loss
         rho = ["" if c.rho is None else f"{float(c.rho):.4g}"] * in_rho
         answered = "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"
         text_table.add(table, entry.at, c.run, _what(entry), readable(epsilon), readable(delta), *rho, answered)
@@ -167,8 +167,8 @@ def _what(entry: Entry) -> str:
             return entry.charge.step
         case Kind.POPULATION:
             people = Population.of_terms("people", terms)
-            amounts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
-            return f"total: {amounts}, {people.rows_per_person} rows a person"
+            texts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
+            return f"total: {texts}, {people.rows_per_person} rows a person"
         case Kind.ADJUSTMENT:
             return f"adjustment: {terms['reason']}"
         case Kind.MERGE:

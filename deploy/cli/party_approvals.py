@@ -40,7 +40,7 @@ def show(
     config: Config = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Say in plain words what a run would take out of this house, and what it costs; or list the runs asked for."""
+    """Say in plain words what a run would take from this party, and what it costs; or list the runs asked for."""
     settings = load_config(config)
     approvals = _approvals(settings)
     if run is None:

@@ -55,8 +55,8 @@ def show() -> None:
             text_table.add(shown, name, "", "", "", "", "", error.message)
             continue
         epsilon, delta = readable(people.total_epsilon), readable(people.total_delta)
-        amounts = (readable(spent[0]), epsilon, readable(spent[1]), delta, str(people.rows_per_person))
-        text_table.add(shown, name, *amounts, str(path))
+        texts = (readable(spent[0]), epsilon, readable(spent[1]), delta, str(people.rows_per_person))
+        text_table.add(shown, name, *texts, str(path))
     text_table.show(shown)
 
 

@@ -39,6 +39,6 @@ def export_command(
     refuse_existing(out)
     found = read_release(release)
     exported = (export_mbi if to is Shape.MBI else export_dpsynth)(found, out)
-    say(f"{exported.tables} noisy tables written to {out}.")
+    say(f"{exported.tables} noisy marginals written to {out}.")
     for line in exported.left_out:
         say(line)

@@ -30,7 +30,7 @@ def sample_command(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="the same seed gives the same rows; a new one if left out")] = None,
     schema: Annotated[
-        Path | None, typer.Option(help="descriptor, if none is beside the model or to add rowConstraints")
+        Path | None, typer.Option(help="schema, if none is beside the model or to add rowConstraints")
     ] = None,
 ) -> None:
     """Draw rows from a released model, under its rules and conditions of your own; nothing is charged."""
@@ -48,17 +48,17 @@ def sample_command(
     codes = codes_where(opened.schema, [read_condition(text, opened.schema) for text in where or ()])
     chosen = secrets.randbits(SEED_BITS) if seed is None else seed
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[drawn]}"))
-    drawn_in_all = rows
+    sampled_in_all = rows
     with Progress(*columns, console=terminal.console(err=True), transient=True) as progress:
         task = progress.add_task("rows", total=rows, drawn="")
 
         def tell(found: int, drawn: int) -> None:
-            nonlocal drawn_in_all
-            drawn_in_all = drawn
+            nonlocal sampled_in_all
+            sampled_in_all = drawn
             progress.update(task, completed=found, drawn=f"of {drawn:,} drawn")
 
         frame = synthesise(opened, rows, chosen, codes, tell=tell)
     write_rows(frame, opened.schema, out)
     say(f"{rows} rows written to {out}; --seed {chosen} gives the same ones.")
     if codes or opened.schema.row_constraints:
-        say(f"{drawn_in_all} rows were drawn from the model to find them.")
+        say(f"{sampled_in_all} rows were drawn from the model to find them.")

@@ -1,4 +1,4 @@
-"""``privity schema``: check a descriptor, and a table against it; draft a descriptor from a table."""
+"""``privity schema``: check a schema, and a table against it; draft a schema from a table."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 
-schema_app = typer.Typer(help="Check or draft the descriptor of a table.", no_args_is_help=True)
+schema_app = typer.Typer(help="Check or draft the schema of a table.", no_args_is_help=True)
 
 
 @schema_app.command("check")
 def check(
-    descriptor: Annotated[Path, typer.Argument(help="The Table Schema descriptor (JSON).")],
+    schema_file: Annotated[Path, typer.Argument(help="The Table Schema (JSON).")],
     data: Annotated[
         str | None,
         typer.Option(
@@ -37,9 +37,9 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Report every error of a descriptor, and of a table against it, at once."""
+    """Report every error of a schema, and of a table against it, at once."""
     try:
-        schema = load_schema(descriptor)
+        schema = load_schema(schema_file)
         address = None if data is None else parse_address(data)
         rows = None if address is None else _rows(address, schema)
     except ProblemsFound as error:
@@ -48,7 +48,7 @@ def check(
         say(f"{len(error.problems)} error(s).")
         raise typer.Exit(Exit.INPUT) from error
     cells = sum(schema.domain)
-    say(f"{descriptor}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
+    say(f"{schema_file}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
     say(f"SHA-256 {schema.digest}")
     tell_formulas(schema)
     if address is None:
@@ -88,7 +88,7 @@ def draft(
     file: Annotated[Path, typer.Argument(help="The CSV file (.csv or .csv.gz) to read.", callback=refuse_password)],
     out: Annotated[Path | None, typer.Option("--out", help="Where to write it; standard output if absent.")] = None,
 ) -> None:
-    """Draft a descriptor from a table's own rows, to be reviewed by a person."""
+    """Draft a schema from a table's own rows, to be reviewed by a person."""
     if out is not None:
         refuse_existing(out)
     text = json.dumps(draft_schema(file), indent=2, ensure_ascii=False)

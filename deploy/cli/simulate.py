@@ -31,7 +31,7 @@ def simulate_command(
     data: Annotated[
         str, typer.Option(help="the joint table: a path or a URL (docs/sources.md)", callback=refuse_password)
     ],
-    schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
+    schema: Annotated[Path, typer.Option(help="its Table Schema")],
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,

@@ -33,7 +33,7 @@ from privity.party.synthesizer import OWNER, SYNTHESIZERS
 
 def synthesize_command(
     data: Annotated[str, typer.Option(help="the table: a path or a URL (docs/sources.md)", callback=refuse_password)],
-    schema: Annotated[Path, typer.Option(help="its Table Schema descriptor")],
+    schema: Annotated[Path, typer.Option(help="its Table Schema")],
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what this release costs")],
     population: Annotated[str, typer.Option(help="the people whose rows these are, as they were declared")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],

@@ -38,7 +38,7 @@ curator = {curator}
 # More names or addresses for the curator's certificate, if it is reached under several.
 # hosts = ["10.0.0.5"]
 
-# The descriptor of the joint table (docs/schema.md): the same for all parties, declared, never read from rows.
+# The schema of the joint table (docs/schema.md): the same for all parties, declared, never read from rows.
 schema = {schema}
 
 # The data owners, in their public order, and the people who may submit runs.
@@ -173,7 +173,7 @@ class Organiser:
         """A new folder: the agreement to be reviewed, and the organiser's own keys.
 
         Raises:
-            PrivityError: the folder holds a consortium already, or the descriptor cannot be read.
+            PrivityError: the folder holds a consortium already, or the schema cannot be read.
         """
         organiser = cls(folder)
         if organiser.agreement_file.exists():

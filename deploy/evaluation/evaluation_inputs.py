@@ -56,7 +56,7 @@ def read_inputs(inputs: Inputs) -> Question:
     if (inputs.synthetic is None) == (inputs.release is None):
         raise _bad("synthetic", "either --synthetic or --release is needed, not both", "Name one of them.")
     if inputs.release is None and inputs.schema is None:
-        raise _bad("schema", "the tables have no descriptor", "Name it; only a release brings its own.")
+        raise _bad("schema", "the tables have no schema", "Name it; only a release brings its own.")
     faults = _Faults()
     run = None
     declared = None if inputs.schema is None else load_schema(inputs.schema)
@@ -66,7 +66,7 @@ def read_inputs(inputs: Inputs) -> Question:
         synthetic_rows = str(inputs.release / SYNTHETIC)
         if declared is not None and not _covers(declared, schema):
             message = f"it declares other attributes than {inputs.release / SCHEMA}."
-            faults.add("schema", "other-schema", message, "Leave it out, or name the descriptor of the release.")
+            faults.add("schema", "other-schema", message, "Leave it out, or name the schema of the release.")
             declared = None
     else:
         assert declared is not None

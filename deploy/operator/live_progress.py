@@ -53,7 +53,7 @@ class ProgressView:
             self._console.print(text_table.as_it_is(said), soft_wrap=True)
 
     def _table(self) -> Table:
-        numbers = ("answers", "cells opened", "ciphertexts", "bytes", "epsilon spent")
+        numbers = ("answers", "cells revealed", "ciphertexts", "bytes", "epsilon spent")
         table = text_table.table("phase", *numbers, numbers=numbers, title=self._title)
         for phase, event in self._phases.items():
             answers = event.note or (f"{event.done}/{event.parties}" if event.parties else "")

@@ -219,7 +219,7 @@ class OperatorClient:
                 file.write(chunk.data)
 
     def _checked(self, run: str, asked: str = "", epsilon: str = "") -> str:
-        """The name of a run from the curator, as it stands in commands that are shown. Amounts are shown, too.
+        """The name of a run from the curator, as it stands in commands that are shown. Numbers are shown, too.
 
         Args:
             asked: the run that it has to be; any if it is empty.

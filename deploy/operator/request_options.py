@@ -14,7 +14,7 @@ import typer
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats.toml_file import read_toml
-from privity.common.privacy.budget import amount_problems, parse_delta, parse_epsilon
+from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.secure_sum_method import USUAL_KEY_BITS, Method
 from privity.common.synthesis.algorithms import ALGORITHMS
@@ -30,7 +30,7 @@ Inference = Annotated[
 EvaluationEpsilon = Annotated[
     str | None,
     typer.Option(
-        help="part of epsilon for which the parties score the synthetic table on their rows; none if left out"
+        help="share of epsilon for which the parties score the synthetic table on their rows; none if left out"
     ),
 ]
 EvaluationTargets = Annotated[
@@ -147,7 +147,7 @@ def read_spec(path: Path) -> dict[str, Any]:
     """
 
     def also(document: dict[str, Any]) -> list[Problem]:
-        problems = amount_problems(document, str(path), ("epsilon",), ("delta",))
+        problems = budget_problems(document, str(path), ("epsilon",), ("delta",))
         name = document.get("algorithm")
         if isinstance(name, str) and name and name not in ALGORITHMS:
             message, remedy = f"{name!r} is no algorithm.", f"Write one of: {', '.join(ALGORITHMS)}."

@@ -13,9 +13,9 @@ COMPLETED = "COMPLETED"
 CLOSE = "close"
 MEANING = {
     "enrol": "They were asked to take part in different runs under one name.",
-    "begin": "They were given different plans: other enrolments, or another key. Sums over them do not open.",
+    "begin": "They were given different plans: other enrolments, or another key. Sums over them cannot be decrypted.",
     "contribute": "They were asked different questions in one round.",
-    "opened": "They were told that different rounds were opened.",
+    "opened": "They were told that different rounds were revealed.",
     "learn": "They were asked for models of different kinds, or at different costs.",
     "seal": "They were given different attempts at one block: other combiners, or another round.",
     "close": "They were told different ends of the run.",
@@ -142,7 +142,7 @@ def _between(a: Told, b: Told) -> Iterator[Difference]:
         yield Difference(parties, "", "they took part under different manifests", meaning)
     for step in a.entries.keys() & b.entries.keys():
         if _kind(step) == "select":
-            yield Difference(parties, step, "both were asked for one draw", "A draw is asked of one party only.")
+            yield Difference(parties, step, "both were asked for it", "A selection is asked of one party only.")
         elif _kind(step) in MEANING and a.contents(step) != b.contents(step):
             yield Difference(parties, step, "the content differs", MEANING[_kind(step)])
 

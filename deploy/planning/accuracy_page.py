@@ -15,7 +15,7 @@ from privity.deploy.planning.rehearsal import Shape
 
 PARTS = {
     "error": "all of it",
-    "noise": "what noise in opened tables adds",
+    "noise": "what noise in measured marginals adds",
     "model": "what the model leaves out",
 }
 DECOMPOSITION = (

@@ -35,16 +35,16 @@ class PhasePlan:
     """One phase of a run.
 
     Attributes:
-        epsilon, delta: that it costs the party that pays most, for one row: of a run with an account in rho what it
+        epsilon, delta: that it costs the party that pays most, for one row: of a run with a budget in rho what it
             adds to what the phases before it cost.
         rho: that it costs of that account; 0 without one.
         mechanisms: in words.
-        draws: of the exponential mechanism, all parties together.
-        tables, cells: that are opened; ciphertexts: that one party sends; bytes: that one party sends.
+        selections: selections by the exponential mechanism, all parties together.
+        tables, cells: that are revealed; ciphertexts: that one party sends; bytes: that one party sends.
         relayed: bytes that pass the curator, both ways, all parties together.
         seconds: of arithmetic, on machines of two cores like this one.
-        error: total variation distance of one opened table from its true counts that its noise alone is expected to
-            make, the mean over the tables; at most 1. None if no table is opened.
+        error: total variation distance of one noisy marginal from its true counts that its noise alone is expected to
+            make, the mean over the tables; at most 1. None if no table is revealed.
     """
 
     phase: str
@@ -108,13 +108,13 @@ def products(kind: Exponents, key_bits: int) -> int:
 
 
 class Asked(Protocol):
-    """A session that notes what it was asked for: rounds with their cells, and draws by phase."""
+    """A session that notes what it was asked for: rounds with their cells, and selections by phase."""
 
     rows: int
     party_rows: tuple[int, ...]
     record: RunRecord
     rounds: list[tuple[Round, int]]
-    draws: dict[str, int]
+    selections: dict[str, int]
 
 
 class Planner:
@@ -164,7 +164,7 @@ class Planner:
             delta=spent.delta,
             rho=spent.rho,
             mechanisms=tuple(dict.fromkeys(cost.mechanism for cost in costs)),
-            draws=self._session.draws.get(phase, 0),
+            draws=self._session.selections.get(phase, 0),
             tables=sum(len(round_.tables) for round_, _ in rounds),
             cells=sum(cells for _, cells in rounds),
             ciphertexts=sum(plaintexts),
@@ -188,7 +188,7 @@ class Planner:
         return 8 * cells if self._key_bits is None else plaintexts * 2 * self._key_bits // 8
 
     def _seconds(self, cells: int, plaintexts: int) -> float:
-        """Parties encrypt at once; combining and opening go on meanwhile, block by block: the slowest one counts."""
+        """Parties encrypt at once; combining and decrypting go on meanwhile, block by block: the slowest one counts."""
         if self._parties == 1 or self._arithmetic is None or self._kind.exponents is None:
             return cells / MASK_CELLS_A_SECOND / CORES
         one = products(self._kind.exponents, self._key_bits or 0) * self._arithmetic.product

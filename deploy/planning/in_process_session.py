@@ -1,8 +1,8 @@
 """K parties in one process: production releases and ledgers, no encryption.
 
-For rehearsals on invented tables (``deploy/planning/rehearsal.py``) and for the benchmarks. The opened values have the
-same law as over the network: every party adds its own share to its own counts, and the shares come from the production
-sampler. What is left out (packing, masks, Paillier, sealing, the wire) changes no value.
+For rehearsals on invented tables (``deploy/planning/rehearsal.py``) and for the benchmarks. The revealed values have
+the same law as over the network: every party adds its own share to its own counts, and the shares come from the
+production sampler. What is left out (packing, masks, Paillier, sealing, the wire) changes no value.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from privity.common.data.parent_set_tables import Request
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.population import Population
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
-from privity.common.privacy.zcdp_budget import RhoAccount
-from privity.common.protocol.public_coin import public_lot
+from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_session import RoundSession
-from privity.common.protocol.selection_series import DrawSeries
-from privity.common.protocol.steps import Draw
+from privity.common.protocol.selection_series import SelectionSeries
+from privity.common.protocol.steps import SelectionStep
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
@@ -67,9 +67,9 @@ class InProcessSession(RoundSession):
         tolerate: int | None = None,
         delta: Fraction = Fraction(0),
         times: int = 1,
-        account: RhoAccount | None = None,
+        rho_budget: RhoBudget | None = None,
     ) -> None:
-        super().__init__(RUN, account=account)
+        super().__init__(RUN, rho_budget=rho_budget)
         self.schema = tables[0].schema
         self._rows = [InMemory(table) if times == 1 else Repeated(table, times) for table in tables]
         self.party_rows = tuple(part.rows for part in self._rows)
@@ -77,7 +77,7 @@ class InProcessSession(RoundSession):
         tolerated = (1 if len(tables) > 1 else 0) if tolerate is None else tolerate
         self._quota = len(tables) - tolerated
         self.noise_variables = Fraction(len(tables), self._quota)
-        self.record = RunRecord(account=account)
+        self.record = RunRecord(rho_budget=rho_budget)
         self.names = tuple(f"party-{k}" for k in range(1, len(tables) + 1))
         self.releases = [
             ChargedReleases(name, part, Journal(MEMORY), Ledger.declare(MEMORY, Population(RUN, epsilon, delta)))
@@ -85,15 +85,15 @@ class InProcessSession(RoundSession):
         ]
         self.delta = delta
         self._times = times
-        self._allowance = Allowance(epsilon, delta, account)
-        self._lots = secrets.token_hex(8)
+        self._allowance = Allowance(epsilon, delta, rho_budget)
+        self._coin = secrets.token_hex(8)
         self._running: np.ndarray | int = 0
 
-    def lot(self, purpose: str, sides: int) -> int:
-        return public_lot(self._lots, purpose, sides)
+    def public_coin(self, purpose: str, sides: int) -> int:
+        return public_coin(self._coin, purpose, sides)
 
-    def _opened_sum(self, round_: Round) -> np.ndarray:
-        """What the curator of a run would open: the sum of the counts, with the noise of every party."""
+    def _revealed_sum(self, round_: Round) -> np.ndarray:
+        """What the curator of a run would reveal: the sum of the counts, with the noise of every party."""
         parts = [r.noisy_vector(round_, self._quota, self._allowance, place) for place, r in enumerate(self.releases)]
         vector = np.sum(parts, axis=0)
         if round_.replacement is not None and round_.replacement.previous is not None:
@@ -101,8 +101,8 @@ class InProcessSession(RoundSession):
         self._running = vector
         return vector
 
-    async def _open(self, round_: Round) -> np.ndarray:
-        vector = self._opened_sum(round_)
+    async def _reveal(self, round_: Round) -> np.ndarray:
+        vector = self._revealed_sum(round_)
         self.record.add_cost(self._cost(round_, self.names))
         return vector
 
@@ -114,12 +114,12 @@ class InProcessSession(RoundSession):
         return [await ALGORITHMS[algorithm].learn(session, epsilon, settings) for session in sessions]
 
     def selection(
-        self, phase: str, draws: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
-    ) -> DrawSeries:
-        series = self._series(phase, draws, epsilon, balanced, score, self._ask)
+        self, phase: str, selections: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
+    ) -> SelectionSeries:
+        series = self._series(phase, selections, epsilon, balanced, score, self._ask)
         for cost in series.costs(self.names):
             self.record.add_cost(cost)
         return series
 
-    async def _ask(self, party: int, step: Draw) -> int:
+    async def _ask(self, party: int, step: SelectionStep) -> int:
         return self.releases[party].select(step, self._allowance)

@@ -4,7 +4,7 @@ A stand-in is drawn from a Gaussian copula with random margins and a random corr
 few plain numbers how uneven the margins are and how strongly attributes depend on each other; its numbers were fitted
 on public tables (``python -m benchmarks accuracy_plan``). No real row is needed, and none is read.
 
-Nothing here is private, so draws are those of a seeded generator.
+Nothing here is private, so all randomness is that of a seeded generator.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def profiles_text(profiles: Mapping[str, Profile]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def draw_evenness(profile: Profile, count: int, generator: np.random.Generator) -> Floats:
+def sample_evenness(profile: Profile, count: int, generator: np.random.Generator) -> Floats:
     """Normalised entropies of so many attributes, one from each of ``count`` equal parts of the profile's law.
 
     Stratified, so that a table of few attributes is a typical one too.
@@ -98,7 +98,7 @@ def draw_evenness(profile: Profile, count: int, generator: np.random.Generator) 
     return np.interp(places, np.linspace(0, 1, len(profile.evenness)), profile.evenness)
 
 
-def draw_margin(attribute: Attribute, evenness: float, generator: np.random.Generator) -> Floats:
+def sample_margin(attribute: Attribute, evenness: float, generator: np.random.Generator) -> Floats:
     """Probabilities of an attribute's codes, shape (size,); their entropy is ``evenness`` times the largest there is.
 
     Categories get log-weights at random; bins and ordered categories fall off from one of them on both sides. Absent
@@ -119,7 +119,7 @@ def draw_margin(attribute: Attribute, evenness: float, generator: np.random.Gene
     return np.append(margin, 0.0) if attribute.absent else margin
 
 
-def draw_loadings(profile: Profile, count: int, generator: np.random.Generator) -> Floats:
+def sample_loadings(profile: Profile, count: int, generator: np.random.Generator) -> Floats:
     """Loadings of ``count`` attributes on the common factors, shape (count, factors); a row's squares add up to less
     than 1, and the products of two rows are the attributes' hidden correlation."""
     factors = max(1, round(profile.factors * count))
@@ -133,9 +133,9 @@ def draw_loadings(profile: Profile, count: int, generator: np.random.Generator) 
 def invent(schema: Schema, rows: int, profile: Profile, generator: np.random.Generator) -> CodedTable:
     """A stand-in: ``rows`` independent rows of a joint distribution that is itself drawn from the profile."""
     here = profile.at(len(schema.attributes), rows)
-    evenness = draw_evenness(here, len(schema.attributes), generator)
-    margins = [draw_margin(a, float(e), generator) for a, e in zip(schema.attributes, evenness, strict=True)]
-    loadings = draw_loadings(here, len(schema.attributes), generator)
+    evenness = sample_evenness(here, len(schema.attributes), generator)
+    margins = [sample_margin(a, float(e), generator) for a, e in zip(schema.attributes, evenness, strict=True)]
+    loadings = sample_loadings(here, len(schema.attributes), generator)
     return sample(schema, rows, margins, loadings, generator)
 
 

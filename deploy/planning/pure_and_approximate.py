@@ -1,6 +1,6 @@
 """What pure epsilon and what (epsilon, delta) buy, side by side: the noise of the same tables under both.
 
-A run with a delta has an account in rho, of which k tables share sigma squared; pure, they share the scale. So the
+A run with a delta has a budget in rho, of which k tables share sigma squared; pure, they share the scale. So the
 noise of a cell grows with the square root of the number of tables in the one case, and with the number in the other.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.step_cost import noise_scale
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.round import Round
 
 LIKELY_DELTA = Fraction(1, 10**9)
@@ -38,7 +38,7 @@ class BothKinds:
         return {**vars(self), "pure": round(self.pure, 3), "approximate": round(self.approximate, 3)}
 
 
-def both_kinds(rounds: Sequence[Round], account: RhoAccount, parties: int, quota: int) -> list[BothKinds]:
+def both_kinds(rounds: Sequence[Round], rho_budget: RhoBudget, parties: int, quota: int) -> list[BothKinds]:
     """The noise of rehearsed rounds as it is, and as it would be in the other kind of run.
 
     Args:
@@ -49,10 +49,10 @@ def both_kinds(rounds: Sequence[Round], account: RhoAccount, parties: int, quota
     for round_ in rounds:
         if not round_.tables:
             continue
-        amount = round_.epsilon if round_.terms is None else account.epsilon * round_.terms.rho / account.rho
+        share = round_.epsilon if round_.terms is None else rho_budget.epsilon * round_.terms.rho / rho_budget.rho
         weights = round_.all_weights
-        terms = round_.terms or account.terms(amount, weights, quota)
-        pure_scale = noise_scale(sum(weights), amount)
+        terms = round_.terms or rho_budget.terms(share, weights, quota)
+        pure_scale = noise_scale(sum(weights), share)
         for weight in weights:
             pure = NoiseLaw(LAPLACE, pure_scale / weight)
             laws = (pure, terms.law(weight))

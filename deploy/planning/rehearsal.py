@@ -1,10 +1,10 @@
 """Rehearsals: an algorithm run on invented tables, with real noise, to see how far off its table would be.
 
-A rehearsal is the production algorithm on a session of K parties, with the production's noise and draws, over a
+A rehearsal is the production algorithm on a session of K parties, with the production's noise and selections, over a
 stand-in (``deploy/planning/invented_tables.py``). Its *error* is the total variation distance between the stand-in and
 the released table, which has as many rows, the mean over pairs of attributes. The same run once more, with tables that
-are opened without noise while all else is as before, leaves the *model's part*: dependence that the model leaves out at
-this epsilon, draws that went wrong, and the sampling of the release. The *noise's part* is the rest.
+are revealed without noise while all else is as before, leaves the *model's part*: dependence that the model leaves out
+at this epsilon, selections that went wrong, and the sampling of the release. The *noise's part* is the rest.
 """
 
 from __future__ import annotations
@@ -130,12 +130,12 @@ class StandIn:
 
 
 class _NoiselessTables(InProcessSession):
-    """A session that opens tables without noise and declares the noise as ever; draws are as ever.
+    """A session that reveals tables without noise and declares the noise as ever; selections are as ever.
 
     For invented tables, which are made in this file and nowhere else: nothing is protected here.
     """
 
-    def _opened_sum(self, round_: Round) -> np.ndarray:
+    def _revealed_sum(self, round_: Round) -> np.ndarray:
         covered = [rows for place, rows in enumerate(self._rows) if round_.covers(place)]
         return np.sum([rows.count(round_.tables) for rows in covered], axis=0)
 
@@ -157,8 +157,8 @@ def rehearse_on_stand_in(shape: Shape, profiles: Mapping[str, Profile], task: Re
     tables = stand_in.among(spread.party_rows)
     found = []
     for kind in (InProcessSession, _NoiselessTables):
-        account = ALGORITHMS[task.algorithm].account(task.settings, task.epsilon, task.delta)
-        session = kind(tables, task.epsilon, spread.tolerate, task.delta, stand_in.times, account)
+        rho_budget = ALGORITHMS[task.algorithm].rho_budget(task.settings, task.epsilon, task.delta)
+        session = kind(tables, task.epsilon, spread.tolerate, task.delta, stand_in.times, rho_budget)
         model = asyncio.run(ALGORITHMS[task.algorithm].learn(session, task.epsilon, task.settings))
         released = model.sample(shape.rows, generator)
         found.append(pair_distances(stand_in.table, released, pairs))

@@ -9,7 +9,7 @@ from typing import Any
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.dry_session import PlannedSession, rehearse
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.secure_sum_method import sum_kind
@@ -36,7 +36,7 @@ class Planned:
     """
 
     phases: list[PhasePlan]
-    account: RhoAccount | None
+    rho_budget: RhoBudget | None
     kinds: list[BothKinds]
     inference: Inference | None = None
 
@@ -58,12 +58,14 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     check_evaluation(evaluation, name, epsilon, schema)
     check_release_size(request.get("rows") or 0, schema)
     learning = epsilon - (evaluation.epsilon if evaluation else 0)
-    account = ALGORITHMS[name].account(request["settings"], learning, delta)
-    session = PlannedSession(schema, rows, tolerate, delta, account)
+    rho_budget = ALGORITHMS[name].rho_budget(request["settings"], learning, delta)
+    session = PlannedSession(schema, rows, tolerate, delta, rho_budget)
     rehearse(session, name, learning, request["settings"], evaluation)
     kind = sum_kind(request["secure_sum"], request["exponents"])
     planner = Planner(session, tolerate, kind, request["key_bits"])
-    compared = account or (None if delta else ALGORITHMS[name].account(request["settings"], learning, LIKELY_DELTA))
+    compared = rho_budget or (
+        None if delta else ALGORITHMS[name].rho_budget(request["settings"], learning, LIKELY_DELTA)
+    )
     kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
     return Planned(planner.phases(), compared, kinds, session.record.inference)
 
@@ -104,13 +106,13 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) 
 
 def _compared(plan: Planned) -> dict[str, Any] | None:
     """What either kind of run buys, for programs; None where there is nothing to compare."""
-    account = plan.account
-    if account is None:
+    rho_budget = plan.rho_budget
+    if rho_budget is None:
         return None
     return {
-        "epsilon": str(account.epsilon),
-        "delta": str(account.delta),
-        "rho": str(account.rho),
+        "epsilon": str(rho_budget.epsilon),
+        "delta": str(rho_budget.delta),
+        "rho": str(rho_budget.rho),
         "noise": [kinds.to_dict() for kinds in plan.kinds],
     }
 
@@ -147,7 +149,7 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     say(f"epsilon {request['epsilon']} and delta {request['delta']} for each row. Rows taken to be held: {held}.")
     say(f"sent: by one party; {relayed / 1000:,.0f} kB in all pass the curator.")
     say("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
-    say("error: total variation distance that noise alone makes in an opened table, on average.")
+    say("error: total variation distance that noise alone makes in a marginal, on average.")
     say("Which attributes depend on which was chosen at random here: cells may differ.")
     if plan.inference is not None:
         say(_fit(plan.inference))
@@ -164,17 +166,17 @@ def _fit(inference: Inference) -> str:
         )
     if inference.method == PGM:
         return f"fit: a graphical model of all tables (pgm){takes}."
-    light = "the light one, of tables that agree with each other (tables)"
+    consistent = "consistency post-processing of all tables (tables)"
     if not inference.reason:
-        return f"fit: {light}."
-    return f"fit: {light}. A graphical model (pgm) was asked for{takes}. Not used: {inference.reason}."
+        return f"fit: {consistent}."
+    return f"fit: {consistent}. A graphical model (pgm) was asked for{takes}. Not used: {inference.reason}."
 
 
 def _show_compared(plan: Planned) -> None:
-    account = plan.account
-    if account is None or not plan.kinds:
+    rho_budget = plan.rho_budget
+    if rho_budget is None or not plan.kinds:
         return
-    delta = f"delta {float(account.delta):g}"
+    delta = f"delta {float(rho_budget.delta):g}"
     columns = ("tables", "pure", f"with {delta}")
     shown = text_table.table("noise of a cell", *columns, numbers=columns, box=None)
     for kinds in plan.kinds:
@@ -182,6 +184,6 @@ def _show_compared(plan: Planned) -> None:
     say()
     text_table.show(shown)
     say(
-        f"Standard deviations, for the same tables at epsilon {readable(account.epsilon)}. With {delta} (--delta) a run"
-        f" has rho {float(account.rho):.6g} to spend."
+        f"Standard deviations, for the same tables at epsilon {readable(rho_budget.epsilon)}. With {delta} (--delta)"
+        f" a run has rho {float(rho_budget.rho):.6g} to spend."
     )

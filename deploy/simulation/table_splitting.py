@@ -18,8 +18,8 @@ HINT = "Use random, by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA, or sizes:.7,.2,.1 w
 NO_ROW = "a party would get no row"
 LEAST_ALPHA = 0.01
 """Below it nearly all rows of a value go to one party, and a double may hold no share of the others."""
-DIRICHLET_DRAWS = 100
-"""Shares are drawn anew so often while some party would get no row."""
+DIRICHLET_SAMPLES = 100
+"""Shares are sampled anew so often while some party would get no row."""
 
 
 def split_rows(frame: pd.DataFrame, parties: int, how: str, generator: np.random.Generator) -> list[pd.DataFrame]:
@@ -27,8 +27,8 @@ def split_rows(frame: pd.DataFrame, parties: int, how: str, generator: np.random
 
     Args:
         how: ``random`` (equal sizes), ``by:ATTRIBUTE`` (sorted by its values, then cut into equal
-            parts: parties unlike each other), ``dirichlet:ATTRIBUTE:ALPHA`` (each value's rows shared out by a draw
-            of the symmetric Dirichlet law: the smaller alpha, the more unlike are parties, in size too), or
+            parts: heterogeneous parties), ``dirichlet:ATTRIBUTE:ALPHA`` (each value's rows shared out by a sample
+            of the symmetric Dirichlet law: the smaller alpha, the more heterogeneous are parties, in size too), or
             ``sizes:.7,.2,.1`` (random, of these shares).
     Raises:
         PrivityError: an unknown rule, or a party would get no row.
@@ -75,11 +75,11 @@ def _column(frame: pd.DataFrame, attribute: str) -> np.ndarray:
 def _label_skew(
     values: np.ndarray, parties: int, alpha: float, generator: np.random.Generator
 ) -> list[npt.NDArray[np.int64]]:
-    """Places of each party's rows: the rows of each value in shares of their own, as parties are made unlike each other
+    """Places of each party's rows: the rows of each value in shares of their own, as parties are made heterogeneous
     in the experiments of Yurochkin et al. (Bayesian nonparametric federated learning of neural networks, ICML 2019)."""
     order = generator.permutation(len(values))
     groups = [order[values[order] == value] for value in np.unique(values)]
-    for _ in range(DIRICHLET_DRAWS):
+    for _ in range(DIRICHLET_SAMPLES):
         held: list[list[npt.NDArray[np.int64]]] = [[] for _ in range(parties)]
         for rows in groups:
             ends = np.rint(np.cumsum(generator.dirichlet(np.full(parties, alpha))) * len(rows)).astype(int)
@@ -88,7 +88,7 @@ def _label_skew(
         parts = [np.concatenate(party) for party in held]
         if all(len(part) for part in parts):
             return parts
-    raise _refused("split", f"{NO_ROW} in {DIRICHLET_DRAWS} draws")
+    raise _refused("split", f"{NO_ROW} in {DIRICHLET_SAMPLES} samples")
 
 
 def _alpha(text: str) -> float:

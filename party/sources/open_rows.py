@@ -80,7 +80,7 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
     if access.slots is not None and access.slots.most > 1 and not schema.absent_rows:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="person", reason="the schema declares no absent rows",
-            hint='Places that a person does not fill need a code: write "absentRows": true into the descriptor.',
+            hint='Places that a person does not fill need a code: write "absentRows": true into the schema.',
         )  # fmt: skip
     if address.form is Form.CSV:
         return _open_csv(address, schema, access)

@@ -35,7 +35,7 @@ FITTING = {
     "integer": (Kind.TEXT, *NUMBERS),
     "number": (Kind.TEXT, *NUMBERS),
 }
-"""By the attribute's type. How a broken number or a yes would be spelled as a text is nobody's to guess."""
+"""By the attribute's type. How a broken number or a truth value would be spelled as a text is nobody's to guess."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) 
     for attribute in schema.attributes:
         column = columns.get(attribute.name)
         if column is None:
-            remedy = "Add it (a view will do), or take it out of the descriptor."
+            remedy = "Add it (a view will do), or take it out of the schema."
             problems.append(Problem(source, shorten(attribute.name), "missing-column", "no such column.", remedy))
         elif column.kind not in FITTING[attribute.type]:
             problems.append(_unfit(attribute, column, source))

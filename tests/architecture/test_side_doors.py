@@ -119,7 +119,7 @@ def test_noise_is_drawn_before_rows_are_touched() -> None:
     assert len(answers) == 2
     for answer in answers:
         source = ast.unparse(answer)
-        drawn = re.search(r"self\._new_share\(|draw_selection_noise\(", source)
+        drawn = re.search(r"self\._new_share\(|sample_selection_noise\(", source)
         counted = re.search(r"answers_from_rows\.\w+\(", source)
         assert drawn
         assert counted

@@ -186,7 +186,7 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("subject", [NOISY_MAX, DRAWS, DISTANCES], ids=["made-up scores", "pairs", "tables"])
-def test_the_factor_two_of_a_draw_left_out(subject: Subject, monkeypatch) -> None:
+def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
     monkeypatch.setattr("privity.common.privacy.noisy_max.noisy_max_scale", scale)
     assert broken(replace(subject, runs=2 * subject.runs))
@@ -276,8 +276,8 @@ def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) 
 def test_a_delta_that_is_not_charged(monkeypatch) -> None:
     subject = whole_run("copula", FIRST, 2, ONE, 10, 0, Fraction(1, 1000))
     assert not broken(subject)
-    amount = Spent.amount.fget
-    monkeypatch.setattr(Spent, "amount", property(lambda self: (amount(self)[0], Fraction(0))))
+    amount = Spent.loss.fget
+    monkeypatch.setattr(Spent, "loss", property(lambda self: (amount(self)[0], Fraction(0))))
     assert unpaid(subject) == set(findings(subject))
 
 

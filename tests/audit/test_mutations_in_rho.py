@@ -14,14 +14,14 @@ from privity.common.privacy.ledger_lines import Spent
 from privity.common.privacy.noise_distribution import GAUSSIAN, NoiseLaw
 from privity.deploy.audit.auditor import audit
 from privity.deploy.audit.protocols import Setting
-from privity.deploy.audit.runs_in_zcdp import adaptive_rounds, draws_of_tables, series_of_draws
+from privity.deploy.audit.runs_in_zcdp import adaptive_rounds, selections_of_tables, series_of_selections
 from privity.deploy.audit.subject import Subject, seeded_source
 from privity.party.charged_releases import ChargedReleases
 
 THREE = adaptive_rounds(Setting((3, 4, 5), 1, 0), 2_400, 0)
 TWO = adaptive_rounds(Setting((3, 3), 1, 0), 600, 0)
-DRAWS = series_of_draws("one up, one down", Fraction(1, 5), 1_200, 0)
-TABLES = draws_of_tables(240, 0)
+DRAWS = series_of_selections("one up, one down", Fraction(1, 5), 1_200, 0)
+TABLES = selections_of_tables(240, 0)
 
 
 def findings(subject: Subject):
@@ -54,7 +54,7 @@ def test_a_party_that_skips_its_share(monkeypatch) -> None:
     def lazy(self, round_, quota, cells, label):
         return np.zeros(cells, dtype=np.int64) if self.party == "party-1" else draw(self, round_, quota, cells, label)
 
-    monkeypatch.setattr(ChargedReleases, "_draw", lazy)
+    monkeypatch.setattr(ChargedReleases, "_sample_noise", lazy)
     assert "party-2" in broken(TWO)
 
 
@@ -79,13 +79,13 @@ def _only_the_first(self, line, with_line=Spent.with_line):
     return self if self.rho else with_line(self, line)
 
 
-def test_the_factor_two_of_a_draw_left_out(monkeypatch) -> None:
+def test_the_factor_two_of_a_selection_left_out(monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
     monkeypatch.setattr("privity.common.privacy.exponential_mechanism.noisy_max_scale", scale)
     assert broken(DRAWS) == {"public"}
     assert broken(replace(TABLES, runs=600)) == {"public"}
 
 
-def test_draws_of_tables_that_are_charged_as_one(monkeypatch) -> None:
+def test_selections_of_tables_that_are_charged_as_one(monkeypatch) -> None:
     monkeypatch.setattr(Spent, "with_line", _only_the_first)
     assert all(not finding.paid for finding in findings(TABLES))

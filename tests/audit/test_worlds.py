@@ -7,7 +7,7 @@ import pytest
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
-from privity.common.privacy.structure_scores import r_score, r_sensitivity
+from privity.common.privacy.score_r import r_score, r_sensitivity
 from privity.deploy.audit.algorithm_runs import small_tables
 from privity.deploy.audit.neighbouring_tables import flipped_row, opposed_pairs
 from privity.deploy.audit.protocols import Setting

@@ -205,7 +205,7 @@ def test_what_was_taken_out_of_postgresql_stays_one_state(
 
 
 @pytest.mark.parametrize("change", STATEMENTS)
-def test_rows_that_were_loaded_for_the_draws_of_a_run_are_of_its_state(
+def test_rows_that_were_loaded_for_the_selections_of_a_run_are_of_its_state(
     change: str, visits: str, server: postgresql.Server, tmp_path: Path
 ) -> None:
     rows = opened(visits, Hold.AUTO, tmp_path)

@@ -99,7 +99,7 @@ def test_a_missing_column_and_one_that_does_not_fit_are_told_at_once(form: str, 
     schema = parse_schema(
         {
             "fields": [
-                *SCHEMA.descriptor()["fields"],
+                *SCHEMA.table_schema()["fields"],
                 {"name": "age", "type": "integer", "edges": [0, 50, 100]},
                 {"name": "sex", "type": "string", "categories": ["f", "m"]},
                 {"name": "odd", "type": "boolean"},

@@ -135,7 +135,7 @@ def charges(outcome: Outcome, party: str) -> list[tuple[str, ...]]:
                 str(e.charge.epsilon),
                 str(e.charge.delta),
                 str(e.charge.rho),
-                str(e.amount),
+                str(e.loss),
                 str(e.terms),
                 str(e.answered),
             )

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from tests.crash.checks import problems
 from tests.crash.conftest import Undisturbed
 from tests.crash.matrix import Worlds, kill_at, kills, points
@@ -58,9 +58,9 @@ def test_steps_in_rho_are_charged_once_whatever_dies_and_come_to_what_their_sum_
         ledger = Ledger(outcome.consortium.party(party) / "state" / "ledger.sqlite", "simulation")
         lines = [entry.charge for entry in ledger.entries() if entry.charge.rho is not None]
         delta = Fraction(IN_RHO.delta)
-        account = RhoAccount(Fraction(IN_RHO.epsilon), delta)
+        rho_budget = RhoBudget(Fraction(IN_RHO.epsilon), delta)
         assert len(lines) > 1
-        assert ledger.spent() == account.filter().spent(sum((line.rho for line in lines), Fraction(0))) <= 1
+        assert ledger.spent() == rho_budget.filter().spent(sum((line.rho for line in lines), Fraction(0))) <= 1
         assert ledger.spent_delta() == delta
         ledger.close()
 

@@ -90,7 +90,7 @@ def test_every_fault_is_told_at_once(release: Path, tmp_path: Path) -> None:
     assert "--control: [too-few-rows] 1 rows are too few for 500 attacks" in message
 
 
-def test_an_altered_release_and_another_descriptor_are_refused(release: Path, tmp_path: Path) -> None:
+def test_an_altered_release_and_another_schema_are_refused(release: Path, tmp_path: Path) -> None:
     folder = release.parent
     other = json.loads((folder / "people.schema.json").read_text())
     other["fields"][0]["bins"] = 9

@@ -96,7 +96,7 @@ def test_a_release_meets_its_rules_and_says_what_they_refused(made):
     assert json.loads((made / "release" / "schema.json").read_text())["rowConstraints"] == RULES
 
 
-def test_a_descriptor_shows_its_rules_and_how_many_rows_of_their_owner_break_them(made):
+def test_a_schema_shows_its_rules_and_how_many_rows_of_their_owner_break_them(made):
     alone = privity("schema", "check", made / "schema.json")
     assert [line for line in alone.stdout.splitlines() if line.startswith("Rule: ")] == [f"Rule: {r}" for r in RULES]
     frame = pd.read_csv(made / "people.csv")
@@ -332,7 +332,7 @@ def test_a_folder_without_run_json_names_what_else_is_missing(release):
 def test_an_export_is_written_whole_and_over_nothing(release, tmp_path):
     done = privity("export", release, "--to", "mbi", "--out", tmp_path / "m.json")
     assert done.returncode == Exit.DONE, done.stderr
-    assert "noisy tables written" in done.stdout
+    assert "noisy marginals written" in done.stdout
     assert json.loads((tmp_path / "m.json").read_text())["rows"] == 1500
     again = privity("export", release, "--to", "dpsynth", "--out", tmp_path / "m.json")
     assert again.returncode == Exit.INPUT

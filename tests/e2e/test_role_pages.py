@@ -118,7 +118,7 @@ def test_everybody_does_their_part(people: dict[str, Person]) -> None:
         owner.waits_for("waits for approval")
         printed = owner.does(6)
         assert "waits for approval" in printed
-        assert "What leaves this house:" in printed
+        assert "What leaves this party:" in printed
         assert "epsilon 1 left of 1, 0 after this run" in printed
     operator.does(7)
     verify_release(operator.place / "release")

@@ -99,7 +99,7 @@ class RepeatedRun:
                     e.charge.step,
                     str(e.charge.epsilon),
                     str(e.charge.delta),
-                    str(e.amount),
+                    str(e.loss),
                     str(e.answered),
                 )
                 for e in charged(party.ledger)

@@ -15,7 +15,7 @@ import numpy as np
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Round
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
-from privity.common.protocol.steps import Close, Contribute, Done, Enrol, Opened, Refusal, Reply, SelectTable, Step
+from privity.common.protocol.steps import Close, Contribute, Done, Enrol, Refusal, Reply, Revealed, SelectTable, Step
 from privity.common.wire.codec import MalformedMessageError, decode_reply, decode_step, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.party import transcript
@@ -66,7 +66,7 @@ class World:
         tell = self.consortium.tell
 
         def keeping_quiet(party: str, step: Step) -> Reply:
-            if not isinstance(step, Opened):
+            if not isinstance(step, Revealed):
                 return tell(party, step)
             self._opened.append((party, encode_step(step)))
             return Done()
@@ -160,7 +160,7 @@ class PartyTarget:
         if isinstance(step, Close) and step.run == "run-1":
             # It would be believed, and all that came after it refused.
             step = Close("run-3", step.state)
-        if isinstance(step, Opened) and step.run == "run-1":
+        if isinstance(step, Revealed) and step.run == "run-1":
             step = replace(step, run="run-3")
         try:
             target = f"party {type(step).__name__}"

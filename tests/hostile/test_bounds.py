@@ -6,7 +6,7 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import MOST_MEMBERS
-from privity.common.protocol.step_limits import DRAW_CANDIDATES, DRAW_CELLS
+from privity.common.protocol.step_limits import SELECTION_CANDIDATES, SELECTION_CELLS
 from privity.common.protocol.steps import Learned, Refusal
 from privity.common.wire.candidate_pairs import MOST_GROUPS
 from privity.common.wire.codec import (
@@ -54,10 +54,10 @@ STEPS = {
     "attributes of a group": select(pb.CandidateGroup(attributes=[0] * (MOST_GROUPS + 1))),
     "a pool": select(pb.CandidateGroup(attributes=[0], pool=[0] * (MOST_GROUPS + 1), size=20)),
     "parents": select(pb.CandidateGroup(attributes=[0], parent_sets=[pb.Attributes(index=range(21))])),
-    "tables of a draw": expected(tables=[EMPTY] * (DRAW_CANDIDATES + 1)),
+    "tables of a draw": expected(tables=[EMPTY] * (SELECTION_CANDIDATES + 1)),
     "attributes of a draw": expected(tables=[pb.Attributes(index=[0] * (MOST_ATTRIBUTES + 1))]),
-    "counts of a draw": expected(counts=[0] * (DRAW_CELLS + 1)),
-    "handicaps of a draw": expected(handicaps=[0] * (DRAW_CANDIDATES + 1)),
+    "counts of a draw": expected(counts=[0] * (SELECTION_CELLS + 1)),
+    "handicaps of a draw": expected(handicaps=[0] * (SELECTION_CANDIDATES + 1)),
     "combiners": {"seal_block": pb.SealBlock(attempt=pb.Attempt(combiners=["a"] * (MOST_MEMBERS + 1)))},
     "blobs": {"combine_block": pb.CombineBlock(blobs=[pb.Blob()] * (MOST_BLOBS + 1))},
 }

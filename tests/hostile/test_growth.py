@@ -11,7 +11,7 @@ import pytest
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.structure_scores import SCORES
-from privity.common.privacy.zcdp_budget import GaussianTerms, RhoAccount
+from privity.common.privacy.zcdp_budget import GaussianTerms, RhoBudget
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_attempt import MOST_ATTEMPTS
@@ -26,8 +26,8 @@ from privity.common.protocol.steps import (
     Enrolled,
     Learn,
     Learned,
-    Opened,
     Refusal,
+    Revealed,
     SealBlock,
     Sealed,
     Select,
@@ -43,7 +43,7 @@ from tests.hostile.test_steps import refused, round_of
 ME = "party-2"
 PAIR = (AttributeParentPair(0, (1,)), AttributeParentPair(2, (1,)))
 DELTA = Fraction(1, 10**9)
-ACCOUNT = RhoAccount(Fraction(1), DELTA)
+RHO_BUDGET = RhoBudget(Fraction(1), DELTA)
 
 
 def price(number: int) -> Fraction:
@@ -84,13 +84,13 @@ def test_prices_whose_sum_would_have_too_many_digits_are_refused_before_they_are
             break
         if isinstance(reply, Done):
             asked = step(number).round
-            assert consortium.tell(ME, Opened("run-1", asked.round, asked.digest)) == Done()
+            assert consortium.tell(ME, Revealed("run-1", asked.round, asked.digest)) == Done()
     refused(consortium, ME, step(number), "step-refused", "common denominator of more than 1024 bits")
     assert len(charged(ledger)) == number > 5
     assert len(str(ledger.spent())) + len(str(ledger.spent_delta())) < 1400
     # What was answered is answered again, and ordinary prices are charged, in this run and in the next.
     assert consortium.tell(ME, step(0)) == (Done() if isinstance(step(0), Contribute) else consortium.tell(ME, step(0)))
-    ordinary = replace(draw(0), draw="ordinary", epsilon=Fraction(1, 10), delta=DELTA if in_rho else Fraction(0))
+    ordinary = replace(draw(0), selection="ordinary", epsilon=Fraction(1, 10), delta=DELTA if in_rho else Fraction(0))
     assert isinstance(consortium.tell(ME, ordinary), Choice)
     consortium.begin(replace(spec, run="run-2"))
     assert isinstance(consortium.tell(ME, replace(ordinary, run="run-2")), Choice)
@@ -115,7 +115,7 @@ def test_a_round_has_so_many_attempts_and_no_more(kind: SumKind, tmp_path: Path)
     # Under one number it is the same attempt for ever.
     last = seals[MOST_ATTEMPTS].attempt
     refused(consortium, ME, SealBlock("run-1", replace(last, combiners=("party-3",)), 0), "step-changed")
-    assert consortium.open(plan, round_, last).size == 6
+    assert consortium.reveal(plan, round_, last).size == 6
 
 
 def test_a_run_has_so_many_answers_and_nothing_is_charged_beyond(tmp_path: Path, monkeypatch) -> None:
@@ -124,7 +124,7 @@ def test_a_run_has_so_many_answers_and_nothing_is_charged_beyond(tmp_path: Path,
     consortium.begin()
     round_ = round_of()
     assert consortium.tell(ME, Contribute(round_)) == Done()
-    draws = [replace(draw(0), draw=f"d{number}", epsilon=Fraction(1, 1000)) for number in range(20)]
+    draws = [replace(draw(0), selection=f"d{number}", epsilon=Fraction(1, 1000)) for number in range(20)]
     replies = [consortium.tell(ME, step) for step in draws]
     answered = [reply for reply in replies if isinstance(reply, Choice)]
     assert len(answered) == 12 - len(["enrol", "begin", "contribute"])
@@ -135,7 +135,7 @@ def test_a_run_has_so_many_answers_and_nothing_is_charged_beyond(tmp_path: Path,
     # What was charged is brought to its end, and what was answered is answered again.
     assert consortium.tell(ME, draws[0]) == replies[0]
     assert isinstance(consortium.tell(ME, SealBlock("run-1", consortium.attempt(round_), 0)), Sealed)
-    assert consortium.tell(ME, Opened("run-1", round_.round, round_.digest)) == Done()
+    assert consortium.tell(ME, Revealed("run-1", round_.round, round_.digest)) == Done()
 
 
 def test_a_party_learns_one_model_in_a_run(tmp_path: Path) -> None:

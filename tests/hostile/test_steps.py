@@ -27,8 +27,8 @@ from privity.common.protocol.steps import (
     Enrol,
     Enrolled,
     Learn,
-    Opened,
     Refusal,
+    Revealed,
     SealBlock,
     Sealed,
     Select,
@@ -37,7 +37,7 @@ from privity.common.protocol.steps import (
     Sum,
 )
 from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
-from privity.party.sum_contributions import MOST_OPEN
+from privity.party.sum_contributions import ROUNDS_KEPT
 from tests.harness.consortium import KEY_BITS, TestConsortium, make_consortium
 from tests.hostile.test_fuzz import state_of
 
@@ -98,7 +98,7 @@ def test_no_block_of_a_run_or_round_that_this_party_is_not_in() -> None:
         attempt = consortium.attempt(other)
         refused(consortium, "party-2", SealBlock(other.run, attempt, 0), "step-refused", said)
         refused(consortium, "party-1", CombineBlock(other.run, attempt, 0, 0, ()), "step-refused", said)
-    assert consortium.open(plan, rounds[0], consortium.attempt(rounds[0])).size == 6
+    assert consortium.reveal(plan, rounds[0], consortium.attempt(rounds[0])).size == 6
 
 
 def test_begin_without_enrolment() -> None:
@@ -225,14 +225,14 @@ def test_tables_that_are_too_large() -> None:
     [
         (replace(EXPECTED, tables=((0,), (99,))), "attributes that the schema does not have, or one twice"),
         (replace(EXPECTED, tables=((0,), (2, 2))), "attributes that the schema does not have, or one twice"),
-        (replace(EXPECTED, tables=(), counts=EXPECTED.counts[:0], handicaps=()), "no table"),
-        (replace(EXPECTED, tables=((0,), (1,))), "not one count for each cell"),
-        (replace(EXPECTED, counts=EXPECTED.counts[:3]), "not one count for each cell"),
+        (replace(EXPECTED, tables=(), counts=EXPECTED.counts[:0], penalties=()), "no table"),
+        (replace(EXPECTED, tables=((0,), (1,))), "not have one count for each cell"),
+        (replace(EXPECTED, counts=EXPECTED.counts[:3]), "not have one count for each cell"),
         (replace(EXPECTED, rows=15), "more rows than there are"),
         (replace(EXPECTED, rows=0, counts=0 * EXPECTED.counts), "or of none"),
         (replace(EXPECTED, rows=(1 << 32) - 1), "more rows than there are"),
-        (replace(EXPECTED, handicaps=(0,)), "not one handicap for each table"),
-        (replace(EXPECTED, handicaps=(0, 1 << 31)), "a handicap lies beyond"),
+        (replace(EXPECTED, penalties=(0,)), "not have one score penalty for each table"),
+        (replace(EXPECTED, penalties=(0, 1 << 31)), "a score penalty lies outside"),
     ],
 )
 def test_a_model_that_expects_what_cannot_be(lie: ExpectedTables, said: str) -> None:
@@ -242,7 +242,7 @@ def test_a_model_that_expects_what_cannot_be(lie: ExpectedTables, said: str) -> 
     assert isinstance(consortium.tell("party-1", SelectTable("run-1", "test", "d", EXPECTED, HALF)), Choice)
 
 
-def test_a_model_of_more_cells_than_a_draw_has() -> None:
+def test_a_model_of_more_cells_than_a_selection_has() -> None:
     consortium = make_consortium(domain=(1024, 1024, 2))
     consortium.begin()
     many = ExpectedTables(((0, 1), (2,)), np.zeros((1 << 20) + 2, dtype=np.int64), 1, (0, 0))
@@ -256,13 +256,13 @@ def test_rounds_that_cost_this_party_nothing_do_not_fill_its_disk() -> None:
     """Of the first parties' rows only, under a schedule: kept are a few, until they are opened."""
     consortium = make_consortium()
     consortium.begin()
-    for number in range(MOST_OPEN):
+    for number in range(ROUNDS_KEPT):
         round_ = Round("run-1", "test", f"{number}/1", ((0,),), HALF / 100, Replacement(1, None, 0, HALF / 100, False))
         assert consortium.tell("party-3", Contribute(round_)) == Done()
     assert consortium.parties["party-3"].ledger.spent() == 0
     more = Contribute(round_of(name="more"))
     refused(consortium, "party-3", more, "step-refused", "8 rounds of the run are kept")
-    assert consortium.tell("party-3", Opened("run-1", round_.round, round_.digest)) == Done()
+    assert consortium.tell("party-3", Revealed("run-1", round_.round, round_.digest)) == Done()
     refused(consortium, "party-3", more, "step-refused", "8 rounds of the run are kept")
 
 

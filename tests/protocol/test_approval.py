@@ -245,13 +245,13 @@ def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path:
 @pytest.mark.parametrize(
     ("algorithm", "step", "said"),
     [
-        ("one-way", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "draws nothing"),
-        ("one-way", SelectTable("run-1", "p", "d", EXPECTED, Fraction(1)), "draws nothing"),
+        ("one-way", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "makes no selections"),
+        ("one-way", SelectTable("run-1", "p", "d", EXPECTED, Fraction(1)), "makes no selections"),
         ("one-way", Learn("run-1", "p", "1", "privbayes", {}, Fraction(1)), "learns no model of one party's rows"),
-        ("one-way", Contribute(PART), "opens sums over all parties only"),
-        ("dp-subn", Contribute(PART), "opens sums over all parties only"),
+        ("one-way", Contribute(PART), "reveals sums over all parties only"),
+        ("dp-subn", Contribute(PART), "reveals sums over all parties only"),
         ("independent", Contribute(WHOLE), "takes no sums"),
-        ("independent", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "draws nothing"),
+        ("independent", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "makes no selections"),
     ],
 )
 def test_a_yes_is_to_the_algorithms_kinds_of_answers_alone(tmp_path: Path, algorithm: str, step, said: str) -> None:
@@ -268,7 +268,7 @@ def test_a_yes_is_to_the_algorithms_kinds_of_answers_alone(tmp_path: Path, algor
 
 @pytest.mark.parametrize("algorithm", ["aim", "mst"])
 @pytest.mark.parametrize("chosen", [None, "parties", "joint"])
-def test_a_yes_to_a_joint_choice_of_tables_is_none_to_draws(tmp_path: Path, algorithm: str, chosen) -> None:
+def test_approval_of_a_joint_overview_is_none_of_selections(tmp_path: Path, algorithm: str, chosen) -> None:
     consortium = waiting(tmp_path)
     spec = consortium.spec(algorithm=algorithm, settings={} if chosen is None else {"selection": chosen})
     consortium.tell(NAME, Enrol(spec))
@@ -277,7 +277,7 @@ def test_a_yes_to_a_joint_choice_of_tables_is_none_to_draws(tmp_path: Path, algo
     reply = consortium.tell(NAME, SelectTable("run-1", "p", "d", EXPECTED, Fraction(1, 2)))
     assert isinstance(reply, Refusal if chosen == "joint" else Choice)
     if isinstance(reply, Refusal):
-        assert f"{algorithm} draws nothing with these settings" in reply.message
+        assert f"{algorithm} makes no selections with these settings" in reply.message
     assert bool(charged(consortium.parties[NAME].ledger)) == isinstance(reply, Choice)
 
 

@@ -18,7 +18,7 @@ from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.noise_distribution import GAUSSIAN
 from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement, rounded_up
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.round import Replacement, Round
 from privity.common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
@@ -33,7 +33,7 @@ TABLES = ((0,), (1,), (0, 1))
 POLICY = open_policy(total_delta=Fraction(1, 1000))
 
 
-FAIR = RhoAccount(ONE, DELTA).terms(ONE, (1,) * 3, 1)
+FAIR = RhoBudget(ONE, DELTA).terms(ONE, (1,) * 3, 1)
 
 
 def consortium_of(parties: int, **changes):
@@ -53,7 +53,7 @@ def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, com
         ledger = consortium.parties[party["name"]].ledger
         assert (ledger.spent(), ledger.spent_delta()) == (ONE, DELTA)
         assert (Fraction(party["epsilon_per_row"]), Fraction(party["delta_per_row"])) == (ONE, DELTA)
-        assert [entry.amount[1] for entry in charged(ledger) if entry.amount[0]] == [DELTA]  # one round
+        assert [entry.loss[1] for entry in charged(ledger) if entry.loss[0]] == [DELTA]  # one round
     assert {o["guarantee"] for o in statement["observers"]} == {"approximate", "approximate, computational"}
     assert {o["delta"] for o in statement["observers"]} == {str(DELTA)}
     words = {"zcdp": "zero-concentrated", "advanced": "advanced composition"}
@@ -109,7 +109,7 @@ def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agree
     round_ = Round(plan.spec.run, "tables", "1", TABLES, ONE, accounting=accounting)
     reply = consortium.tell("party-1", Contribute(round_))
     assert isinstance(reply, Refusal)
-    assert "the run has an account in rho" in reply.message
+    assert "the run has a budget in rho" in reply.message
     assert charged(consortium.parties["party-1"].ledger) == []
 
 
@@ -127,7 +127,7 @@ def test_the_opened_noise_has_the_stated_variance() -> None:
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
     tables = [(a, b, c) for a in range(14) for b in range(a + 1, 14) for c in range(b + 1, 14)]
     weights = [1] * (len(tables) // 2) + [2] * (len(tables) - len(tables) // 2)
-    terms = RhoAccount(ONE, DELTA).terms(ONE, weights, 2)
+    terms = RhoBudget(ONE, DELTA).terms(ONE, weights, 2)
     opened = asyncio.run(consortium.session(plan).measure("test", tables, ONE, weights))
     for weight in (1, 2):
         some = [table for table, w in zip(opened, weights, strict=True) if w == weight]
@@ -163,7 +163,7 @@ def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
         ({"accounting": Accounting(DELTA, Fraction(1, 10**299))}, "too many digits"),
         (
             {"weights": (1, 1, 2), "replacement": Replacement(3, None, 0, ONE, True)},
-            "opens sums over all parties only",
+            "reveals sums over all parties only",
         ),
     ],
 )
@@ -192,8 +192,8 @@ def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charg
         ({"terms": replace(FAIR, rho=2 * FAIR.rho)}, "more rho than the run's"),
         ({"terms": replace(FAIR, delta=DELTA / 2)}, "another delta than the run's"),
         ({"terms": replace(FAIR, unit=Fraction(10**17))}, "too large"),
-        ({"terms": None}, "the run has an account in rho"),
-        ({"terms": None, "epsilon": ONE}, "the run has an account in rho"),
+        ({"terms": None}, "the run has a budget in rho"),
+        ({"terms": None, "epsilon": ONE}, "the run has a budget in rho"),
         ({"epsilon": ONE}, "not one of epsilon or rho"),
         ({"accounting": Accounting(DELTA, Fraction(10**6))}, "not one of epsilon or rho"),
     ],
@@ -210,11 +210,11 @@ def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(cha
     assert consortium.tell("party-2", Contribute(round_)) == Done()
     (entry,) = charged(consortium.parties["party-2"].ledger)
     assert (entry.charge.epsilon, entry.charge.delta, entry.charge.rho) == (0, DELTA, FAIR.rho)
-    assert entry.amount == (ONE, DELTA)
+    assert entry.loss == (ONE, DELTA)
 
 
 @pytest.mark.parametrize("algorithm", ["dp-subn", "privbayes"])
-def test_a_run_of_draws_and_tables_in_rho_is_charged_stated_and_reported(tmp_path, algorithm: str) -> None:
+def test_a_run_of_selections_and_tables_in_rho_is_charged_stated_and_reported(tmp_path, algorithm: str) -> None:
     """With an evaluation, which stays pure: (epsilon, delta) of the whole is that of its rho, and the scores'."""
     consortium = consortium_of(3, domain=(2, 3, 4, 2), rows=3_000)
     evaluation = Evaluation(Fraction(1, 4), ("A0",))
@@ -222,15 +222,17 @@ def test_a_run_of_draws_and_tables_in_rho_is_charged_stated_and_reported(tmp_pat
     consortium.drive(folder, algorithm=algorithm, epsilon=ONE, delta=DELTA, evaluation=evaluation)
     statement = json.loads((folder / "privacy.json").read_text())
     require(statement, "privacy", "privacy")
-    account = RhoAccount(Fraction(3, 4), DELTA)
+    rho_budget = RhoBudget(Fraction(3, 4), DELTA)
     for party in statement["parties"]:
         ledger = consortium.parties[party["name"]].ledger
         rho = sum((e.charge.rho for e in charged(ledger) if e.charge.rho is not None), Fraction(0))
-        assert Fraction(party["rho_per_row"]) == rho <= account.rho
-        assert Fraction(party["epsilon_per_row"]) == ledger.spent() == Fraction(1, 4) + account.filter().spent(rho) <= 1
+        assert Fraction(party["rho_per_row"]) == rho <= rho_budget.rho
+        assert (
+            Fraction(party["epsilon_per_row"]) == ledger.spent() == Fraction(1, 4) + rho_budget.filter().spent(rho) <= 1
+        )
         assert Fraction(party["delta_per_row"]) == ledger.spent_delta() == DELTA
         assert sum(map(Fraction, party["epsilon_per_row_by_phase"].values())) == ledger.spent()
-    assert max(Fraction(party["rho_per_row"]) for party in statement["parties"]) > account.rho * Fraction(999, 1000)
+    assert max(Fraction(party["rho_per_row"]) for party in statement["parties"]) > rho_budget.rho * Fraction(999, 1000)
     assert any("bounded range" in mechanism for mechanism in statement["mechanisms"])
     assert not any("report noisy max" in mechanism for mechanism in statement["mechanisms"])
     words = " ".join(statement["in_words"])

@@ -19,7 +19,7 @@ from privity.common.crypto.identity import Identity, PublicIdentity
 from privity.common.errors import PrivityError
 from privity.common.protocol.round import Round
 from privity.common.protocol.run_spec import Enrolment, RunPlan
-from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.secure_sum import reveal_block
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import (
     Begin,
@@ -96,7 +96,7 @@ def seen_and_kept(consortium: TestConsortium, kind: SumKind) -> tuple[NDArray[np
     if kind is MASKS:
         return np.frombuffer(payload, "<i8"), kept
     try:
-        return open_block(payload, context, 0, consortium.secret), kept
+        return reveal_block(payload, context, 0, consortium.secret), kept
     except PrivityError:
         return None, kept
 
@@ -155,7 +155,7 @@ def test_blocks_of_two_runs_asked_for_by_turns_are_under_their_own_masks() -> No
         for name in consortium.parties:
             assert consortium.tell(name, Contribute(round_)) == Done()
     for plan, round_ in (*rounds, *rounds):
-        consortium.open(plan, round_, consortium.attempt(round_))  # raises if a mask of another run is in it
+        consortium.reveal(plan, round_, consortium.attempt(round_))  # raises if a mask of another run is in it
 
 
 def _prime(bits: int) -> int:
@@ -222,8 +222,8 @@ def test_a_combiner_shifts_a_sum_and_nothing_shows_it(kind: SumKind) -> None:
     by = np.zeros(8, dtype=np.int64)
     by[:2] = 57, -57
     context = consortium.context(plan, round_)
-    right = open_block(total.payload, context, 0, consortium.secret)
-    wrong = open_block(_shifted(consortium, plan, round_, total, by), context, 0, consortium.secret)
+    right = reveal_block(total.payload, context, 0, consortium.secret)
+    wrong = reveal_block(_shifted(consortium, plan, round_, total, by), context, 0, consortium.secret)
     np.testing.assert_array_equal(wrong - right, by)
 
 

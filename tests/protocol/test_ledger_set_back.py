@@ -14,7 +14,7 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.protocol.round import Round
 from privity.common.protocol.run_spec import Enrolment, RunPlan
-from privity.common.protocol.steps import Begin, Close, Contribute, Done, Enrol, Enrolled, Opened, Refusal, Select
+from privity.common.protocol.steps import Begin, Close, Contribute, Done, Enrol, Enrolled, Refusal, Revealed, Select
 from privity.common.storage.journal import Journal
 from privity.party.ledger_rollback import MARKS, KnownLedger
 from tests.harness.consortium import POPULATION, TestConsortium, make_consortium, open_policy
@@ -96,12 +96,12 @@ def test_a_ledger_that_was_set_back_within_a_run_is_refused(tmp_path: Path) -> N
     consortium.begin(consortium.spec(algorithm="one-way"))
     consortium.seal(ROUND, consortium.attempt(ROUND))
     consortium.restart(NAME)
-    assert consortium.tell(NAME, Opened(ROUND.run, ROUND.round, ROUND.digest)) == Done()
+    assert consortium.tell(NAME, Revealed(ROUND.run, ROUND.round, ROUND.digest)) == Done()
     replace_ledger(consortium, tmp_path, before)
     refuses_to_start(consortium)
 
 
-def test_a_draw_is_known_to_have_been_charged(tmp_path: Path) -> None:
+def test_a_selection_is_known_to_have_been_charged(tmp_path: Path) -> None:
     consortium = make_consortium(2, folder=tmp_path)
     consortium.begin()
     before = copy_of(tmp_path)
@@ -166,7 +166,7 @@ def test_a_journal_that_was_lost_brings_no_second_selection_and_nothing_is_drawn
         party.journal.erase(f"run-1/choice/{draw}")
         party.journal.erase(f"run-1/reply/select/{draw}")
     drawn = []
-    monkeypatch.setattr("privity.party.charged_releases.draw_selection_noise", lambda *_: drawn.append(1))
+    monkeypatch.setattr("privity.party.charged_releases.sample_selection_noise", lambda *_: drawn.append(1))
     for draw in range(5):
         for candidates in (tuple(pairs), tuple(pairs[1:]), tuple(reversed(pairs))):
             reply = consortium.tell(NAME, Select("run-1", "p", f"{draw}", candidates, Fraction(1, 10)))

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from privity.common.data.contingency_tables import contingency_tables
-from privity.common.protocol.steps import Opened, Step
+from privity.common.protocol.steps import Revealed, Step
 from tests.harness.consortium import make_consortium
 
 DOMAIN = (50, 40)
@@ -58,7 +58,7 @@ def test_what_remains_for_t_parties_that_subtract_their_shares_is_one_discrete_l
         journal, kept = consortium.parties["party-1"].journal, []
 
         def before_it_is_erased(party: str, step: Step, journal=journal, kept=kept) -> Step:
-            if party == "party-1" and isinstance(step, Opened):
+            if party == "party-1" and isinstance(step, Revealed):
                 kept.append(journal.content("run-1/vector/1-test"))
             return step
 

@@ -13,10 +13,10 @@ from scipy import stats
 
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.round import Replacement, Round
 from privity.common.protocol.running_sums import schedule_weights
-from privity.common.protocol.secure_sum import open_block
+from privity.common.protocol.secure_sum import reveal_block
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import Contribute, Done, Refusal, Sealed, Sum
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
@@ -42,8 +42,8 @@ def open_all(
     plan = consortium.begin(consortium.spec(epsilon=epsilon, secure_sum=kind, delta=delta))
 
     async def whole():
-        series = consortium.session(plan).openings("update", tables, epsilon, weights)
-        return [await series.open() for _ in range(len(series))]
+        series = consortium.session(plan).running_sums("update", tables, epsilon, weights)
+        return [await series.reveal_next() for _ in range(len(series))]
 
     return [
         (opened[0].rows, np.concatenate([t.counts.ravel() for t in opened]), opened[0].variance)
@@ -54,7 +54,7 @@ def open_all(
 @pytest.mark.parametrize("parties", [2, 3, 4])
 @pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 @pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded"])
-def test_each_opening_is_the_sum_of_the_rows_so_far(parties: int, schedule: str, kind: SumKind) -> None:
+def test_each_revealed_sum_is_the_sum_of_the_rows_so_far(parties: int, schedule: str, kind: SumKind) -> None:
     consortium = make_consortium(parties, domain=DOMAIN, rows=40)
     weights = schedule_weights(schedule, parties)
     opened = open_all(consortium, NO_NOISE, weights, kind=kind)
@@ -66,7 +66,7 @@ def test_each_opening_is_the_sum_of_the_rows_so_far(parties: int, schedule: str,
 
 
 @pytest.mark.parametrize("parties", [2, 3, 4])
-def test_each_party_pays_for_every_opening_that_holds_its_rows(parties: int) -> None:
+def test_each_party_pays_for_every_revealed_sum_that_holds_its_rows(parties: int) -> None:
     consortium = make_consortium(parties, domain=DOMAIN)
     weights = schedule_weights("back-loaded", parties)
     epsilon = Fraction(1, 2)
@@ -86,15 +86,15 @@ def test_explicit_weights_may_skip_parties() -> None:
 
 
 @pytest.mark.parametrize("parties", [2, 3, 4])
-def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_opening(parties: int) -> None:
+def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_a_revealed_sum(parties: int) -> None:
     consortium = make_consortium(parties, domain=DOMAIN)
     plan = consortium.begin()
     before = len(consortium.recorder.received)
     weights = schedule_weights("uniform", parties)
 
     async def whole():
-        series = consortium.session(plan).openings("update", TABLES, Fraction(1), weights)
-        return [await series.open() for _ in range(len(series))]
+        series = consortium.session(plan).running_sums("update", TABLES, Fraction(1), weights)
+        return [await series.reveal_next() for _ in range(len(series))]
 
     opened = [np.concatenate([t.counts.ravel() for t in tables]) for tables in asyncio.run(whole())]
     from privity.common.wire.codec import decode_reply
@@ -111,7 +111,7 @@ def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_an_openin
         replacement = Replacement(k, "x" if k > 1 else None, k - 1, Fraction(1, parties), k == parties)
         round_ = Round("run-1", "update", "y", TABLES, Fraction(1, parties), replacement)
         context = consortium.context(plan, round_)
-        np.testing.assert_array_equal(open_block(product.payload, context, 0, consortium.secret), counts)
+        np.testing.assert_array_equal(reveal_block(product.payload, context, 0, consortium.secret), counts)
     assert len(set(sealed)) == len(sealed)
 
 
@@ -128,7 +128,9 @@ def noises(parties: int, weights, epsilon: Fraction, seeds: int) -> list[np.ndar
 
 
 @pytest.mark.parametrize(("parties", "schedule"), [(2, "uniform"), (3, "back-loaded"), (4, "0,1/2,0,1/2")])
-def test_an_opening_carries_exactly_one_shared_noise_and_noise_never_accumulates(parties: int, schedule: str) -> None:
+def test_a_revealed_sum_carries_exactly_one_shared_noise_and_noise_never_accumulates(
+    parties: int, schedule: str
+) -> None:
     epsilon, weights = Fraction(1, 2), schedule_weights(schedule, parties)
     found = noises(parties, weights, epsilon, seeds=4)
     for weight, noise in zip([w for w in weights if w], found, strict=True):
@@ -143,36 +145,36 @@ def test_an_opening_carries_exactly_one_shared_noise_and_noise_never_accumulates
 
 @pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 @pytest.mark.parametrize("schedule", ["uniform", "back-loaded"])
-def test_openings_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_they_say(
+def test_revealed_sums_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_they_say(
     schedule: str, kind: SumKind
 ) -> None:
     epsilon, delta, tables = Fraction(1, 2), Fraction(1, 10**9), ((0, 1),)
-    weights, account = schedule_weights(schedule, 3), RhoAccount(epsilon, delta)
+    weights, rho_budget = schedule_weights(schedule, 3), RhoBudget(epsilon, delta)
     policies = {f"party-{k}": open_policy(total_delta=Fraction(1, 1000)) for k in (1, 2, 3)}
     consortium = make_consortium(3, domain=(40, 40), rows=10, policies=policies)
     noise = []
     for k, (_, counts, variance) in enumerate(open_all(consortium, epsilon, weights, tables, kind, delta), start=1):
-        terms = account.terms(epsilon * weights[k - 1], (1,), 2)
+        terms = rho_budget.terms(epsilon * weights[k - 1], (1,), 2)
         noise.append(counts - true_counts(consortium, k, tables))
         assert variance == pytest.approx(1.5 * float(terms.unit))
         # 1,600 variables: the standard error of their variance is about 4 %.
         assert noise[-1].var() == pytest.approx(variance, rel=0.2)
     for first, second in itertools.pairwise(noise):
         assert abs(np.corrcoef(first, second)[0, 1]) < 0.15, "the old noise is still in the sum"
-    spent = [account.part(epsilon * weight) for weight in weights]
+    spent = [rho_budget.rho_of_share(epsilon * weight) for weight in weights]
     for k, party in enumerate(consortium.parties.values()):
-        assert party.ledger.spent() == account.filter().spent(sum(spent[k:]))
+        assert party.ledger.spent() == rho_budget.filter().spent(sum(spent[k:]))
         assert party.ledger.spent_delta() == delta
 
 
 def series_of(plan, weights, name: str = "s") -> list[Round]:
     """The rounds of a series, as the session makes them."""
-    from privity.common.protocol.running_sums import OpeningSeries
+    from privity.common.protocol.running_sums import RunningSums
 
     async def unused(_round):
         raise AssertionError
 
-    return OpeningSeries(plan.spec.run, "update", name, TABLES, Fraction(1), weights, unused).rounds
+    return RunningSums(plan.spec.run, "update", name, TABLES, Fraction(1), weights, unused).rounds
 
 
 class TestLies:
@@ -230,10 +232,10 @@ class TestLies:
         first = Round(plan.spec.run, "update", "s/1", TABLES, one, Replacement(3, None, 0, one, False))
         reply = consortium.tell("party-1", Contribute(first))
         assert isinstance(reply, Refusal)
-        assert "opens sums over all parties only" in reply.message
+        assert "reveals sums over all parties only" in reply.message
         assert consortium.parties["party-1"].ledger.spent() == 0
 
-    def test_a_first_opening_that_claims_rows_before_it(self) -> None:
+    def test_a_first_revealed_sum_that_claims_rows_before_it(self) -> None:
         self.refused(previous=None)
 
     def test_a_combine_without_the_running_sum_or_with_one_too_many(self) -> None:
@@ -248,10 +250,10 @@ class TestLies:
     def test_another_attempt_opens_the_same_value(self) -> None:
         second = self.rounds[1]
         attempts = [self.consortium.attempt(second, 1), self.consortium.attempt(second, 2, first=2)]
-        np.testing.assert_array_equal(*(self.consortium.open(self.plan, second, a, self.base) for a in attempts))
+        np.testing.assert_array_equal(*(self.consortium.reveal(self.plan, second, a, self.base) for a in attempts))
 
 
-def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_path) -> None:
+def test_old_shares_are_kept_until_the_last_revealed_sum_and_survive_a_restart(tmp_path) -> None:
     consortium = make_consortium(3, domain=DOMAIN, folder=tmp_path)
     plan = consortium.begin(consortium.spec(epsilon=Fraction(9)))
     rounds = series_of(plan, schedule_weights("uniform", 3))
@@ -263,7 +265,7 @@ def test_old_shares_are_kept_until_the_last_opening_and_survive_a_restart(tmp_pa
 
 
 @pytest.mark.parametrize("between", ["a round", "a series"])
-def test_what_is_opened_between_two_openings_is_not_taken_for_the_running_sum(between: str) -> None:
+def test_what_is_revealed_between_two_of_its_rounds_is_not_taken_for_the_running_sum(between: str) -> None:
     generous = open_policy(total_epsilon=4 * NO_NOISE, epsilon_per_run=4 * NO_NOISE)
     policies = {f"party-{k}": generous for k in (1, 2, 3)}
     consortium = make_consortium(3, domain=DOMAIN, rows=40, policies=policies)
@@ -271,15 +273,15 @@ def test_what_is_opened_between_two_openings_is_not_taken_for_the_running_sum(be
     session = consortium.session(consortium.begin(consortium.spec(epsilon=3 * NO_NOISE)))
 
     async def mixed():
-        series = session.openings("update", TABLES, NO_NOISE, weights)
-        first = await series.open()
+        series = session.running_sums("update", TABLES, NO_NOISE, weights)
+        first = await series.reveal_next()
         if between == "a round":
             await session.measure("between", TABLES, NO_NOISE)
         else:
-            other = session.openings("update", TABLES, NO_NOISE, weights)
+            other = session.running_sums("update", TABLES, NO_NOISE, weights)
             for _ in range(3):
-                await other.open()
-        return [first, await series.open(), await series.open()]
+                await other.reveal_next()
+        return [first, await series.reveal_next(), await series.reveal_next()]
 
     for k, opened in enumerate(asyncio.run(mixed()), start=1):
         np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), true_counts(consortium, k))
@@ -305,14 +307,14 @@ def test_bad_schedules_are_refused(text: str) -> None:
         schedule_weights("1/2,1/4,1/4", 2)
 
 
-def test_openings_beyond_the_schedule_are_an_error() -> None:
+def test_revealed_sums_beyond_the_schedule_are_an_error() -> None:
     consortium = make_consortium(2, domain=DOMAIN)
     session = consortium.session(consortium.begin())
 
     async def too_many():
-        series = session.openings("update", TABLES, Fraction(1), schedule_weights("final", 2))
+        series = session.running_sums("update", TABLES, Fraction(1), schedule_weights("final", 2))
         for _ in range(2):
-            await series.open()
+            await series.reveal_next()
 
     with pytest.raises(RuntimeError, match="only 1 openings"):
         asyncio.run(too_many())

@@ -64,7 +64,7 @@ def test_rows_at_other_parties_are_charged_when_the_run_begins(tmp_path: Path, a
     elsewhere = {"party-1": 3, "party-2": 2, "party-3": 3}
     for party in statement["parties"]:
         name, entries = party["name"], charged(consortium.parties[party["name"]].ledger)
-        assert next(e.amount for e in entries if e.charge.step == "elsewhere") == (elsewhere[name], 0)
+        assert next(e.loss for e in entries if e.charge.step == "elsewhere") == (elsewhere[name], 0)
         assert all(entry.answered for entry in entries)
         spent = consortium.parties[name].ledger.spent()
         assert spent == rows[name] * Fraction(party["epsilon_per_row"]) + elsewhere[name]
@@ -130,7 +130,7 @@ def test_a_ledger_that_fails_when_the_run_begins_lets_nothing_out(monkeypatch) -
 
 def test_a_run_over_places_publishes_rows_that_are_there_and_about_as_many(tmp_path: Path) -> None:
     """Each party has 600 places, of which rows fill 200: the release has about 400 rows, and none of them is absent."""
-    schema = parse_schema({**make_schema((2, 3, 2)).descriptor(), "absentRows": True}, "s")
+    schema = parse_schema({**make_schema((2, 3, 2)).table_schema(), "absentRows": True}, "s")
     plain = make_schema((2, 3, 2))
     tables = {f"party-{k}": CodedTable(schema, make_table(plain, 200, seed=k).columns).with_absent(400) for k in (1, 2)}
     consortium = TestConsortium(tables, policies={name: open_policy(rows_per_person=3) for name in tables})

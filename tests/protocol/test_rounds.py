@@ -161,7 +161,7 @@ def test_a_well_formed_sum_of_something_else_opens_nothing_then_or_later(kind: S
     consortium = faulty(3, fault)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
     for _ in range(2):
-        with pytest.raises(PrivityError, match="is not opened"):
+        with pytest.raises(PrivityError, match="is not revealed"):
             asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
         consortium.fault = lambda _party, _step: None
     assert consortium.journal.keys("run-1/opened/") == []
@@ -362,7 +362,7 @@ def test_all_combiners_and_the_curator_together_learn_only_the_total(kind: SumKi
         vectors.append(vector[context.sum.cells_of(0)])
 
     def opened(children: tuple[int, ...]) -> np.ndarray:
-        return context.sum.open(context.sum.add([payloads[c] for c in children], 0), 0, consortium.secret)
+        return context.sum.reveal(context.sum.add([payloads[c] for c in children], 0), 0, consortium.secret)
 
     np.testing.assert_array_equal(opened(tuple(range(9))), sum(vectors))
     for children in [*tree_of(9)[:2], *((c,) for c in range(9)), tuple(range(8))]:

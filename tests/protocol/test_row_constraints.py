@@ -19,7 +19,7 @@ RULES = ["A0 != '1' or A2 in ['2', '3']", "A1 == '0' or A0 == '0'"]
 def test_the_release_of_a_run_meets_the_rules_of_its_attributes(tmp_path: Path, attributes, kept) -> None:
     consortium = make_consortium(3, domain=(2, 3, 4))
     plain = consortium.schema
-    consortium.schema = parse_schema({**plain.descriptor(), "rowConstraints": RULES}, "s")
+    consortium.schema = parse_schema({**plain.table_schema(), "rowConstraints": RULES}, "s")
     assert consortium.schema.digest == plain.digest
     chosen = {} if attributes is None else {"attributes": attributes}
     consortium.drive(tmp_path / "release", algorithm="dp-subn", **chosen)

@@ -206,7 +206,7 @@ def test_a_party_with_a_single_row_takes_part(tmp_path, algorithm: str) -> None:
     assert max(party.ledger.spent() for party in consortium.parties.values()) == 1
 
 
-def test_balanced_quotas_send_draws_to_a_single_row_too(tmp_path) -> None:
+def test_balanced_quotas_send_selections_to_a_single_row_too(tmp_path) -> None:
     schema = make_schema((2, 2, 2))
     sizes = {"large": 400, "one": 1}
     consortium = TestConsortium({name: make_table(schema, rows, seed=rows) for name, rows in sizes.items()})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.protocol.round import Round
-from privity.common.protocol.steps import Contribute, Done, Opened, Refusal, SealBlock, Step
+from privity.common.protocol.steps import Contribute, Done, Refusal, Revealed, SealBlock, Step
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.protocol.test_secure_sum import KINDS, TABLES, round_of
 
@@ -20,8 +20,8 @@ def on_disk(folder: Path, name: str) -> bytes:
     return b"".join(file.read_bytes() for file in folder.glob(f"{name}-journal.sqlite*"))
 
 
-def opened(round_: Round) -> Opened:
-    return Opened(round_.run, round_.round, round_.digest)
+def revealed(round_: Round) -> Revealed:
+    return Revealed(round_.run, round_.round, round_.digest)
 
 
 def sealed(consortium: TestConsortium, round_: Round) -> SealBlock:
@@ -42,11 +42,11 @@ def test_of_an_open_round_a_party_keeps_that_it_was(tmp_path: Path, kind) -> Non
     assert len(secrets) == 2
     assert all(secret in on_disk(tmp_path, PARTY) for secret in secrets)
     for _ in range(2):
-        assert consortium.tell(PARTY, opened(round_)) == Done()
+        assert consortium.tell(PARTY, revealed(round_)) == Done()
         assert not any(secret in on_disk(tmp_path, PARTY) for secret in secrets)
         reply = consortium.tell(PARTY, seal)
         assert isinstance(reply, Refusal)
-        assert "the round was opened" in reply.message
+        assert "the round was revealed" in reply.message
         assert consortium.tell(PARTY, Contribute(round_)) == Done(), "answered before, and so again"
         consortium.restart(PARTY)
     assert consortium.parties[PARTY].ledger.spent() == 1
@@ -57,7 +57,7 @@ def test_rounds_whose_names_go_on_alike_are_left_alone() -> None:
     plan = consortium.begin()
     short, long = (round_of(plan, name, Fraction(1, 4)) for name in ("a", "a/1"))
     first, second = sealed(consortium, short), sealed(consortium, long)
-    assert consortium.tell(PARTY, opened(short)) == Done()
+    assert consortium.tell(PARTY, revealed(short)) == Done()
     assert isinstance(consortium.tell(PARTY, first), Refusal)
     assert not isinstance(consortium.tell(PARTY, second), Refusal)
     journal = consortium.parties[PARTY].journal
@@ -72,7 +72,7 @@ def test_a_round_that_is_none_is_not_forgotten(change: dict, said: str) -> None:
     consortium = make_consortium()
     round_ = round_of(consortium.begin())
     seal = sealed(consortium, round_)
-    step = Opened(**{"run": round_.run, "round": round_.round, "digest": round_.digest, **change})
+    step = Revealed(**{"run": round_.run, "round": round_.round, "digest": round_.digest, **change})
     reply = consortium.tell(PARTY, step)
     assert isinstance(reply, Refusal)
     assert said in reply.message
@@ -88,7 +88,7 @@ def test_a_curator_that_died_before_it_said_so_says_so_when_it_starts_again() ->
         pass
 
     def die(_party: str, step: Step) -> Step:
-        if isinstance(step, Opened):
+        if isinstance(step, Revealed):
             raise DiedError
         return step
 
@@ -99,6 +99,6 @@ def test_a_curator_that_died_before_it_said_so_says_so_when_it_starts_again() ->
     consortium.tamper = lambda _party, step: step
     asyncio.run(consortium.session(plan).measure("test", TABLES, Fraction(1)))
     assert sorted(party for party, _ in consortium.told[before:]) == sorted(consortium.parties)
-    assert all(isinstance(step, Opened) for _, step in consortium.told[before:])
+    assert all(isinstance(step, Revealed) for _, step in consortium.told[before:])
     for party in consortium.parties.values():
         assert party.journal.keys("run-1/vector/") == []

@@ -27,8 +27,8 @@ from privity.common.protocol.steps import (
     Contribute,
     Done,
     Enrol,
-    Opened,
     Refusal,
+    Revealed,
     SealBlock,
     Sealed,
     Step,
@@ -60,7 +60,7 @@ def seal(consortium: TestConsortium, round_: Round, number: int = 1, party: str 
 
 @KINDS
 @pytest.mark.parametrize("parties", [2, 3, 5, 9, 20])
-def test_the_opened_sum_is_the_sum_of_all_parties_counts(parties: int, kind: SumKind) -> None:
+def test_the_revealed_sum_is_the_sum_of_all_parties_counts(parties: int, kind: SumKind) -> None:
     consortium = make_consortium(parties)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
     opened = asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
@@ -102,7 +102,7 @@ def test_another_attempt_opens_the_same_value_at_no_new_charge(kind: SumKind) ->
     plan = consortium.begin(consortium.spec(secure_sum=kind))
     round_ = round_of(plan)
     attempts = [consortium.attempt(round_, 1), consortium.attempt(round_, 2, first=2)]
-    np.testing.assert_array_equal(*(consortium.open(plan, round_, attempt) for attempt in attempts))
+    np.testing.assert_array_equal(*(consortium.reveal(plan, round_, attempt) for attempt in attempts))
     blobs = [consortium.seal(round_, attempt) for attempt in attempts]
     assert all(first[1].ciphertext != second[1].ciphertext for first, second in zip(*blobs, strict=True))
     assert {p.ledger.spent() for p in consortium.parties.values()} == {Fraction(1)}
@@ -393,7 +393,7 @@ def test_a_sum_that_lacks_a_partys_masks_is_an_error_and_no_table() -> None:
     relay = HostileRelay(MASKS)
     partial = relay.context.sum.conceal(*vector_and_masks(relay))
     with pytest.raises(ValueError, match="not all masks are in"):
-        relay.context.sum.open(relay.context.sum.add([partial, partial], 0), 0, None)
+        relay.context.sum.reveal(relay.context.sum.add([partial, partial], 0), 0, None)
 
 
 @KINDS
@@ -403,7 +403,7 @@ def test_only_one_sum_of_a_block_is_ever_opened(kind: SumKind) -> None:
     session, sums = consortium.session(plan), []
 
     def look(_party: str, step: Step) -> Step:
-        if isinstance(step, Opened):
+        if isinstance(step, Revealed):
             assert not consortium.journal.keys("run-1/sum/"), "what was summed is opened and erased"
         return step
 

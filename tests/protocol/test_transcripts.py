@@ -220,7 +220,7 @@ def test_a_blob_of_another_attempt_is_found(tmp_path: Path) -> None:
     assert (found.parties, found.step) == (("party-1", "party-2"), "combine/1/2/0/0")
 
 
-def test_a_draw_that_was_asked_of_two_parties_is_found(tmp_path: Path) -> None:
+def test_a_selection_that_was_asked_of_two_parties_is_found(tmp_path: Path) -> None:
     consortium = make_consortium(2, folder=tmp_path)
     consortium.begin()
     pairs = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
@@ -228,7 +228,7 @@ def test_a_draw_that_was_asked_of_two_parties_is_found(tmp_path: Path) -> None:
         consortium.tell(name, Select(RUN, "p", "draw", pairs, Fraction(1, 10)))
     close(consortium)
     (found,) = compare(written(consortium, tmp_path))
-    assert (found.step, found.what) == ("select/draw", "both were asked for one draw")
+    assert (found.step, found.what) == ("select/draw", "both were asked for it")
 
 
 def test_a_party_that_was_left_out_of_a_completed_run_is_found(tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ def test_the_key_is_written_again_and_enters_the_digest_only_when_true():
     without = parse_schema({"name": "visits", "fields": FIELDS}, "s")
     assert plain == without
     assert plain.digest == without.digest != schema.digest
-    assert "absentRows" not in plain.descriptor()
-    assert parse_schema(json.loads(json.dumps(schema.descriptor())), "s") == schema
+    assert "absentRows" not in plain.table_schema()
+    assert parse_schema(json.loads(json.dumps(schema.table_schema())), "s") == schema
     assert schema.over(["age", "work"]).absent_rows
 
 

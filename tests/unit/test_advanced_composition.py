@@ -19,7 +19,7 @@ from privity.common.privacy.advanced_composition import (
 )
 from privity.common.privacy.mechanisms import SharedDiscreteGaussian
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw
-from privity.common.privacy.zcdp_budget import SHARED_SLACK, GaussianTerms, RhoAccount
+from privity.common.privacy.zcdp_budget import SHARED_SLACK, GaussianTerms, RhoBudget
 
 DELTA = Fraction(1, 2**30)
 ONE = Fraction(1)
@@ -35,9 +35,9 @@ def test_advanced_composition_is_that_of_the_copula_paper(attributes, part):
 
 
 def found_for(composition, weights, epsilon, delta):
-    """The least noise: of a round of its own, or with the whole of a run's account in rho."""
+    """The least noise: of a round of its own, or with the whole of a run's budget in rho."""
     if composition == "zcdp":
-        return RhoAccount(epsilon, delta).terms(epsilon, weights, 1)
+        return RhoBudget(epsilon, delta).terms(epsilon, weights, 1)
     return calibrate(weights, epsilon, delta)
 
 

@@ -30,7 +30,7 @@ def told(spec: RunSpec, parties_per_person: int = 1, **limits) -> list[str]:
 
 KINDS = {
     "model": "a model of its rows alone",
-    "draw": "random choices on its rows",
+    "draw": "private selections on its rows",
     "sum": "counts of its rows, hidden by",
 }
 
@@ -47,7 +47,7 @@ def test_every_kind_of_answer_that_may_leave_is_named_with_its_cost(algorithm: s
     text = " ".join(leaves)
     found = {kind for kind, phrase in KINDS.items() if phrase in text}
     known = ALGORITHMS[algorithm]
-    assert found == ({"model"} if known.apart else {"sum", "draw"} if known.draws else {"sum"})
+    assert found == ({"model"} if known.apart else {"sum", "draw"} if known.selects else {"sum"})
 
 
 def test_an_evaluation_is_named_with_what_it_predicts_and_costs() -> None:
@@ -60,7 +60,7 @@ def test_an_evaluation_is_named_with_what_it_predicts_and_costs() -> None:
 
 
 def test_what_depends_on_the_number_of_rows_is_named_whatever_it_is() -> None:
-    """With few rows and a small epsilon the tables would drown, and nothing is drawn; with many it is."""
+    """With few rows and a small epsilon the tables are below the noise floor, and nothing is selected."""
     text = " ".join(told(replace(SPEC, algorithm="privbayes", epsilon=Fraction(1, 100))))
     assert KINDS["draw"] in text
     assert KINDS["sum"] in text
@@ -70,7 +70,9 @@ def test_what_depends_on_the_number_of_rows_is_named_whatever_it_is() -> None:
 @pytest.mark.parametrize(
     ("chosen", "kinds"), [(None, {"sum", "draw"}), ("parties", {"sum", "draw"}), ("joint", {"sum"})]
 )
-def test_draws_are_named_unless_it_is_certain_that_there_are_none(algorithm: str, chosen: str | None, kinds) -> None:
+def test_selections_are_named_unless_it_is_certain_that_there_are_none(
+    algorithm: str, chosen: str | None, kinds
+) -> None:
     """Who chooses follows from the numbers of rows, which show after the yes."""
     kinds = {"sum"} if chosen == "joint" else {"sum", "draw"}
     for settings in ({"selection": chosen}, {} if chosen is None else {"selection": chosen, "draws": "1/5"}):
@@ -83,7 +85,7 @@ def test_sums_over_some_of_the_parties_are_said_to_be(schedule: str) -> None:
     spec = replace(SPEC, settings={"schedule": schedule})
     text = " ".join(told(spec))
     assert ("that of the first party alone too" in text) == (schedule != "final")
-    assert ALGORITHMS["dp-subn"].opens_parts(spec.settings) == (schedule != "final")
+    assert ALGORITHMS["dp-subn"].reveals_running_sums(spec.settings) == (schedule != "final")
 
 
 def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:
@@ -97,11 +99,11 @@ def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:
     assert "It is about 2 attributes: A0, A2." in words
     assert '{"composition": "zcdp"}' in words
     assert "hidden by pairwise masks" in words
-    assert "under noise of which any 1 parties' part is enough" in words
+    assert "under noise of which any 1 parties' share is enough" in words
 
 
 def test_it_is_said_that_the_curator_is_not_bound_to_the_shares() -> None:
-    assert [line for line in told(SPEC) if "it may ask for other tables, choices and scores" in line]
+    assert [line for line in told(SPEC) if "it may ask for other tables, selections and scores" in line]
 
 
 def test_the_cost_is_that_of_a_person() -> None:

@@ -37,7 +37,7 @@ def opened(how: BlockSum, vectors: list[np.ndarray], groups: int) -> np.ndarray:
         for payload in payloads:
             how.check(payload, block)
         sums = [how.add(payloads[start::groups], block) for start in range(min(groups, len(payloads)))]
-        found[part] = how.open(how.add(sums, block), block, SECRET)
+        found[part] = how.reveal(how.add(sums, block), block, SECRET)
     return found
 
 
@@ -69,7 +69,7 @@ def test_what_does_not_fit_the_block_is_refused(how: BlockSum) -> None:
         for use in (
             lambda p=payload: how.check(p, 0),
             lambda p=payload: how.add([fair, p], 0),
-            lambda p=payload: how.open(p, 0, SECRET),
+            lambda p=payload: how.reveal(p, 0, SECRET),
         ):
             with pytest.raises(ValueError, match="not the number"):
                 use()
@@ -87,13 +87,13 @@ def test_paillier_opens_with_its_own_key_only() -> None:
     _, other = paillier.generate_keypair(256, allow_small=True)
     for secret in (other, None):
         with pytest.raises(ValueError, match="another key"):
-            how.open(payload, 0, secret)
+            how.reveal(payload, 0, secret)
 
 
 @pytest.mark.parametrize("value", [1 << (WIDTH - 1), -(1 << (WIDTH - 1)), -(2**63)])
 def test_a_masked_sum_beyond_the_proved_width_is_an_error(value: int) -> None:
     how = MaskedSum(3, WIDTH)
     with pytest.raises(ValueError, match="not all masks are in"):
-        how.open(np.array([0, value, 0]).astype("<i8").tobytes(), 0, None)
+        how.reveal(np.array([0, value, 0]).astype("<i8").tobytes(), 0, None)
     edge = (1 << (WIDTH - 1)) - 1
-    assert how.open(np.array([edge, -edge, 0]).astype("<i8").tobytes(), 0, None).tolist() == [edge, -edge, 0]
+    assert how.reveal(np.array([edge, -edge, 0]).astype("<i8").tobytes(), 0, None).tolist() == [edge, -edge, 0]

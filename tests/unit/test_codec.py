@@ -14,13 +14,13 @@ from privity.common.crypto.identity import Identity
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.advanced_composition import Accounting
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol import round as rounds
 from privity.common.protocol import steps
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
-from privity.common.protocol.step_limits import DRAW_CANDIDATES
+from privity.common.protocol.step_limits import SELECTION_CANDIDATES
 from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.wire.candidate_pairs import decode_candidates, encode_candidates
 from privity.common.wire.codec import (
@@ -78,7 +78,7 @@ STEP = st.one_of(
         st.lists(st.tuples(TEXT, BLOB), max_size=3).map(tuple),
         st.binary(max_size=50),
     ),
-    st.builds(steps.Opened, RUN, TEXT, TEXT),
+    st.builds(steps.Revealed, RUN, TEXT, TEXT),
     st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON, st.sampled_from(["R", "I", "F"])),
     st.builds(steps.SelectTable, RUN, TEXT, TEXT, EXPECTED, EPSILON, st.just(Fraction(0)) | EPSILON),
     st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, EPSILON),
@@ -243,7 +243,7 @@ def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
 
 
 def test_steps_in_rho_come_back_as_they_went_and_pure_ones_have_the_digest_that_they_had():
-    terms = RhoAccount(Fraction(1), Fraction(1, 10**9)).terms(Fraction(1, 3), (1, 2), 2)
+    terms = RhoBudget(Fraction(1), Fraction(1, 10**9)).terms(Fraction(1, 3), (1, 2), 2)
     round_ = rounds.Round("run-1", "p", "r", ((0,), (1,)), Fraction(0), None, (1, 2), terms=terms)
     series = rounds.Replacement(1, None, 0, terms.unit, last=False)
     draw = steps.Select("run-1", "p", "d", [AttributeParentPair(0, (1,))], Fraction(1, 8), delta=Fraction(1, 10**9))
@@ -317,4 +317,4 @@ def test_a_short_message_cannot_stand_for_endless_candidates():
     group = pb.CandidateGroup(attributes=range(100), pool=range(200), size=100)
     with pytest.raises(MalformedMessageError):
         decode_step(pb.Step(run="run-1", select=pb.Select(candidates=[group], epsilon="1")).SerializeToString())
-    assert DRAW_CANDIDATES < 100 * 200**2
+    assert SELECTION_CANDIDATES < 100 * 200**2

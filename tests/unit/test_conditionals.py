@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privity.common.synthesis.models.conditionals import draw
+from privity.common.synthesis.models.conditionals import sample_codes
 
 SEEDS = 4000
 GIVEN = np.array([2, 0, 1, 2, 2, 1, 2, 0, 2, 2, 2])
@@ -17,7 +17,7 @@ WEIGHTS = np.array([[5.0, 0.0, 1.0], [3.0, 4.0, 1.0], [2.0, 1.0, 0.0], [0.0, 0.0
 @pytest.fixture(scope="module")
 def drawn():
     """Cells of many draws, shape (seeds, rows)."""
-    return np.array([draw(WEIGHTS, GIVEN, np.random.default_rng(seed)) for seed in range(SEEDS)])
+    return np.array([sample_codes(WEIGHTS, GIVEN, np.random.default_rng(seed)) for seed in range(SEEDS)])
 
 
 def law(cell):
@@ -57,7 +57,7 @@ def test_siblings_of_one_parent_are_independent_given_it():
     """Ranks within a group that were kept from one attribute to the next would tie the two together."""
     generator = np.random.default_rng(11)
     given = generator.integers(0, 3, 30_000)
-    one, other = draw(WEIGHTS, given, generator), draw(WEIGHTS[::-1], given, generator)
+    one, other = sample_codes(WEIGHTS, given, generator), sample_codes(WEIGHTS[::-1], given, generator)
     for cell in range(3):
         rows = given == cell
         table = np.zeros((4, 4))
@@ -72,7 +72,7 @@ def test_siblings_of_small_groups_are_independent_given_their_parent():
     for seed in range(SEEDS):
         generator = np.random.default_rng(seed)
         given = np.array([0, 0])
-        one, other = (draw(np.ones((2, 1)), given, generator) for _ in range(2))
+        one, other = (sample_codes(np.ones((2, 1)), given, generator) for _ in range(2))
         assert sorted(one) == sorted(other) == [0, 1]
         agree += one[0] == other[0]
     assert abs(agree / SEEDS - 0.5) < 0.05
@@ -82,12 +82,12 @@ def test_siblings_of_small_groups_are_independent_given_their_parent():
 def test_any_number_of_rows_is_drawn(rows):
     generator = np.random.default_rng(0)
     given = generator.integers(0, 3, rows)
-    cells = draw(WEIGHTS, given, generator)
+    cells = sample_codes(WEIGHTS, given, generator)
     assert cells.shape == (rows,)
     assert (WEIGHTS[cells, given] > 0).all()
 
 
 def test_a_parents_cell_without_weights_is_drawn_as_all_rows_are():
     weights = np.array([[3.0, 0.0], [1.0, 0.0]])
-    cells = draw(weights, np.ones(1000, dtype=np.int64), np.random.default_rng(0))
+    cells = sample_codes(weights, np.ones(1000, dtype=np.int64), np.random.default_rng(0))
     assert np.bincount(cells).tolist() == [750, 250]

@@ -12,14 +12,14 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.errors import PrivityError
 from privity.common.privacy.budget import LARGEST_EPSILON, SMALLEST_EPSILON, parse_epsilon, split_epsilon
-from privity.common.privacy.step_cost import draw_epsilon, noise_scale, quotas, selection_scale
+from privity.common.privacy.step_cost import noise_scale, quotas, selection_epsilon, selection_scale
 
 ROWS = st.lists(st.integers(1, 10**7), min_size=1, max_size=12)
 DRAWS = st.integers(0, 200)
 
 
 @given(DRAWS, ROWS, st.booleans())
-def test_quotas_add_up_to_the_draws(draws, rows, balanced):
+def test_quotas_add_up_to_the_selections(draws, rows, balanced):
     counts = quotas(draws, rows, balanced=balanced)
     assert len(counts) == len(rows)
     assert sum(counts) == draws
@@ -33,7 +33,7 @@ def test_quotas_are_proportional_to_the_rows_to_less_than_one(draws, rows):
 
 
 @given(DRAWS, ROWS)
-def test_more_rows_never_mean_fewer_draws(draws, rows):
+def test_more_rows_never_mean_fewer_selections(draws, rows):
     counts = quotas(draws, rows)
     for a, b in itertools.combinations(range(len(rows)), 2):
         if rows[a] != rows[b]:
@@ -63,10 +63,10 @@ def test_quotas_of_known_cases(draws, rows, expected):
 
 
 @given(st.integers(1, 100), ROWS, st.fractions(min_value=Fraction(1, 100), max_value=10))
-def test_every_party_that_draws_pays_the_series_epsilon_exactly(draws, rows, epsilon):
+def test_every_party_that_selects_pays_the_series_epsilon_exactly(draws, rows, epsilon):
     for quota in quotas(draws, rows):
         if quota:
-            assert quota * draw_epsilon(epsilon, quota) == epsilon
+            assert quota * selection_epsilon(epsilon, quota) == epsilon
 
 
 def test_noise_scale_is_two_tables_moved_over_epsilon():

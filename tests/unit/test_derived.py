@@ -90,7 +90,7 @@ def test_a_table_counts_derived_attributes_like_any_other(make_table):
     assert counts.tolist() == [full[:4].sum(axis=0).tolist(), full[4].tolist()]
 
 
-def test_a_network_over_bits_draws_codes(make_table):
+def test_a_network_over_bits_samples_codes(make_table):
     """Deterministic weights: the first bit follows the other attribute, the second is always 1."""
     schema = make_table([4, 2], 1).schema
     high, low = schema.derived.bits(0)

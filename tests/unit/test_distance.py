@@ -72,7 +72,7 @@ def test_misuse(make_table):
 @pytest.fixture
 def files(tmp_path, people):
     generator = np.random.default_rng(0)
-    (tmp_path / "schema.json").write_text(json.dumps(people.descriptor()))
+    (tmp_path / "schema.json").write_text(json.dumps(people.table_schema()))
     for name, rows in (("real.csv", 50), ("synthetic.csv.gz", 30)):
         codes = tuple(generator.integers(0, size, rows) for size in people.domain)
         write_csv(decode(CodedTable(people, codes), generator), tmp_path / name)

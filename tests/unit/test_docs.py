@@ -93,11 +93,11 @@ def examples(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_every_example_of_a_descriptor_has_a_name(examples):
+def test_every_example_of_a_schema_has_a_name(examples):
     shown = fences((DOCS / "schema.md").read_text(encoding="utf-8"), "json", "csv")
     assert sorted(shown) == sorted(path.read_text(encoding="utf-8") for path in examples.iterdir())
     schema = load_schema(examples / "visits.schema.json")
-    assert parse_schema(json.loads(json.dumps(schema.descriptor())), "s") == schema
+    assert parse_schema(json.loads(json.dumps(schema.table_schema())), "s") == schema
 
 
 def test_shown_commands_print_what_is_shown(examples):
@@ -118,9 +118,9 @@ def test_codes_of_the_example(examples):
     assert not shown
 
 
-def test_every_key_of_a_descriptor_is_described():
+def test_every_key_of_a_schema_is_described():
     form, text = formats.load("table_schema"), sections("schema.md")
-    assert set(first_column(text["Keys of the descriptor"])) == set(form["properties"])
+    assert set(first_column(text["Keys of the schema"])) == set(form["properties"])
     of_fields = text["Keys of a field"].split("\nWhich keys")[0]
     assert set(first_column(of_fields)) == set(form["$defs"]["field"]["properties"])
 
@@ -139,7 +139,7 @@ def rules_of(module):
 
 @pytest.mark.parametrize(
     ("module", "heading"),
-    [("common/data/schema.py", "### Rules of a descriptor"), ("common/data/table_reading.py", "### Rules of a table")],
+    [("common/data/schema.py", "### Rules of a schema"), ("common/data/table_reading.py", "### Rules of a table")],
 )
 def test_every_rule_is_described(module, heading):
     text = sections("schema.md")["privity schema check"].split(heading)[1].split("\n###")[0]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from privity.common.privacy.step_cost import noise_scale
 from privity.common.synthesis.algorithms import dp_subn
 from privity.common.synthesis.algorithms.dp_subn import Settings, divide, learn
-from privity.common.synthesis.learning.network_structure import draw_forest
+from privity.common.synthesis.learning.network_structure import select_forest
 from privity.common.synthesis.learning.parameter_learning import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
 from privity.common.synthesis.learning.theta_usefulness import TableNoise
 from privity.deploy.planning.in_process_session import InProcessSession
@@ -24,7 +24,7 @@ DOMAIN = st.lists(st.integers(2, 40), min_size=2, max_size=12)
 
 def spent(budget):
     """What a party pays that makes draws."""
-    return budget.draws + budget.parameters + (budget.pairs + budget.update if budget.frontier else 0)
+    return budget.selections + budget.parameters + (budget.pairs + budget.update if budget.frontier else 0)
 
 
 @given(
@@ -38,7 +38,7 @@ def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settin
     budget = divide(settings, epsilon, TableNoise(rows), domain, parties)
     assert budget.frontier or settings is not ALWAYS
     assert spent(budget) == epsilon
-    assert min(budget.draws, budget.parameters, budget.pairs, budget.update) > 0
+    assert min(budget.selections, budget.parameters, budget.pairs, budget.update) > 0
     assert 0 < budget.share < 1
     assert 1 <= budget.degree <= Settings().largest_degree
     assert budget.edges is None or 1 <= budget.edges < len(domain)
@@ -48,13 +48,13 @@ def test_few_rows_make_a_forest_without_a_frontier_and_leave_more_to_the_paramet
     budget = divide(USEFUL, Fraction(2), TableNoise(45_222), [10] * 15)
     assert not budget.frontier
     assert (budget.degree, budget.edges, budget.share) == (1, None, PAIR_SHARE)
-    assert (budget.draws, budget.parameters) == (Fraction(2, 10), Fraction(18, 10))
+    assert (budget.selections, budget.parameters) == (Fraction(2, 10), Fraction(18, 10))
     fewer = divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15)
     assert fewer.edges == 4
     assert fewer.share < PAIR_SHARE / 3
-    assert fewer.draws < Fraction(1, 5) / 10
-    assert divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15, parties=8).draws == 2 * fewer.draws
-    assert divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15, parties=99).draws == 3 * fewer.draws
+    assert fewer.selections < Fraction(1, 5) / 10
+    assert divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15, parties=8).selections == 2 * fewer.selections
+    assert divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15, parties=99).selections == 3 * fewer.selections
     assert divide(USEFUL, Fraction(1, 1000), TableNoise(45_222), [10] * 15).edges == 1
 
 
@@ -77,7 +77,7 @@ def test_a_forest_has_the_strongest_edges_and_hangs_from_the_first_attribute(mak
     table = make_table([3] * 6, 3_000)
     a, b, c = table.columns[:3]
     session = InProcessSession([type(table)(table.schema, (a, b, c, c, b, c))] * 2, Fraction(1000))
-    network = asyncio.run(draw_forest(session, "draws", Fraction(1000), edges, range(6), 5))
+    network = asyncio.run(select_forest(session, "draws", Fraction(1000), edges, range(6), 5))
     assert sum(len(parents) for parents in network.values()) == edges
     assert next(iter(network)) == 5
     assert sorted(network) == list(range(6))
@@ -87,11 +87,11 @@ def test_a_forest_has_the_strongest_edges_and_hangs_from_the_first_attribute(mak
         assert network[0] == network[1] == ()
 
 
-def test_narrow_tables_make_a_higher_degree_and_leave_more_to_the_draws():
+def test_narrow_tables_make_a_higher_degree_and_leave_more_to_the_selections():
     budget = divide(USEFUL, Fraction(1), TableNoise(21_574), [2] * 16)
     assert not budget.frontier
     assert (budget.degree, budget.share) == (3, WIDE_SHARE)
-    assert (budget.draws, budget.parameters) == (Fraction(1, 5), Fraction(4, 5))
+    assert (budget.selections, budget.parameters) == (Fraction(1, 5), Fraction(4, 5))
 
 
 def test_there_is_a_frontier_from_where_the_tables_of_the_first_phase_are_useful():

@@ -41,7 +41,7 @@ def encounters(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Schema, 
     data = Path(__file__).parents[2].parent / "shared" / "data"
     if not data.is_dir():
         pytest.skip("the folder shared/data is not beside the repository")
-    declared = load_schema(data / "diabetes130.schema.json").descriptor()
+    declared = load_schema(data / "diabetes130.schema.json").table_schema()
     fields = [field for field in declared["fields"] if field["name"] in NAMES]
     schema = parse_schema({"name": "encounters", "absentRows": True, "fields": fields}, "s")
     frame = read_rows(data / "diabetes130.csv.gz")[list(schema.names)]

@@ -221,7 +221,7 @@ def test_only_the_codes_in_an_order_are_smoothed():
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.2, 1.0])
-def test_a_clear_pair_table_stays_and_a_drowned_one_becomes_the_product(strength):
+def test_a_clear_pair_table_stays_and_one_below_the_noise_floor_becomes_the_product(strength):
     generator = np.random.default_rng(9)
     product = np.full((6, 6), 5000 / 36)
     true = (1 - strength) * product + strength * np.eye(6) * 5000 / 6

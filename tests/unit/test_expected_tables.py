@@ -21,11 +21,11 @@ from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.run_record import RunRecord
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.privacy.zcdp_budget import RhoAccount, draw_rho
+from privity.common.privacy.zcdp_budget import RhoBudget, selection_rho
 from privity.common.protocol.dry_session import PlannedSession
 from privity.common.protocol.evaluation_scores import LARGEST_SYNTHETIC
-from privity.common.protocol.expected_tables import LARGEST_HANDICAP, SENSITIVITY, ExpectedTables, check_expected
-from privity.common.protocol.step_limits import DRAW_CELLS
+from privity.common.protocol.expected_tables import LARGEST_PENALTY, SENSITIVITY, ExpectedTables, check_expected
+from privity.common.protocol.step_limits import SELECTION_CELLS
 from privity.common.protocol.steps import Select, SelectTable, step_digest
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
@@ -43,20 +43,20 @@ PLENTY = Fraction(10**6)
 UNLIMITED = Allowance()
 
 
-def brute_force(own: list[list[int]], counts: list[list[int]], rows: int, of_model: int, handicap: list[int]) -> list:
+def brute_force(own: list[list[int]], counts: list[list[int]], rows: int, of_model: int, penalty: list[int]) -> list:
     """The definition, in exact fractions."""
     found = []
-    for mine, theirs, less in zip(own, counts, handicap, strict=True):
+    for mine, theirs, less in zip(own, counts, penalty, strict=True):
         apart = sum(abs(Fraction(c) * of_model - Fraction(s) * rows) for c, s in zip(mine, theirs, strict=True))
         found.append(math.floor((apart - 2 * less * rows) / (2 * of_model)))
     return found
 
 
-def of_model(seed: int, rows: int = 1 << 20, tables=PAIRS, handicaps: tuple[int, ...] | None = None) -> ExpectedTables:
+def of_model(seed: int, rows: int = 1 << 20, tables=PAIRS, penalties: tuple[int, ...] | None = None) -> ExpectedTables:
     """What a table of random rows would make one expect."""
     model = make_table(SCHEMA, 500, seed)
     counts = np.concatenate([c.ravel() for c in contingency_tables(model, tables)])
-    return ExpectedTables(tables, counts * rows // 500, rows, handicaps or (0,) * len(tables))
+    return ExpectedTables(tables, counts * rows // 500, rows, penalties or (0,) * len(tables))
 
 
 def rows_of(codes: list[tuple[int, ...]]) -> CodedTable:
@@ -69,7 +69,7 @@ ABSURD = st.integers(1, LARGEST_SYNTHETIC - 1).flatmap(
     lambda rows: st.builds(
         lambda counts, less: ExpectedTables(PAIRS, np.array(counts, dtype=np.int64), rows, tuple(less)),
         st.lists(st.integers(0, rows) | st.sampled_from([0, rows]), min_size=CELLS, max_size=CELLS),
-        st.lists(st.integers(0, LARGEST_HANDICAP) | st.just(0), min_size=3, max_size=3),
+        st.lists(st.integers(0, LARGEST_PENALTY) | st.just(0), min_size=3, max_size=3),
     )
 )
 
@@ -84,7 +84,7 @@ def test_the_score_is_the_definition_in_exact_numbers(codes, expected: ExpectedT
     table = rows_of(codes)
     own = [counts.ravel().tolist() for counts in contingency_tables(table, PAIRS)]
     theirs = [part.tolist() for part in np.split(expected.counts, [6, 14])]
-    assert scores_of(table, expected) == brute_force(own, theirs, len(codes), expected.rows, list(expected.handicaps))
+    assert scores_of(table, expected) == brute_force(own, theirs, len(codes), expected.rows, list(expected.penalties))
 
 
 @given(st.lists(ROW, min_size=1, max_size=20), ROW, st.data(), ABSURD)
@@ -101,7 +101,7 @@ def test_the_sensitivity_is_attained_in_both_directions_at_once() -> None:
     assert scores_of(rows_of([(0, 0, 0)] * 4 + [(1, 1, 0)]), expected) == [1, 4]
 
 
-def test_the_score_is_n_times_the_total_variation_distance_less_the_handicap() -> None:
+def test_the_score_is_n_times_the_total_variation_distance_less_the_penalty() -> None:
     table = make_table(SCHEMA, 300, seed=3)
     expected = of_model(4)
     for less in (0, 1 << 16):
@@ -121,10 +121,10 @@ def test_the_largest_numbers_fit() -> None:
     counts[0] = 0
     own = np.zeros(cells, dtype=np.int64)
     own[0] = rows
-    expected = ExpectedTables(((0,),), counts, rows, (LARGEST_HANDICAP,))
-    assert expected.scores([own], rows).tolist() == [cells * rows // 2 - LARGEST_HANDICAP]
-    one = ExpectedTables(((0,),), np.array([1, 0]), 1, (LARGEST_HANDICAP,))
-    assert one.scores([np.array([rows, 0])], rows).tolist() == [-LARGEST_HANDICAP * rows]
+    expected = ExpectedTables(((0,),), counts, rows, (LARGEST_PENALTY,))
+    assert expected.scores([own], rows).tolist() == [cells * rows // 2 - LARGEST_PENALTY]
+    one = ExpectedTables(((0,),), np.array([1, 0]), 1, (LARGEST_PENALTY,))
+    assert one.scores([np.array([rows, 0])], rows).tolist() == [-LARGEST_PENALTY * rows]
 
 
 def test_derived_attributes_are_compared_like_any_other() -> None:
@@ -149,9 +149,9 @@ def test_every_part_of_what_is_expected_is_in_the_digest() -> None:
     one = of_model(1)
     others = [
         of_model(2),
-        ExpectedTables(one.tables, one.counts, one.rows + 1, one.handicaps),
+        ExpectedTables(one.tables, one.counts, one.rows + 1, one.penalties),
         ExpectedTables(one.tables, one.counts, one.rows, (0, 1, 0)),
-        ExpectedTables(((1, 0), *PAIRS[1:]), one.counts, one.rows, one.handicaps),
+        ExpectedTables(((1, 0), *PAIRS[1:]), one.counts, one.rows, one.penalties),
     ]
     digests = {step_digest(SelectTable("run-1", "p", "d", e, Fraction(1))) for e in (one, *others)}
     assert len(digests) == 5
@@ -171,11 +171,11 @@ def test_what_cannot_be_compared_is_refused_by_name() -> None:
     assert "no table" in refusal(ExpectedTables((), np.zeros(0, dtype=np.int64), 2, ()))
     assert "does not have, or one twice" in refusal(ExpectedTables(((99,),), counts, 2, (0,)))
     assert "does not have, or one twice" in refusal(ExpectedTables(((0, 0),), counts, 2, (0,)))
-    assert "not one count for each cell" in refusal(ExpectedTables(((1,),), counts, 2, (0,)))
-    for handicaps in ((), (0, 0)):
-        assert "not one handicap" in refusal(ExpectedTables(((0,),), counts, 2, handicaps))
-    for handicap in (-1, LARGEST_HANDICAP + 1):
-        assert "a handicap lies beyond" in refusal(ExpectedTables(((0,),), counts, 2, (handicap,)))
+    assert "not have one count for each cell" in refusal(ExpectedTables(((1,),), counts, 2, (0,)))
+    for penalties in ((), (0, 0)):
+        assert "not have one score penalty" in refusal(ExpectedTables(((0,),), counts, 2, penalties))
+    for penalty in (-1, LARGEST_PENALTY + 1):
+        assert "a score penalty lies outside" in refusal(ExpectedTables(((0,),), counts, 2, (penalty,)))
     for rows in (0, -1, LARGEST_SYNTHETIC):
         assert "more rows than there are" in refusal(ExpectedTables(((0,),), counts, rows, (0,)))
     for wrong in ([3, 0], [-1, 1]):
@@ -183,12 +183,12 @@ def test_what_cannot_be_compared_is_refused_by_name() -> None:
     assert "fewer than" in refusal(ExpectedTables(((0,),), counts, 2, (0,)), rows=LARGEST_SYNTHETIC)
 
 
-def test_a_draw_has_no_more_cells_than_one_may() -> None:
+def test_a_selection_has_no_more_cells_than_one_may() -> None:
     schema = make_schema((1024, 1024, 2))
-    most = ExpectedTables(((0, 1),), np.zeros(DRAW_CELLS, dtype=np.int64), 1, (0,))
+    most = ExpectedTables(((0, 1),), np.zeros(SELECTION_CELLS, dtype=np.int64), 1, (0,))
     check_expected(most, schema.derived, 10)
-    more = ExpectedTables(((0, 1), (2,)), np.zeros(DRAW_CELLS + 2, dtype=np.int64), 1, (0, 0))
-    assert f"{DRAW_CELLS + 2}" in refusal(more, schema=schema)
+    more = ExpectedTables(((0, 1), (2,)), np.zeros(SELECTION_CELLS + 2, dtype=np.int64), 1, (0, 0))
+    assert f"{SELECTION_CELLS + 2}" in refusal(more, schema=schema)
 
 
 class Counted(InMemory):
@@ -201,7 +201,7 @@ class Counted(InMemory):
         return super().count(marginals)
 
 
-def test_tables_are_counted_once_for_all_draws_and_never_more_kept_than_there_is_room(monkeypatch) -> None:
+def test_tables_are_counted_once_for_all_selections_and_never_more_kept_than_there_is_room(monkeypatch) -> None:
     rows = Counted(make_table(SCHEMA, 50, seed=1))
     counts = answers_from_rows.TableCounts(rows)
     first = [part.tolist() for part in counts.of(PAIRS)]
@@ -217,18 +217,18 @@ def test_tables_are_counted_once_for_all_draws_and_never_more_kept_than_there_is
     assert set(counts._kept) == set(PAIRS[:2])
 
 
-def owner(table: CodedTable, label: str = "", account: RhoAccount | None = None) -> tuple[LocalSession, Ledger]:
+def owner(table: CodedTable, label: str = "", rho_budget: RhoBudget | None = None) -> tuple[LocalSession, Ledger]:
     ledger = declared(total=10**6)
     entropy = lambda of: SeededEntropy(b"expected", f"{label}/{of}")  # noqa: E731
     releases = ChargedReleases("owner", InMemory(table), Journal(), ledger, entropy)
-    delta = account.delta if account else Fraction(0)
-    return LocalSession("run-1", table.schema, releases, replace(UNLIMITED, account=account), delta), ledger
+    delta = rho_budget.delta if rho_budget else Fraction(0)
+    return LocalSession("run-1", table.schema, releases, replace(UNLIMITED, rho_budget=rho_budget), delta), ledger
 
 
 def drawn(session: LocalSession, expected: ExpectedTables, draws: int, epsilon: Fraction) -> list[int]:
     async def all_draws() -> list[int]:
         series = session.selection("audit", draws, epsilon, score=DISTANCE)
-        return [await series.draw_farthest(expected) for _ in range(draws)]
+        return [await series.select_farthest(expected) for _ in range(draws)]
 
     return asyncio.run(all_draws())
 
@@ -252,11 +252,11 @@ def noisy_max_law(scores: list[int], epsilon: float) -> np.ndarray:
     return law
 
 
-def check_law(account: RhoAccount | None, price: Fraction, law: np.ndarray) -> RunRecord:
+def check_law(rho_budget: RhoBudget | None, price: Fraction, law: np.ndarray) -> RunRecord:
     """Of series of 50 draws that cost so much each; gives the record of the last one."""
     found: list[int] = []
     for batch in range(30):
-        session, ledger = owner(FEW, f"{price}/{batch}", account)
+        session, ledger = owner(FEW, f"{price}/{batch}", rho_budget)
         found += drawn(session, SMALL, 50, price)
         assert ledger.spent() == session.record.epsilon("owner")
         assert len(charged(ledger)) == 50
@@ -266,7 +266,7 @@ def check_law(account: RhoAccount | None, price: Fraction, law: np.ndarray) -> R
     return session.record
 
 
-def test_a_draw_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
+def test_a_selection_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
     assert scores_of(FEW, SMALL) == [1, 2, 2]
     record = check_law(None, Fraction(100), noisy_max_law([1, 2, 2], 2.0))
     (cost,) = record.costs
@@ -275,13 +275,13 @@ def test_a_draw_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
     assert cost.mechanism.endswith("on the distance of tables from a model")
 
 
-def test_a_draw_of_a_run_in_rho_has_the_law_of_the_exponential_mechanism() -> None:
-    account = RhoAccount(Fraction(30), Fraction(1, 2**30))
-    epsilon = account.draw_epsilon(Fraction(30), 50)
+def test_a_selection_of_a_run_in_rho_has_the_law_of_the_exponential_mechanism() -> None:
+    rho_budget = RhoBudget(Fraction(30), Fraction(1, 2**30))
+    epsilon = rho_budget.selection_epsilon(Fraction(30), 50)
     weights = np.exp(np.array([1, 2, 2]) * float(epsilon) / 2)
-    record = check_law(account, Fraction(30), weights / weights.sum())
+    record = check_law(rho_budget, Fraction(30), weights / weights.sum())
     (cost,) = record.costs
-    assert cost.rho == 50 * draw_rho(epsilon) <= account.rho
+    assert cost.rho == 50 * selection_rho(epsilon) <= rho_budget.rho
     assert "exponential mechanism (bounded range) on the distance of tables from a model" in cost.mechanism
 
 
@@ -295,10 +295,10 @@ def test_with_much_epsilon_the_table_that_is_farthest_is_drawn() -> None:
 def test_a_series_is_for_pairs_or_for_tables() -> None:
     session, ledger = owner(FEW)
     pairs = [AttributeParentPair(0, (1,))]
-    with pytest.raises(RuntimeError, match="draws among tables"):
-        asyncio.run(session.selection("p", 1, Fraction(1), score=DISTANCE).draw(pairs))
+    with pytest.raises(RuntimeError, match="selections among tables"):
+        asyncio.run(session.selection("p", 1, Fraction(1), score=DISTANCE).select(pairs))
     with pytest.raises(RuntimeError, match="on the score R"):
-        asyncio.run(session.selection("p", 1, Fraction(1)).draw_farthest(SMALL))
+        asyncio.run(session.selection("p", 1, Fraction(1)).select_farthest(SMALL))
     assert ledger.spent() == 0
     with pytest.raises(PrivityError, match="no score 'distance'"):
         session._releases.select(Select("run-1", "p", "d", pairs, Fraction(1), DISTANCE), UNLIMITED)
@@ -323,7 +323,7 @@ def test_a_refused_draw_costs_nothing_and_an_answered_one_is_charged_once() -> N
         assert caught.value.code == "step-changed"
 
 
-def test_whose_rows_are_next_is_known_before_every_draw() -> None:
+def test_whose_rows_are_next_is_known_before_every_selection() -> None:
     session = PlannedSession(SCHEMA, {"a": 100, "b": 300}, 1, Fraction(0))
     seen = []
 
@@ -331,20 +331,20 @@ def test_whose_rows_are_next_is_known_before_every_draw() -> None:
         series = session.selection("p", 4, Fraction(1), score=DISTANCE)
         for _ in range(4):
             seen.append(series.rows_next)
-            assert 0 <= await series.draw_farthest(of_model(1)) < 3
-        with pytest.raises(RuntimeError, match="only 4 draws"):
+            assert 0 <= await series.select_farthest(of_model(1)) < 3
+        with pytest.raises(RuntimeError, match="only 4 selections"):
             _ = series.rows_next
-        with pytest.raises(RuntimeError, match="only 4 draws"):
-            await series.draw_farthest(of_model(1))
+        with pytest.raises(RuntimeError, match="only 4 selections"):
+            await series.select_farthest(of_model(1))
 
     asyncio.run(draws())
     assert seen == [100, 300, 300, 300]
-    assert session.draws == {"p": 4}
+    assert session.selections == {"p": 4}
     assert session.record.epsilon("a") == session.record.epsilon("b") == 1
 
 
 def test_a_rehearsal_refuses_what_every_party_would() -> None:
     session = PlannedSession(SCHEMA, {"a": 100}, 0, Fraction(0))
     series = session.selection("p", 1, Fraction(1), score=DISTANCE)
-    with pytest.raises(PrivityError, match="not one count"):
-        asyncio.run(series.draw_farthest(ExpectedTables(((1,),), np.array([1, 1]), 2, (0,))))
+    with pytest.raises(PrivityError, match="not have one count"):
+        asyncio.run(series.select_farthest(ExpectedTables(((1,),), np.array([1, 1]), 2, (0,))))

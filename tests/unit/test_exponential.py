@@ -13,9 +13,9 @@ from privity.common.privacy.budget import Zcdp
 from privity.common.privacy.exponential_mechanism import (
     MOST_TRIALS,
     Trials,
-    draw_trials,
     exponential_choice,
     first_accepted,
+    sample_trials,
 )
 from privity.common.privacy.mechanisms import ExponentialMechanism
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
@@ -45,7 +45,7 @@ def test_the_choice_has_its_exact_law(values, sensitivity, epsilon):
     exact = law(values, sensitivity, epsilon)
     won = np.zeros(len(values))
     for _ in range(6_000):
-        first = draw_trials(len(values), sensitivity, epsilon, entropy)
+        first = sample_trials(len(values), sensitivity, epsilon, entropy)
         won[exponential_choice(values, sensitivity, epsilon, first, entropy)] += 1
     # 5 standard deviations of chi-square.
     free = len(values) - 1
@@ -124,7 +124,7 @@ def test_noisy_max_has_a_wider_range_and_more_divergence_than_would_be_charged()
 @given(st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=6), st.integers(0, 2**40))
 def test_scores_of_any_size_are_compared_exactly(values, sensitivity):
     entropy = SeededEntropy(b"exponential", "sizes")
-    trials = draw_trials(len(values), sensitivity, Fraction(1, 3), entropy)
+    trials = sample_trials(len(values), sensitivity, Fraction(1, 3), entropy)
     slow = next(
         (i for i, g in zip(trials.places.tolist(), trials.added.tolist(), strict=True) if values[i] + g >= max(values)),
         None,
@@ -137,23 +137,23 @@ def test_scores_of_any_size_are_compared_exactly(values, sensitivity):
 def test_scores_that_no_row_moves_are_chosen_by_their_best():
     entropy = SeededEntropy(b"exponential", "still")
     chosen = {
-        exponential_choice([1, 3, 3], 0, Fraction(1), draw_trials(3, 0, Fraction(1), entropy), entropy)
+        exponential_choice([1, 3, 3], 0, Fraction(1), sample_trials(3, 0, Fraction(1), entropy), entropy)
         for _ in range(200)
     }
     assert chosen == {1, 2}
 
 
 def test_a_block_is_bounded_however_many_candidates_there_are():
-    assert draw_trials(200_000, 1, Fraction(1), SeededEntropy(b"e", "b")).places.size == MOST_TRIALS
-    assert draw_trials(3, 1, Fraction(1), SeededEntropy(b"e", "b")).places.size == 192
+    assert sample_trials(200_000, 1, Fraction(1), SeededEntropy(b"e", "b")).places.size == MOST_TRIALS
+    assert sample_trials(3, 1, Fraction(1), SeededEntropy(b"e", "b")).places.size == 192
 
 
 def test_what_is_no_choice_is_refused():
     entropy = SeededEntropy(b"e", "r")
     for candidates, sensitivity, epsilon in ((0, 1, 1), (1, -1, 1), (1, 1, 0)):
         with pytest.raises(ValueError, match="a choice needs"):
-            draw_trials(candidates, sensitivity, Fraction(epsilon), entropy)
-    trials = draw_trials(2, 1, Fraction(1), entropy)
+            sample_trials(candidates, sensitivity, Fraction(epsilon), entropy)
+    trials = sample_trials(2, 1, Fraction(1), entropy)
     with pytest.raises(ValueError, match="as many scores"):
         first_accepted([1, 2, 3], trials)
     with pytest.raises(TypeError, match="integers"):
@@ -172,5 +172,5 @@ def test_the_mechanism_states_its_rho_and_refuses_scores_that_move_more():
     with pytest.raises(ValueError, match="by integers"):
         ExponentialMechanism(Sensitivity(Fraction(1, 2), Norm.LINF, REPLACE), Fraction(1))
     entropy = SeededEntropy(b"e", "m")
-    first = mechanism.draw(3, entropy)
+    first = mechanism.sample(3, entropy)
     assert mechanism.choose([0, 0, 9999], 3, Fraction(2), first, entropy) == 2

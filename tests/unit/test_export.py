@@ -151,7 +151,7 @@ def test_mbi_loads_the_lines_of_the_page_and_fits(release, tmp_path):
     assert names.strip() == "('age', 'ward', 'smoker')"
 
 
-def test_the_file_for_mbi_holds_every_opened_cell_and_its_noise(release, tmp_path):
+def test_the_file_for_mbi_holds_every_revealed_cell_and_its_noise(release, tmp_path):
     found = read_release(release)
     export_mbi(found, tmp_path / "m.json")
     document = json.loads((tmp_path / "m.json").read_text())

@@ -108,7 +108,7 @@ def test_what_is_refused():
     for bad in (1.5, True, "1"):
         with pytest.raises(TypeError, match="exact"):
             discrete_gaussian(bad, 1, entropy(""))
-    with pytest.raises(ValueError, match="draws"):
+    with pytest.raises(ValueError, match="samples"):
         discrete_gaussian(Fraction(1), -1, entropy(""))
     assert discrete_gaussian(Fraction(1), 0, entropy("")).size == 0
 

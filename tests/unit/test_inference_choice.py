@@ -1,4 +1,4 @@
-"""Which fit is used: as asked, or the light one beyond the bounds; and where that is said."""
+"""Which fit is used: as asked, or consistency post-processing beyond the bounds; and where that is said."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def test_every_algorithm_that_offers_it_ends_in_the_fit_that_was_asked_for(make_
 
 @pytest.mark.parametrize(("bound", "said"), [("MOST_BYTES", "bytes, more than 1"), ("MOST_SECONDS", "s, more than 0")])
 @pytest.mark.parametrize("algorithm", CHOICE)
-def test_beyond_a_bound_the_light_fit_is_used_and_the_record_says_why(make_table, monkeypatch, algorithm, bound, said):
+def test_beyond_a_bound_consistency_post_processing_is_used_and_the_record_says_why(
+    make_table, monkeypatch, algorithm, bound, said
+):
     monkeypatch.setattr(fit_choice, bound, 1 if bound == "MOST_BYTES" else 0)
     session, _ = learn(make_table([3, 2, 4, 2], 2000), algorithm, {"inference": PGM})
     used = session.record.inference
@@ -148,14 +150,14 @@ def test_an_algorithm_with_a_way_of_its_own_says_nothing_of_a_fit(tmp_path, algo
     release, table = released(tmp_path / "r", algorithm, {})
     assert release.marginals["inference"] is None
     formats.require(json.loads(json.dumps(release.marginals)), "marginals", "marginals.json")
-    assert "light fit" not in report_page(release, table.table)
+    assert "fitted one by one" not in report_page(release, table.table)
 
 
 def asked(algorithm="mst", settings="{}", inference=None):
     return run_request(RunOptions(epsilon="1", algorithm=algorithm, settings=settings, inference=inference))
 
 
-def test_a_plan_says_what_a_fit_takes_and_that_the_light_one_takes_its_place(capsys, monkeypatch):
+def test_a_plan_says_what_a_fit_takes_and_that_consistency_post_processing_takes_its_place(capsys, monkeypatch):
     rows = {"a": 3000, "b": 3000}
 
     def said(request):
@@ -169,7 +171,7 @@ def test_a_plan_says_what_a_fit_takes_and_that_the_light_one_takes_its_place(cap
     assert "fit: a graphical model of all tables (pgm): about" in words
     document, words = said(asked())
     assert document["cells"] is None
-    assert "fit: the light one" in words
+    assert "fit: consistency post-processing" in words
     document, words = said(asked("aim"))
     assert (document["method"], document["asked"]) == (PGM, PGM)
     assert said(asked("copula"))[0] is None
@@ -177,7 +179,7 @@ def test_a_plan_says_what_a_fit_takes_and_that_the_light_one_takes_its_place(cap
     monkeypatch.setattr(fit_choice, "MOST_BYTES", 1)
     document, words = said(asked(inference=PGM))
     assert (document["method"], document["asked"]) == (TABLES, PGM)
-    assert "fit: the light one" in words
+    assert "fit: consistency post-processing" in words
     assert f"about {document['cells']:,} cells" in words
     assert f"Not used: {document['reason']}." in words
 

@@ -9,7 +9,7 @@ from privity.common.data import parent_set_tables
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.data.parent_set_tables import PACKED_CELLS, JointCounter
-from privity.common.privacy.structure_scores import r_score, r_scores
+from privity.common.privacy.score_r import r_score, r_scores
 from privity.party.answers_from_rows import PairScores
 from privity.party.rows import InMemory
 

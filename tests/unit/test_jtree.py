@@ -21,10 +21,10 @@ from privity.common.synthesis.algorithms.privhd import bigger_cliques, useful_tr
 from privity.common.synthesis.inference.junction_tree import junction_tree, maximal_cliques, table_cells, triangulate
 from privity.common.synthesis.learning.dependency_graph import (
     decomposable_edges,
-    draw_edges,
     most_cells,
     most_edges,
     plan_edges,
+    select_edges,
     visible_edges,
 )
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, PARAMETERS, learn_cliques
@@ -114,7 +114,7 @@ def test_candidates_within_a_component_are_the_edges_that_leave_the_graph_chorda
 def test_what_is_drawn_when_nothing_is_allowed_any_more_is_paid_for_and_not_used(make_table):
     session = InProcessSession([make_table([3] * 4, 500)], Fraction(1))
     edges = asyncio.run(
-        draw_edges(session, "draws", Fraction(1), 6, range(4), lambda g: decomposable_edges(g, [3] * 4, 9, 2))
+        select_edges(session, "draws", Fraction(1), 6, range(4), lambda g: decomposable_edges(g, [3] * 4, 9, 2))
     )
     assert len(edges) == 3
     assert nx.is_tree(nx.Graph(edges))
@@ -320,7 +320,7 @@ def test_settings_that_cannot_be_are_named_together(people, algorithm, chosen, s
 
 
 @pytest.mark.parametrize("algorithm", BOTH)
-def test_pairs_that_are_too_large_for_a_draw_are_refused_beforehand(make_table, algorithm):
+def test_pairs_that_are_too_large_for_a_selection_are_refused_beforehand(make_table, algorithm):
     with pytest.raises(PrivityError, match="190 tables"):
         ALGORITHMS[algorithm].check({}, make_table([1000] * 20, 1).schema)
     with pytest.raises(PrivityError, match="x0, x1"):

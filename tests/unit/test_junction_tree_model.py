@@ -7,7 +7,7 @@ import pytest
 
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.formats import read_json
-from privity.common.synthesis.models.conditionals import draw
+from privity.common.synthesis.models.conditionals import sample_codes
 from privity.common.synthesis.models.junction_tree_model import Clique, JunctionTreeModel
 from privity.common.synthesis.models.load_model import load_model
 from tests.unit.test_bayesian_network import chi_square, counts_of, schema_of
@@ -52,7 +52,7 @@ def test_each_row_is_drawn_from_its_own_column_of_weights():
     """Against one draw a row by numpy, in law: every cell of Pi apart, one of them never seen."""
     weights = np.array([[3.0, 0, 5, 0], [1, 4, 0, 0], [6, 4, 5, 0]])
     given = np.repeat(np.arange(4), 20_000)
-    drawn = draw(weights, given, np.random.default_rng(6))
+    drawn = sample_codes(weights, given, np.random.default_rng(6))
     overall = weights.sum(axis=1)
     for cell in range(4):
         law = weights[:, cell] if cell < 3 else overall

@@ -20,7 +20,7 @@ from privity.common.errors import PrivityError
 from privity.common.privacy import ledger_lines
 from privity.common.privacy.ledger import MEMORY, Allowance, Charge, Kind, Ledger
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.deploy.cli import party as party_cli
 from tests.harness.ledgers import PEOPLE, charged, charges, declared
 
@@ -105,7 +105,7 @@ def test_a_ledger_of_ordinary_runs_is_exact_however_many_there_are():
 @pytest.mark.parametrize("kind", ["epsilon", "delta", "rho"])
 def test_a_ledger_that_was_spoilt_before_can_be_read_again(tmp_path, monkeypatch, kind):
     """By a version without the bound: the sum has more digits than Python makes a text of."""
-    path, account = tmp_path / "ledger.sqlite", RhoAccount(Fraction(1), Fraction(1, 10**9))
+    path, rho_budget = tmp_path / "ledger.sqlite", RhoBudget(Fraction(1), Fraction(1, 10**9))
     denominators = [2**60 + 2 * k + 1 for k in range(420)]
     prices = [Fraction(2**60 // 20_000, denominator) for denominator in denominators]
     with monkeypatch.context() as before:
@@ -115,18 +115,18 @@ def test_a_ledger_that_was_spoilt_before_can_be_read_again(tmp_path, monkeypatch
                 made = {
                     "epsilon": Charge("r", str(step), price),
                     "delta": Charge("r", str(step), price, price),
-                    "rho": Charge("r", str(step), ZERO, account.delta, price / 1000),
+                    "rho": Charge("r", str(step), ZERO, rho_budget.delta, price / 1000),
                 }[kind]
-                allowance = Allowance(Fraction(1), Fraction(1, 10), account if kind == "rho" else None)
+                allowance = Allowance(Fraction(1), Fraction(1, 10), rho_budget if kind == "rho" else None)
                 ledger.charge(made, allowance, "hospital")
             if kind != "rho":
                 with pytest.raises(ValueError, match="integer string conversion"):
                     str(ledger.spent())
     with closing(Ledger(path, PEOPLE)) as ledger:
-        least = account.filter().spent(sum(prices) / 1000) if kind == "rho" else sum(prices)
+        least = rho_budget.filter().spent(sum(prices) / 1000) if kind == "rho" else sum(prices)
         assert least <= ledger.spent() <= least + Fraction(2, 10**12)
         assert max(len(str(ledger.spent())), len(str(ledger.spent_delta()))) < 1000
-        assert sum((entry.amount[0] for entry in ledger.entries()), ZERO) == ledger.spent()
+        assert sum((entry.loss[0] for entry in ledger.entries()), ZERO) == ledger.spent()
         charge(ledger, "more", "1/4", run="another")
         again = ledger.spent()
         with pytest.raises(PrivityError, match="asked 1, "):
@@ -389,13 +389,13 @@ class TestUnusableFiles:
 
 AMOUNTS = st.sampled_from([Fraction(1, 3), Fraction(1, 7), Fraction(2, 5), Fraction("0.1"), Fraction(1)])
 OF_RUN = Fraction(2, 3)
-ACCOUNT = RhoAccount(Fraction(1, 2), Fraction(1, 10**9))
+RHO_BUDGET = RhoBudget(Fraction(1, 2), Fraction(1, 10**9))
 TOTALS = st.sampled_from([Fraction(1, 10), Fraction(5, 3), Fraction(3), Fraction(20)])
 NODES = st.sampled_from(["", "n1"])
 RUNS, STEPS = st.sampled_from(["r1", "r2", "r3"]), st.sampled_from(["s1", "s2", "s3"])
 PURE = st.builds(Charge, RUNS, STEPS, AMOUNTS, for_a_person=st.booleans())
 IN_RHO = st.builds(
-    lambda run, step, part: Charge(run, step, Fraction(0), ACCOUNT.delta, ACCOUNT.rho * part),
+    lambda run, step, part: Charge(run, step, Fraction(0), RHO_BUDGET.delta, RHO_BUDGET.rho * part),
     RUNS,
     STEPS,
     AMOUNTS,
@@ -432,7 +432,7 @@ class AnyHistory(RuleBasedStateMachine):
         own = [*(c for (n, _, _), c in self.paid.items() if (n, c.run) == (node, run)), *besides]
         rho = sum((c.rho for c in own if c.rho is not None), Fraction(0))
         pure = sum((c.epsilon * (1 if c.for_a_person else rows) for c in own), Fraction(0))
-        return pure + ACCOUNT.filter(rows).spent(rows**2 * rho), ACCOUNT.delta if rho else Fraction(0)
+        return pure + RHO_BUDGET.filter(rows).spent(rows**2 * rho), RHO_BUDGET.delta if rho else Fraction(0)
 
     def spent(self):
         runs = {(node, run) for node, run, _ in self.paid}
@@ -453,7 +453,7 @@ class AnyHistory(RuleBasedStateMachine):
         else:
             expected = None
             self.paid[key] = charge
-        allowance = Allowance(OF_RUN, account=ACCOUNT)
+        allowance = Allowance(OF_RUN, rho_budget=RHO_BUDGET)
         assert outcome(self.ledgers[node].charge, charge, allowance, "hospital") == expected
 
     @rule(node=NODES, run=RUNS, step=STEPS, answer=st.sampled_from(["x", "y"]))
@@ -466,7 +466,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(node=NODES, total=TOTALS, delta=st.sampled_from([0, 1, 3]))
     def lower_or_raise_the_total(self, node, total, delta):
-        self.change(node, replace(self.people, total_epsilon=total, total_delta=delta * ACCOUNT.delta))
+        self.change(node, replace(self.people, total_epsilon=total, total_delta=delta * RHO_BUDGET.delta))
 
     @rule(node=NODES, rows=st.integers(1, 3))
     def change_the_rows_of_a_person(self, node, rows):
@@ -487,7 +487,7 @@ class AnyHistory(RuleBasedStateMachine):
         owner, own = f"m{self.merged}", {}
         with closing(declared(path, rows=rows, node=owner)) as other:
             for charge in others:
-                if outcome(other.charge, charge, Allowance(account=ACCOUNT), "clinic") is None:
+                if outcome(other.charge, charge, Allowance(rho_budget=RHO_BUDGET), "clinic") is None:
                     own[owner, charge.run, charge.step] = charge
         self.closed.append(path)
         if rows > self.people.rows_per_person:
@@ -520,7 +520,7 @@ class AnyHistory(RuleBasedStateMachine):
             assert kinds[Kind.POPULATION] == self.declarations + self.merged
             assert (kinds[Kind.MERGE], kinds[Kind.ADJUSTMENT]) == (self.merged, 0)
             assert (ledger.spent(), ledger.spent_delta()) == self.spent()
-            assert tuple(sum((e.amount[i] for e in entries), Fraction(0)) for i in (0, 1)) == self.spent()
+            assert tuple(sum((e.loss[i] for e in entries), Fraction(0)) for i in (0, 1)) == self.spent()
             assert ledger.population == self.people
             for run in ("r1", "r2", "r3"):
                 assert (ledger.spent(run), ledger.spent_delta(run)) == self.of_run(node, run)

@@ -1,4 +1,4 @@
-"""Charges in a run's account in rho: along one order, whatever is charged, and wherever the run stops."""
+"""Charges in a run's budget in rho: along one order, whatever is charged, and wherever the run stops."""
 
 import sqlite3
 import tempfile
@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance, Charge
-from privity.common.privacy.zcdp_budget import RhoAccount, converted
+from privity.common.privacy.zcdp_budget import RhoBudget, converted
 from tests.harness.ledgers import charged, charges, declared
 from tests.unit.test_ledger import charge
 
 RHO = st.fractions(Fraction(1, 10**6), Fraction(1, 2), max_denominator=10**6)
 SMALL = Fraction(1, 10**9)
-ACCOUNT = RhoAccount(Fraction(1), SMALL)
+RHO_BUDGET = RhoBudget(Fraction(1), SMALL)
 
 
-def rho_charge(ledger, step, rho, *, run="r", account=ACCOUNT, **limits):
-    asked = Charge(run, step, Fraction(0), account.delta, rho)
-    ledger.charge(asked, Allowance(**limits, account=account), "hospital")
+def rho_charge(ledger, step, rho, *, run="r", rho_budget=RHO_BUDGET, **limits):
+    asked = Charge(run, step, Fraction(0), rho_budget.delta, rho)
+    ledger.charge(asked, Allowance(**limits, rho_budget=rho_budget), "hospital")
 
 
 @settings(max_examples=60, deadline=None)
@@ -30,7 +30,7 @@ def rho_charge(ledger, step, rho, *, run="r", account=ACCOUNT, **limits):
 def test_what_was_charged_in_rho_is_that_of_the_sum_after_any_prefix(steps, data):
     """Two runs in any order, steps repeated, the ledger opened anew in between, pure charges among them."""
     known, pure = {}, {"a": Fraction(0), "b": Fraction(0)}
-    accounts = {"a": ACCOUNT, "b": RhoAccount(Fraction(3), SMALL / 2)}
+    rho_budgets = {"a": RHO_BUDGET, "b": RhoBudget(Fraction(3), SMALL / 2)}
     rows = data.draw(st.sampled_from([1, 3]))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.sqlite"
@@ -45,12 +45,12 @@ def test_what_was_charged_in_rho_is_that_of_the_sum_after_any_prefix(steps, data
                     pure[run] = Fraction(rows, 3)
             else:
                 rho = known.setdefault((run, step), data.draw(RHO))
-                rho_charge(ledger, str(step), rho, run=run, account=accounts[run])
+                rho_charge(ledger, str(step), rho, run=run, rho_budget=rho_budgets[run])
             for name in "ab":
                 spent = sum((amount for (of, _), amount in known.items() if of == name), Fraction(0))
-                assert ledger.spent(name) == accounts[name].filter(rows).spent(rows**2 * spent) + pure[name]
-                assert ledger.spent(name) >= converted(rows**2 * spent, accounts[name].delta) + pure[name]
-                assert ledger.spent_delta(name) == (accounts[name].delta if spent else 0)
+                assert ledger.spent(name) == rho_budgets[name].filter(rows).spent(rows**2 * spent) + pure[name]
+                assert ledger.spent(name) >= converted(rows**2 * spent, rho_budgets[name].delta) + pure[name]
+                assert ledger.spent_delta(name) == (rho_budgets[name].delta if spent else 0)
         assert ledger.spent() == ledger.spent("a") + ledger.spent("b")
         ledger.close()
         other = declared(path, rows=rows)
@@ -58,7 +58,7 @@ def test_what_was_charged_in_rho_is_that_of_the_sum_after_any_prefix(steps, data
 
 
 def ledger_sum(ledger, what):
-    return sum((line.amount[what] for line in charged(ledger)), Fraction(0))
+    return sum((line.loss[what] for line in charged(ledger)), Fraction(0))
 
 
 def test_a_step_in_rho_states_the_same_rho_delta_and_account_or_is_refused():
@@ -69,25 +69,25 @@ def test_a_step_in_rho_states_the_same_rho_delta_and_account_or_is_refused():
     rho_charge(ledger, "a", Fraction(1, 100))
     rho_charge(ledger, "b", Fraction(1, 50))
     assert (ledger.spent(), len(charges(ledger))) == (spent, 2)
-    other_delta, other_epsilon = RhoAccount(Fraction(1), 2 * SMALL), RhoAccount(Fraction(2), SMALL)
-    for step, rho, account in (
-        ("a", "1/50", ACCOUNT), ("b", "1/50", other_delta), ("c", "1/50", other_delta),
+    other_delta, other_epsilon = RhoBudget(Fraction(1), 2 * SMALL), RhoBudget(Fraction(2), SMALL)
+    for step, rho, rho_budget in (
+        ("a", "1/50", RHO_BUDGET), ("b", "1/50", other_delta), ("c", "1/50", other_delta),
         ("b", "1/50", other_epsilon), ("c", "1/50", other_epsilon),
     ):  # fmt: skip
         with pytest.raises(PrivityError, match="answered before with other content"):
-            rho_charge(ledger, step, Fraction(rho), account=account)
-    for epsilon in (0, charged(ledger)[1].amount[0]):
+            rho_charge(ledger, step, Fraction(rho), rho_budget=rho_budget)
+    for epsilon in (0, charged(ledger)[1].loss[0]):
         with pytest.raises(PrivityError, match="answered before with other content"):
             charge(ledger, "b", epsilon, allowance=Allowance())
     assert (ledger.spent(), len(charges(ledger))) == (spent, 2)
-    rho_charge(ledger, "a", Fraction(1, 50), run="another", account=other_delta)
+    rho_charge(ledger, "a", Fraction(1, 50), run="another", rho_budget=other_delta)
     for wrong in (
         Charge("r", "d", Fraction(1), SMALL, Fraction(1)),
         Charge("r", "d", Fraction(0), Fraction(0), SMALL),
         Charge("r", "d", Fraction(0), SMALL / 2, SMALL),
     ):
         with pytest.raises(ValueError, match="in rho"):
-            ledger.charge(wrong, Allowance(account=ACCOUNT), "hospital")
+            ledger.charge(wrong, Allowance(rho_budget=RHO_BUDGET), "hospital")
     with pytest.raises(ValueError, match="in rho"):
         ledger.charge(Charge("r", "d", Fraction(0), SMALL, SMALL), Allowance(), "hospital")
     with pytest.raises(ValueError, match="negative"):
@@ -95,7 +95,7 @@ def test_a_step_in_rho_states_the_same_rho_delta_and_account_or_is_refused():
 
 
 def test_a_charge_in_rho_is_refused_where_the_sum_goes_beyond_the_limits():
-    ledger, rho = declared(total=1, delta=SMALL), ACCOUNT.rho
+    ledger, rho = declared(total=1, delta=SMALL), RHO_BUDGET.rho
     for step in range(4):
         rho_charge(ledger, str(step), rho / 4, epsilon=Fraction(1), delta=SMALL)
     assert (ledger.spent(), ledger.spent_delta()) == (1, SMALL)
@@ -111,7 +111,7 @@ def test_a_charge_in_rho_is_refused_where_the_sum_goes_beyond_the_limits():
 
 def test_a_run_that_begins_pays_for_its_end_at_once():
     """What stopping early would cost is due with the first step: it is refused where that is not left."""
-    rho, first = ACCOUNT.rho / 10**6, ACCOUNT.filter().spent(ACCOUNT.rho / 10**6)
+    rho, first = RHO_BUDGET.rho / 10**6, RHO_BUDGET.filter().spent(RHO_BUDGET.rho / 10**6)
     assert Fraction(2, 5) < first < 1
     ledger = declared(total=first * Fraction(99, 100), delta=SMALL)
     with pytest.raises(PrivityError) as caught:
@@ -124,7 +124,7 @@ def test_rows_of_a_person_count_squared_in_rho():
     ledger = declared(rows=3)
     for step in "ab":
         rho_charge(ledger, step, Fraction(1, 100))
-    assert ledger.spent() == ACCOUNT.filter(3).spent(Fraction(18, 100))
+    assert ledger.spent() == RHO_BUDGET.filter(3).spent(Fraction(18, 100))
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_filter import spent_under_unknown_cap
-from privity.common.privacy.zcdp_budget import RhoAccount, converted
+from privity.common.privacy.zcdp_budget import RhoBudget, converted
 from tests.harness.ledgers import PEOPLE, charged, charges, declared, earlier_ledger
 
 DELTA = Fraction(1, 10**9)
-ACCOUNT = RhoAccount(Fraction(2), DELTA)
+RHO_BUDGET = RhoBudget(Fraction(2), DELTA)
 PURE = [Charge("r", "a", Fraction(1, 4)), Charge("r", "b", Fraction(1, 3), Fraction(1, 1000))]
 IN_RHO = [
     Charge("q", "a", Fraction(0), DELTA, Fraction(1, 100)),
@@ -32,7 +32,7 @@ WHOLE_DELTA = Fraction(1, 1000) + DELTA
 NEEDED = converted(RHO, DELTA)
 """What version 2 charged for it."""
 
-FREE = Allowance(account=ACCOUNT)
+FREE = Allowance(rho_budget=RHO_BUDGET)
 
 
 @pytest.fixture(params=["in its place", "merged"])
@@ -92,17 +92,17 @@ def test_every_line_is_taken_over_and_priced_anew_where_it_is_in_rho(tmp_path, w
     assert [e.answered for e in lines] == [True, True, False, False]
     assert {e.at for e in lines} == {"2025-01-31T12:00:00+00:00"}
     # As it was charged then, and the rest as a line of its own.
-    assert [e.amount for e in lines if e.charge.rho is None] == [(Fraction(1, 4), 0), (Fraction(1, 3), PURE[1].delta)]
-    assert sum(e.amount[0] for e in lines if e.charge.rho is not None) == NEEDED
+    assert [e.loss for e in lines if e.charge.rho is None] == [(Fraction(1, 4), 0), (Fraction(1, 3), PURE[1].delta)]
+    assert sum(e.loss[0] for e in lines if e.charge.rho is not None) == NEEDED
     (adjustment,) = [e for e in ledger.entries() if e.kind is Kind.ADJUSTMENT]
     more = spent_under_unknown_cap(RHO, DELTA) - NEEDED
     assert more > 0
     assert (adjustment.charge.run, adjustment.charge.epsilon) == ("q", more)
-    assert adjustment.amount == (more, 0)
+    assert adjustment.loss == (more, 0)
     assert (ledger.spent(), ledger.spent_delta()) == (WHOLE, WHOLE_DELTA)
     assert (ledger.spent("q"), ledger.spent("r")) == (spent_under_unknown_cap(RHO, DELTA), Fraction(7, 12))
-    assert sum(e.amount[0] for e in ledger.entries()) == WHOLE
-    assert sum(e.amount[1] for e in ledger.entries()) == WHOLE_DELTA
+    assert sum(e.loss[0] for e in ledger.entries()) == WHOLE
+    assert sum(e.loss[1] for e in ledger.entries()) == WHOLE_DELTA
 
 
 def test_a_ledger_without_rho_is_taken_over(tmp_path, way):
@@ -130,7 +130,7 @@ def test_what_is_taken_over_is_on_disk_and_goes_on(tmp_path, way):
         assert lines_of(path) == before, "declared again it is as it was"
         assert again.spent() == WHOLE
         again.charge(Charge("new", "a", Fraction(1)), FREE, "north")
-        again.charge(Charge("new", "b", Fraction(0), DELTA, ACCOUNT.rho), FREE, "north")
+        again.charge(Charge("new", "b", Fraction(0), DELTA, RHO_BUDGET.rho), FREE, "north")
         assert again.spent() == WHOLE + 1 + 2
         again.settle(PURE[0], "the first answer")
     with closing(Ledger(path, PEOPLE)) as again:
@@ -275,17 +275,17 @@ def test_a_run_in_rho_that_began_before_gets_no_further_step(tmp_path, way):
     assert (ledger.spent(), len(charges(ledger))) == (WHOLE, 4)
     ledger.charge(Charge("q", "scores", Fraction(1, 8)), FREE, "north")
     ledger.charge(Charge("another", "c", Fraction(0), DELTA, Fraction(1, 100)), FREE, "north")
-    assert ledger.spent() == WHOLE + Fraction(1, 8) + ACCOUNT.filter().spent(Fraction(1, 100))
+    assert ledger.spent() == WHOLE + Fraction(1, 8) + RHO_BUDGET.filter().spent(Fraction(1, 100))
 
 
 def test_the_rows_a_person_have_no_smaller_price_than_each_line_for_one_row_would(tmp_path, way):
     """The lines do not tell for how many rows they were priced: it may have been one."""
     earlier_ledger(tmp_path / "old.sqlite", BOTH)
     ledger = take_over(tmp_path / "old.sqlite", way, rows=3)
-    delta_of_pure = sum(e.amount[1] for e in charged(ledger) if e.charge.rho is None)
+    delta_of_pure = sum(e.loss[1] for e in charged(ledger) if e.charge.rho is None)
     assert delta_of_pure > 3 * PURE[1].delta
     assert ledger.spent() == Fraction(7, 4) + spent_under_unknown_cap(9 * RHO, DELTA)
-    assert sum(e.amount[0] for e in ledger.entries()) == ledger.spent()
+    assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
     assert ledger.spent_delta() == delta_of_pure + DELTA
 
 
@@ -316,13 +316,13 @@ class TestMerge:
         before = ledger.population
         assert ledger.merge(other, "n1") == (4 if earlier else 6)
         assert ledger.population == before
-        of_rho = spent_under_unknown_cap(RHO, DELTA) if earlier else ACCOUNT.filter().spent(RHO)
+        of_rho = spent_under_unknown_cap(RHO, DELTA) if earlier else RHO_BUDGET.filter().spent(RHO)
         assert ledger.spent() == Fraction(1, 4) + Fraction(7, 12) + of_rho
         assert ledger.spent("r") == Fraction(1, 4), "its own run; the other's is another node's"
         assert Ledger(ledger._path, PEOPLE, "n1").spent("r") == Fraction(7, 12)
         assert [e.terms["lines"] for e in ledger.entries() if e.kind is Kind.MERGE] == [4 if earlier else 6]
-        assert sum(e.amount[0] for e in ledger.entries()) == ledger.spent()
-        assert sum(e.amount[1] for e in ledger.entries()) == ledger.spent_delta()
+        assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
+        assert sum(e.loss[1] for e in ledger.entries()) == ledger.spent_delta()
 
     def test_the_other_is_refused_from_then_on(self, ledger, other, tmp_path):
         ledger.merge(other, "n1")
@@ -377,7 +377,7 @@ class TestMerge:
         ledger.merge(path, "n1")
         whole = spent_under_unknown_cap(RHO + Fraction(1, 10), DELTA)
         assert ledger.spent() == Fraction(1, 4) + Fraction(7, 12) + whole
-        assert sum(e.amount[0] for e in ledger.entries()) == ledger.spent()
+        assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
 
     def test_one_that_was_set_back_since_brings_nothing_and_loses_nothing(self, ledger, tmp_path):
         path = tmp_path / "other.sqlite"
@@ -398,7 +398,7 @@ class TestMerge:
         for number, (path, step) in enumerate(zip(paths, steps, strict=True), start=1):
             with closing(Ledger(path, PEOPLE)) as ledger:
                 ledger.charge(Charge("r", step, Fraction(number, 8)), FREE, "north")
-                ledger.charge(Charge(step, "rho", Fraction(0), DELTA, ACCOUNT.rho / 2), FREE, "north")
+                ledger.charge(Charge(step, "rho", Fraction(0), DELTA, RHO_BUDGET.rho / 2), FREE, "north")
         return paths
 
     def test_a_copy_that_went_on_its_own_way_brings_what_it_was_charged_since_and_nothing_twice(self, tmp_path):
@@ -408,9 +408,9 @@ class TestMerge:
         with closing(Ledger(first, PEOPLE)) as ledger:
             own = ledger.end()
             assert ledger.merge(second) == 2
-            assert ledger.spent() == Fraction(1, 4) + Fraction(3, 8) + 2 * ACCOUNT.filter().spent(ACCOUNT.rho / 2)
+            assert ledger.spent() == Fraction(1, 4) + Fraction(3, 8) + 2 * RHO_BUDGET.filter().spent(RHO_BUDGET.rho / 2)
             assert ledger.spent("r") == Fraction(5, 8), "one node's run, that both have gone on with"
-            assert sum(e.amount[0] for e in ledger.entries()) == ledger.spent()
+            assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
         with closing(Ledger(first, PEOPLE)) as ledger:
             for mark in (own, end, ledger.end()):
                 ledger.check_extends(*mark)
@@ -475,7 +475,7 @@ class TestMerge:
             spent = other.spent()
         assert ledger.merge(second) == 1 + 1 + 4 + 2
         assert ledger.spent() == Fraction(1, 4) + spent
-        assert sum(e.amount[0] for e in ledger.entries()) == ledger.spent()
+        assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
         for mark in (end, last, ledger.end()):
             ledger.check_extends(*mark)
         assert Ledger(ledger._path, PEOPLE, "n3").spent("q") == spent_under_unknown_cap(RHO, DELTA)

@@ -233,7 +233,7 @@ shape.round = true
     ]
 
 
-def test_problems_of_a_descriptor_show_theirs(tmp_path: Path) -> None:
+def test_problems_of_a_schema_show_theirs(tmp_path: Path) -> None:
     descriptor = """\ufeff{
   "colour": 1,
   "fields": [

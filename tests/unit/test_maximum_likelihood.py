@@ -187,7 +187,7 @@ def test_precise_tables_that_disagree_a_little_are_fitted_within_the_usual_steps
         assert np.abs(ROWS * (usual.pairs[pair] - end.pairs[pair])).sum() / 2 < 1
 
 
-def test_a_drowned_table_says_nothing():
+def test_a_table_below_the_noise_floor_says_nothing():
     """Its residuals are below those of its noise, whatever they are."""
     counts = joint()
     clear = [measured((a,), counts, 1.0) for a in range(4)]
@@ -222,7 +222,7 @@ def test_negative_counts_and_codes_without_rows_give_probabilities():
         assert table.sum() == pytest.approx(1)
 
 
-def test_a_drowned_wide_table_still_tells_of_the_clear_pairs_that_it_holds():
+def test_a_wide_table_below_the_noise_floor_still_tells_of_the_clear_pairs_that_it_holds():
     """One ridge for all its cells would take the pairs away with the cells."""
     counts = joint()
     wide = measured((0, 1, 2, 3), counts, 100.0)

@@ -12,11 +12,11 @@ from privity.common.privacy.budget import PureEpsilon, Zcdp
 from privity.common.privacy.discrete_laplace import discrete_laplace, noise_share
 from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
-from privity.common.privacy.noisy_max import draw_selection_noise, noisy_max
+from privity.common.privacy.noisy_max import noisy_max, sample_selection_noise
 from privity.common.privacy.random_bits import SeededEntropy
+from privity.common.privacy.score_r import r_sensitivity
 from privity.common.privacy.sensitivity import Norm, Sensitivity, contingency_tables, scores
 from privity.common.privacy.step_cost import RELATION, noise_scale, selection_scale
-from privity.common.privacy.structure_scores import r_sensitivity
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE
 TABLES = st.integers(1, 200)
@@ -119,14 +119,14 @@ def test_parameters_are_exact_and_positive():
 def test_draws_are_those_of_the_samplers():
     scale = Fraction(25, 2)
     plain, shared = DiscreteLaplace(scale), SharedDiscreteLaplace(scale, 5, 2)
-    assert np.array_equal(plain.draw(300, entropy("l")), discrete_laplace(scale, 300, entropy("l")))
-    assert np.array_equal(shared.draw(300, entropy("s")), noise_share(scale, 3, 300, entropy("s")))
+    assert np.array_equal(plain.sample(300, entropy("l")), discrete_laplace(scale, 300, entropy("l")))
+    assert np.array_equal(shared.sample(300, entropy("s")), noise_share(scale, 3, 300, entropy("s")))
     chosen = NoisyMax(scores(4, REPLACE), Fraction(1, 2))
-    mine, theirs = chosen.draw(50, entropy("m")), draw_selection_noise(50, 4, Fraction(1, 2), entropy("m"))
+    mine, theirs = chosen.sample(50, entropy("m")), sample_selection_noise(50, 4, Fraction(1, 2), entropy("m"))
     assert np.array_equal(mine.added, theirs.added)
     assert np.array_equal(mine.order, theirs.order)
     assert chosen.choose(range(50), mine) == noisy_max(range(50), theirs)
-    assert DiscreteGaussian(Fraction(9)).draw(10, entropy("g")).shape == (10,)
+    assert DiscreteGaussian(Fraction(9)).sample(10, entropy("g")).shape == (10,)
 
 
 def largest_loss(draw, move: int, size: int, least: int = 400) -> float:
@@ -148,7 +148,7 @@ def test_the_stated_epsilon_holds_and_half_the_noise_is_caught(epsilon):
     right = DiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, REPLACE))
     halved = DiscreteLaplace(right.scale / 2)
     for mechanism, sound in ((right, True), (halved, False)):
-        loss = largest_loss(lambda label, m=mechanism: m.draw(size, entropy(f"{m.scale} {label}")), 2, size)
+        loss = largest_loss(lambda label, m=mechanism: m.sample(size, entropy(f"{m.scale} {label}")), 2, size)
         assert (loss <= float(epsilon)) is sound
     assert halved.cost(sensitivity) == PureEpsilon(2 * epsilon, REPLACE)
 

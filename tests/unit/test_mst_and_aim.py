@@ -14,7 +14,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.dry_session import PlannedSession
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithms import ALGORITHMS, aim, mst
@@ -27,7 +27,7 @@ from privity.common.synthesis.learning.worst_explained import (
     PARTIES,
     candidate_pairs,
     coarse_pairs,
-    noise_of_draws,
+    noise_of_selections,
     selection_for,
 )
 from privity.deploy.planning.in_process_session import InProcessSession
@@ -57,9 +57,9 @@ def known(rows, seed=0, domain=DOMAIN):
 
 
 def run(tables, algorithm, epsilon, chosen=None, delta=Fraction(0)):
-    account = ALGORITHMS[algorithm].account(chosen or {}, epsilon, delta)
-    assert (account is not None) == bool(delta)
-    session = InProcessSession(tables, epsilon, delta=delta, account=account)
+    rho_budget = ALGORITHMS[algorithm].rho_budget(chosen or {}, epsilon, delta)
+    assert (rho_budget is not None) == bool(delta)
+    session = InProcessSession(tables, epsilon, delta=delta, rho_budget=rho_budget)
     return session, asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, chosen or {}))
 
 
@@ -84,8 +84,8 @@ def test_an_owner_alone_finds_the_structure_of_its_rows(algorithm, delta):
     table, epsilon = known(20_000), Fraction(2 if delta else 20)
     ledger = declared()
     releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), ledger)
-    account = RhoAccount(epsilon, delta) if delta else None
-    session = LocalSession("r", table.schema, releases, Allowance(epsilon, delta, account), delta)
+    rho_budget = RhoBudget(epsilon, delta) if delta else None
+    session = LocalSession("r", table.schema, releases, Allowance(epsilon, delta, rho_budget), delta)
     model = complete(ALGORITHMS[algorithm].learn(session, epsilon, {}))
     assert set(chosen_pairs(session, algorithm)) >= EDGES
     assert distance(model, table) < 0.02
@@ -117,9 +117,9 @@ def test_three_parties_find_the_structure_of_their_rows_and_pay_at_most_what_the
 
 
 def planned(domain, rows=1000, parties=1, delta=Fraction(0)):
-    account = RhoAccount(Fraction(1), delta) if delta else None
+    rho_budget = RhoBudget(Fraction(1), delta) if delta else None
     shares = {f"p{k}": rows // parties for k in range(parties)}
-    return PlannedSession(make_schema(domain), shares, min(parties - 1, 1), delta, account)
+    return PlannedSession(make_schema(domain), shares, min(parties - 1, 1), delta, rho_budget)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
@@ -133,10 +133,10 @@ def test_an_overview_is_asked_where_many_parties_draw_by_few_rows_each(delta):
     assert selection_for(binary(1), 20, Fraction(1, 10)) == PARTIES
     # The party with nearly all rows makes nearly all draws, and by nearly all rows.
     unequal = {"large": 47_600, **{f"small-{k}": 100 for k in range(24)}}
-    account = RhoAccount(Fraction(1), delta) if delta else None
-    session = PlannedSession(make_schema((2,) * 16), unequal, 1, delta, account)
+    rho_budget = RhoBudget(Fraction(1), delta) if delta else None
+    session = PlannedSession(make_schema((2,) * 16), unequal, 1, delta, rho_budget)
     assert selection_for(session, 20, Fraction(1, 10)) == PARTIES
-    noise = [noise_of_draws(binary(count), 50, Fraction(1, 10)) for count in (2, 5, 10, 25)]
+    noise = [noise_of_selections(binary(count), 50, Fraction(1, 10)) for count in (2, 5, 10, 25)]
     assert noise == sorted(noise)
 
 
@@ -247,13 +247,13 @@ def test_of_too_many_pairs_the_smallest_are_candidates(monkeypatch):
     everything = candidate_pairs(session)
     assert len(everything) == 6
     # 6, 8 and 12 cells; a pair with the last attribute has 100 or more.
-    monkeypatch.setattr(worst_explained, "DRAW_CELLS", 26)
+    monkeypatch.setattr(worst_explained, "SELECTION_CELLS", 26)
     assert candidate_pairs(session) == [(0, 1), (0, 2), (1, 2)]
-    monkeypatch.setattr(worst_explained, "DRAW_CELLS", 25)
+    monkeypatch.setattr(worst_explained, "SELECTION_CELLS", 25)
     assert candidate_pairs(session) == [(0, 1), (0, 2)]
 
 
-def test_a_pair_that_fills_a_draw_is_a_candidate():
+def test_a_pair_that_fills_a_selection_is_a_candidate():
     """The largest table that is counted has as many cells as a draw may have."""
     assert len(candidate_pairs(planned((1024, 1024, 1024)))) == 1
 
@@ -261,7 +261,7 @@ def test_a_pair_that_fills_a_draw_is_a_candidate():
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("selection", ["parties", "joint"])
 def test_attributes_in_no_candidate_are_modelled_alone(monkeypatch, algorithm, selection):
-    monkeypatch.setattr(worst_explained, "DRAW_CELLS", 26)
+    monkeypatch.setattr(worst_explained, "SELECTION_CELLS", 26)
     tables = [known(2000, domain=(2, 3, 4, 2, 50)).over(["A0", "A1", "A2", "A4"])]
     session, model = run(tables, algorithm, Fraction(20), {"selection": selection})
     assert session.releases[0].ledger.spent() == 20
@@ -302,10 +302,13 @@ def test_an_overview_is_over_few_groups(people):
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
 def test_the_split_hardly_depends_on_the_number_of_parties(make_table, delta):
     """Of 25 parties no share of Gaussian noise may be too narrow, which matters to a table alone and not to many."""
-    account = RhoAccount(Fraction(2), delta) if delta else None
+    rho_budget = RhoBudget(Fraction(2), delta) if delta else None
     sessions = [
         InProcessSession(
-            [make_table([5] * 12, 5000 // k, seed) for seed in range(k)], Fraction(2), delta=delta, account=account
+            [make_table([5] * 12, 5000 // k, seed) for seed in range(k)],
+            Fraction(2),
+            delta=delta,
+            rho_budget=rho_budget,
         )
         for k in (1, 25)
     ]

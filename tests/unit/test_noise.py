@@ -217,7 +217,7 @@ def test_scales_beyond_the_limits_are_refused(scale: Fraction) -> None:
 def test_sizes_and_quotas() -> None:
     assert noise_share(Fraction(5), 2, 0, entropy("")).size == 0
     assert noise_share(Fraction(5), 2, 70_000, entropy("")).size == 70_000
-    with pytest.raises(ValueError, match="draws"):
+    with pytest.raises(ValueError, match="samples"):
         geometric(Fraction(5), -1, entropy(""))
     with pytest.raises(ValueError, match="quota"):
         noise_share(Fraction(5), 0, 1, entropy(""))

@@ -19,7 +19,7 @@ from privity.common.privacy.group_privacy import cost_of_a_person, most_of_a_per
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement, rounded_up
-from privity.common.privacy.zcdp_budget import RELATION, SHARED_SLACK, RhoAccount, converted, rho_within
+from privity.common.privacy.zcdp_budget import RELATION, SHARED_SLACK, RhoBudget, converted, rho_within
 from privity.common.protocol.round import Round
 from privity.common.storage.journal import MEMORY, Journal
 from privity.deploy.audit.loss_estimate import lower_bound
@@ -68,18 +68,18 @@ def test_what_a_run_may_cost_a_person_is_enough_for_its_one_round(rows):
 )
 def test_there_is_room_for_all_of_a_runs_rho_and_its_evaluation(shares, rows, learning, delta, evaluation):
     """In whatever steps it is spent, for whatever number of rows of a person; and hardly for more."""
-    account = RhoAccount(learning, delta)
-    most = most_of_a_person(learning + evaluation, delta, rows, account)
+    rho_budget = RhoBudget(learning, delta)
+    most = most_of_a_person(learning + evaluation, delta, rows, rho_budget)
     ledger = declared(total=most[0], delta=most[1], rows=rows)
-    allowance = Allowance(*most, account)
+    allowance = Allowance(*most, rho_budget)
     if evaluation:
         ledger.charge(Charge("r", "scores", evaluation), allowance, "p")
     for step, share in enumerate(shares):
-        rho = account.part(learning * share / sum(shares))
+        rho = rho_budget.rho_of_share(learning * share / sum(shares))
         ledger.charge(Charge("r", f"{step}", Fraction(0), delta, rho), allowance, "p")
     assert ledger.spent_delta() == delta
     assert most[0] * Fraction(999, 1000) <= ledger.spent() <= most[0]
-    more = Charge("r", "more", Fraction(0), delta, account.rho / 100)
+    more = Charge("r", "more", Fraction(0), delta, rho_budget.rho / 100)
     with pytest.raises(PrivityError, match="left of"):
         ledger.charge(more, allowance, "p")
 
@@ -96,7 +96,7 @@ def test_the_same_of_laplace_noise():
 def test_amounts_that_no_run_may_have_are_no_reason_to_fail(epsilon, delta):
     assert most_of_a_person(Fraction(epsilon), Fraction(delta), 1000)[0] >= epsilon
     with pytest.raises(PrivityError, match="too small or too large"):
-        most_of_a_person(Fraction(epsilon), Fraction(delta), 1000, RhoAccount(Fraction(epsilon), Fraction(delta)))
+        most_of_a_person(Fraction(epsilon), Fraction(delta), 1000, RhoBudget(Fraction(epsilon), Fraction(delta)))
 
 
 SCHEMA = parse_schema(
@@ -116,8 +116,8 @@ def worlds():
 TABLES = tuple((a,) for a in range(4))
 
 
-def charged_for(round_, table, ledger, account=None):
-    allowance = Allowance(account=account)
+def charged_for(round_, table, ledger, rho_budget=None):
+    allowance = Allowance(rho_budget=rho_budget)
     releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), ledger)
     return releases.noisy_vector(round_, 1, allowance)
 
@@ -144,15 +144,15 @@ def exact_delta(law, shift, cells, epsilon):
 @pytest.mark.parametrize("composition", ["advanced", "zcdp"])
 def test_the_exact_loss_of_a_person_is_within_the_charge_and_above_that_of_a_row(composition):
     """The worst neighbours that three places allow, under the noise of a round as it is opened."""
-    row, account = Fraction(1, 1000), None
+    row, rho_budget = Fraction(1, 1000), None
     if composition == "zcdp":
-        account = RhoAccount(ONE, row)
-        terms = account.terms(ONE, (1,) * 4, 1)
+        rho_budget = RhoBudget(ONE, row)
+        terms = rho_budget.terms(ONE, (1,) * 4, 1)
         round_ = Round("run", "p", "1", TABLES, Fraction(0), terms=terms)
     else:
         round_ = Round("run", "p", "1", TABLES, ONE, accounting=calibrate([1] * 4, ONE, row))
     ledger = declared(rows=PLACES)
-    charged_for(round_, worlds()[0], ledger, account)
+    charged_for(round_, worlds()[0], ledger, rho_budget)
     epsilon, delta = float(ledger.spent()), float(ledger.spent_delta())
     law = round_.law(1)
     assert exact_delta(law, 1, 8, 1.0) <= 1 / 1000
@@ -176,8 +176,8 @@ def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_
     """Production rounds of many tables, each an answer of its own, with the noise that it would have alone."""
     tables, runs, row = 2000, 12, Fraction(1, 2)
     delta = Fraction(0) if composition is None else Fraction(1, 1000)
-    account = None if composition is None else RhoAccount(row, delta)
-    one = None if account is None else account.terms(row, (1,), 1)
+    rho_budget = None if composition is None else RhoBudget(row, delta)
+    one = None if rho_budget is None else rho_budget.terms(row, (1,), 1)
     fields = [{"name": f"x{a}", "type": "boolean"} for a in range(tables)]
     schema = parse_schema({"absentRows": True, "fields": fields}, "s")
     filled = CodedTable(schema, (np.zeros(5 + PLACES, dtype=int),) * tables)
@@ -191,17 +191,17 @@ def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_
             claim = tables * row if wide is None else Fraction(0)
             round_ = Round(f"run-{world}-{run}", "p", "1", many, claim, terms=wide)
             assert round_.law(1) == Round("", "", "", ((0,),), row, terms=one).law(1)
-            counts = charged_for(round_, table, declared(total=10**6, rows=PLACES), account).reshape(tables, 3)
+            counts = charged_for(round_, table, declared(total=10**6, rows=PLACES), rho_budget).reshape(tables, 3)
             seen.append(counts[:, 0] - counts[:, 2])
         views.append(np.concatenate(seen)[:, None].astype(float))
-    epsilon, of_person = most_of_a_person(row, delta, PLACES, account)
+    epsilon, of_person = most_of_a_person(row, delta, PLACES, rho_budget)
     found = lower_bound(views[0], views[1], delta=float(of_person)).epsilon
     assert row * Fraction(6, 5) < found <= epsilon, "a row's epsilon would not cover it"
 
 
 def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
     rho = rho_within(ONE, DELTA) / 2
-    record = RunRecord(account=RhoAccount(ONE, DELTA))
+    record = RunRecord(rho_budget=RhoBudget(ONE, DELTA))
     for phase in ("tables", "more"):
         record.add_cost(Cost(phase, "m", Fraction(0), ("owner",), DELTA, rho))
     record.add_cost(Cost("draws", "n", Fraction(1, 2), ("owner",)))
@@ -209,7 +209,7 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
         run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record,
         rows_per_person={"owner": 3}, absent_rows=True,
     )  # fmt: skip
-    allowance = Allowance(account=RhoAccount(ONE, DELTA))
+    allowance = Allowance(rho_budget=RhoBudget(ONE, DELTA))
     ledger = declared(rows=3)
     for step, price in enumerate([(Fraction(0), DELTA, rho), (Fraction(0), DELTA, rho), (ONE / 2, Fraction(0), None)]):
         ledger.charge(Charge("r", str(step), *price), allowance, "p")
@@ -246,8 +246,8 @@ def test_a_synthesizer_charges_a_person(tmp_path, monkeypatch, make, delta, comp
     synthesizer = make("1", **options)
     synthesizer.fit(table, SCHEMA)
     epsilon, spent_delta = synthesizer.charged
-    account = RhoAccount(ONE, Fraction(delta)) if composition == "zcdp" else None
-    most = most_of_a_person(ONE, Fraction(delta), 3, account)
+    rho_budget = RhoBudget(ONE, Fraction(delta)) if composition == "zcdp" else None
+    most = most_of_a_person(ONE, Fraction(delta), 3, rho_budget)
     assert 3 <= epsilon <= most[0]
     assert (epsilon, spent_delta) == synthesizer.record.of_a_person("owner", 3)
     assert spent_delta == most[1]
@@ -264,6 +264,6 @@ def test_a_synthesizer_charges_a_person(tmp_path, monkeypatch, make, delta, comp
 
 
 def test_e_is_never_smaller_for_more_rows():
-    found = [most_of_a_person(ONE, DELTA, rows, RhoAccount(ONE, DELTA))[0] for rows in (1, 2, 3, 5, 9, 17)]
+    found = [most_of_a_person(ONE, DELTA, rows, RhoBudget(ONE, DELTA))[0] for rows in (1, 2, 3, 5, 9, 17)]
     assert found == sorted(found)
     assert math.isclose(float(found[0]), 1)

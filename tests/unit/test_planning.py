@@ -29,8 +29,8 @@ KNOWN_TABLES = ("copula", "one-way")
 def planned(algorithm: str, parties: int, kind: SumKind = PAILLIER, delta: Fraction | None = None, **settings):
     schema = make_schema(DOMAIN)
     delta = APPROXIMATE.get(algorithm, Fraction(0)) if delta is None else delta
-    account = ALGORITHMS[algorithm].account(settings, ONE, delta)
-    session = PlannedSession(schema, {f"party-{k}": ROWS for k in range(1, parties + 1)}, 1, delta, account)
+    rho_budget = ALGORITHMS[algorithm].rho_budget(settings, ONE, delta)
+    session = PlannedSession(schema, {f"party-{k}": ROWS for k in range(1, parties + 1)}, 1, delta, rho_budget)
     rehearse(session, algorithm, ONE, settings)
     return session, Planner(session, 1, kind, KEY_BITS if kind.method is Method.PAILLIER else None).phases()
 
@@ -117,8 +117,8 @@ def test_what_an_algorithm_is_declared_to_ask_for_is_what_it_asks_for(algorithm:
             make_schema(DOMAIN), {"a": rows, "b": rows}, 1, APPROXIMATE.get(algorithm, Fraction(0))
         )
         rehearse(session, algorithm, ONE, {})
-        drawn, summed = drawn or bool(session.draws), summed or bool(session.rounds)
-    assert (drawn, summed) == (known.draws, not known.apart)
+        drawn, summed = drawn or bool(session.selections), summed or bool(session.rounds)
+    assert (drawn, summed) == (known.selects, not known.apart)
 
 
 @pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded", "1/2,1/2"])
@@ -127,4 +127,4 @@ def test_who_opens_sums_over_some_of_the_parties_declares_it(schedule: str) -> N
     rehearse(session, "dp-subn", ONE, {"schedule": schedule})
     replaced = [round_.replacement for round_, _ in session.rounds if round_.replacement is not None]
     parts = any(replacement.coverage < 2 for replacement in replaced)
-    assert parts == ALGORITHMS["dp-subn"].opens_parts({"schedule": schedule})
+    assert parts == ALGORITHMS["dp-subn"].reveals_running_sums({"schedule": schedule})

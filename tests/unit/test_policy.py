@@ -9,7 +9,7 @@ from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import MASKS, Method, SumKind
 from privity.party.policy import Approval, Policy
@@ -154,8 +154,8 @@ def test_a_delta_counts_for_all_rows_of_a_person_too(write):
     assert delta == spec.delta
     assert 2 * SPEC.epsilon < epsilon < Fraction(11, 5) * SPEC.epsilon
     small = replace(spec, epsilon=Fraction(1, 10))
-    account = RhoAccount(small.epsilon, delta)
-    assert policy.allowance(small) == Allowance(policy.cost_of_a_person(small, 0)[0], delta, account)
+    rho_budget = RhoBudget(small.epsilon, delta)
+    assert policy.allowance(small) == Allowance(policy.cost_of_a_person(small, 0)[0], delta, rho_budget)
     with pytest.raises(PrivityError, match=r"epsilon 1/4, \d+/\d+ for a person with several rows, is above 1/3 a run"):
         policy.check_run(spec, "a")
     policy.check_run(replace(spec, epsilon=Fraction(1, 10)), "a")

@@ -17,7 +17,7 @@ from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
 from privity.common.privacy.ledger_folder import declare, default_ledger, open_ledger, other_ledgers
 from privity.common.privacy.ledger_lines import Line
 from privity.common.privacy.population import Population, parse_population
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.party.config import node_id
 from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people
@@ -117,19 +117,23 @@ def test_a_lower_total_binds_at_once_and_a_higher_one_is_a_line():
 
 def test_raising_the_rows_a_person_prices_every_line_anew():
     """Finding A6: epsilon 1 at one row, then epsilon 1 at three: a person with three rows has lost 6, not 4."""
-    account = RhoAccount(Fraction(1, 2), Fraction(1, 10**9))
+    rho_budget = RhoBudget(Fraction(1, 2), Fraction(1, 10**9))
     ledger = declared(name="patients", total=8)
     before = ledger.population
     charge(ledger, "pure", 1)
     ledger.charge(Charge("q", "elsewhere", Fraction(1, 3), for_a_person=True), Allowance(), "hospital")
-    ledger.charge(Charge("z", "a", Fraction(0), account.delta, account.rho / 2), Allowance(account=account), "hospital")
+    ledger.charge(
+        Charge("z", "a", Fraction(0), rho_budget.delta, rho_budget.rho / 2),
+        Allowance(rho_budget=rho_budget),
+        "hospital",
+    )
     ledger.charge(Charge("p", "a", Fraction(1, 10), Fraction(1, 10**8)), Allowance(), "hospital")
     three = Population("patients", Fraction(8), Fraction(1), 3)
     ledger.change(three, before)
-    expected = 3 + Fraction(1, 3) + account.filter(3).spent(9 * account.rho / 2) + Fraction(3, 10)
+    expected = 3 + Fraction(1, 3) + rho_budget.filter(3).spent(9 * rho_budget.rho / 2) + Fraction(3, 10)
     assert ledger.spent() == expected
-    assert ledger.spent_delta() > account.delta + Fraction(3, 10**8)
-    assert sum(entry.amount[0] for entry in ledger.entries()) == expected
+    assert ledger.spent_delta() > rho_budget.delta + Fraction(3, 10**8)
+    assert sum(entry.loss[0] for entry in ledger.entries()) == expected
     charge(ledger, "again", 1)
     assert ledger.spent() == expected + 3
     with refused("rows_per_person: a person has up to 3 rows in tables that were released", "bad-option"):

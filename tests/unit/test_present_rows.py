@@ -131,7 +131,7 @@ def joint(network):
 
 @settings(max_examples=60, deadline=None)
 @given(networks(), st.integers(0, 2**32))
-def test_rejection_draws_the_distribution_given_that_nothing_is_absent(network, seed):
+def test_rejection_samples_the_distribution_given_that_nothing_is_absent(network, seed):
     whole = joint(network)
     expected = whole[:-1, :-1, :-1]
     best = min(1 - whole.sum(axis=tuple({0, 1, 2} - {a})).take(-1) for a in range(3))

@@ -27,24 +27,24 @@ from privity.common.privacy.budget_conversion import (
 )
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.privacy_filter import UNKNOWN_CAP_ORDERS, PrivacyFilter, constant, spent_under_unknown_cap
-from privity.common.privacy.zcdp_budget import RELATION, RhoAccount, converted, draw_rho, rho_within
+from privity.common.privacy.zcdp_budget import RELATION, RhoBudget, converted, rho_within, selection_rho
 from tests.harness.ledgers import declared
 
 DELTA = Fraction(1, 10**9)
 GRID = 6_001
 
 
-def along_one_order(account, rho):
-    return account.filter().spent(rho)
+def along_one_order(rho_budget, rho):
+    return rho_budget.filter().spent(rho)
 
 
-def rho_so_far_converted(account, rho):
+def rho_so_far_converted(rho_budget, rho):
     """What earlier versions charged, up to the rounding of floats."""
-    return _best_order(float(rho), -math.log(account.delta))[1]
+    return _best_order(float(rho), -math.log(rho_budget.delta))[1]
 
 
-def under_unknown_cap(account, rho):
-    return spent_under_unknown_cap(rho, account.delta)
+def under_unknown_cap(rho_budget, rho):
+    return spent_under_unknown_cap(rho, rho_budget.delta)
 
 
 def hockey(gap):
@@ -74,12 +74,12 @@ RESTS = {"pure": (rest_by_a_pure_run, 1), "rho": (rest_by_a_run_in_rho, 2)}
 
 def needed(epsilon, delta, steps, charged, spend_rest, deltas):
     """Delta that is needed at the total epsilon, over what is charged, under the best stopping rule."""
-    account = RhoAccount(Fraction(epsilon), delta)
-    rhos = [account.rho * k / steps for k in range(1, steps + 1)]
-    spent = [min(float(charged(account, rho)), float(epsilon)) for rho in rhos]
-    each = float(account.rho) / steps
+    rho_budget = RhoBudget(Fraction(epsilon), delta)
+    rhos = [rho_budget.rho * k / steps for k in range(1, steps + 1)]
+    spent = [min(float(charged(rho_budget, rho)), float(epsilon)) for rho in rhos]
+    each = float(rho_budget.rho) / steps
     deviation = math.sqrt(2 * each)
-    loss = np.linspace(-2 * epsilon, 3 * epsilon + 8 * math.sqrt(2 * float(account.rho)), GRID)
+    loss = np.linspace(-2 * epsilon, 3 * epsilon + 8 * math.sqrt(2 * float(rho_budget.rho)), GRID)
     width = loss[1] - loss[0]
     reach = math.ceil(10 * deviation / width)
     assert reach >= 8, "the grid is too coarse for so small a step"
@@ -131,10 +131,10 @@ DELTAS = st.sampled_from([Fraction(1, 1000), Fraction(1, 2**30), DELTA, Fraction
 @settings(max_examples=40, deadline=None)
 @given(EPSILONS, DELTAS, st.integers(1, 30), st.fractions(0, 2, max_denominator=10**6))
 def test_the_charge_is_linear_at_least_the_theorems_and_the_whole_costs_exactly_epsilon(epsilon, delta, rows, part):
-    account = RhoAccount(epsilon, delta)
-    found = account.filter(rows)
+    rho_budget = RhoBudget(epsilon, delta)
+    found = rho_budget.filter(rows)
     assert found.constant >= conversion_constant(found.order, delta)
-    assert found.cap == rows**2 * account.rho
+    assert found.cap == rows**2 * rho_budget.rho
     assert found.spent(found.cap) == found.epsilon
     assert found.epsilon == (epsilon if rows == 1 else converted(found.cap, delta))
     assert found.spent(Fraction(0)) == 0
@@ -183,17 +183,17 @@ def test_a_run_of_unknown_cap_is_charged_at_least_what_any_cap_up_to_its_rho_say
 
 def test_a_run_that_stops_early_costs_more_than_its_rho_alone_and_a_full_one_exactly_epsilon():
     """In the ledger: about half of epsilon at the first step, the rest along a line, in whatever steps."""
-    account, ledger = RhoAccount(Fraction(1), DELTA), declared()
-    allowance = Allowance(Fraction(1), DELTA, account)
+    rho_budget, ledger = RhoBudget(Fraction(1), DELTA), declared()
+    allowance = Allowance(Fraction(1), DELTA, rho_budget)
 
     def charge(step, rho):
         ledger.charge(Charge("r", step, Fraction(0), DELTA, rho), allowance, "hospital")
 
-    first = draw_rho(Fraction(1, 8))
+    first = selection_rho(Fraction(1, 8))
     charge("select", first)
     assert float(ledger.spent()) == pytest.approx(0.5461, abs=1e-3)
     assert float(converted(first, DELTA)) == pytest.approx(0.3468, abs=1e-3)
-    rest = account.rho - first
+    rest = rho_budget.rho - first
     for step in range(4):
         charge(f"{step}", rest / 4)
     assert (ledger.spent(), ledger.spent_delta()) == (1, DELTA)
@@ -202,17 +202,17 @@ def test_a_run_that_stops_early_costs_more_than_its_rho_alone_and_a_full_one_exa
 
 
 def test_interleaved_runs_and_pure_lines_add_up_and_each_delta_counts_once():
-    ledger, accounts = declared(), [RhoAccount(Fraction(1), DELTA), RhoAccount(Fraction(1, 2), 2 * DELTA)]
+    ledger, rho_budgets = declared(), [RhoBudget(Fraction(1), DELTA), RhoBudget(Fraction(1, 2), 2 * DELTA)]
     spent = [Fraction(0), Fraction(0)]
     for step in range(6):
-        account = accounts[step % 2]
-        rho = account.rho / 5
-        allowance = Allowance(account.epsilon, account.delta, account)
-        charged = Charge(f"run-{step % 2}", f"{step}", Fraction(0), account.delta, rho)
+        rho_budget = rho_budgets[step % 2]
+        rho = rho_budget.rho / 5
+        allowance = Allowance(rho_budget.epsilon, rho_budget.delta, rho_budget)
+        charged = Charge(f"run-{step % 2}", f"{step}", Fraction(0), rho_budget.delta, rho)
         ledger.charge(charged, allowance, "hospital")
         spent[step % 2] += rho
         ledger.charge(Charge(f"pure-{step}", "a", Fraction(1, 100)), Allowance(), "hospital")
-        expected = sum(one.filter().spent(rho) for one, rho in zip(accounts, spent, strict=True))
+        expected = sum(one.filter().spent(rho) for one, rho in zip(rho_budgets, spent, strict=True))
         assert ledger.spent() == expected + Fraction(step + 1, 100)
-        deltas = (one.delta for one, rho in zip(accounts, spent, strict=True) if rho)
+        deltas = (one.delta for one, rho in zip(rho_budgets, spent, strict=True) if rho)
         assert ledger.spent_delta() == sum(deltas)

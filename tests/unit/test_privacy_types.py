@@ -14,7 +14,7 @@ from privity.common.data.contingency_tables import contingency_table
 from privity.common.privacy.budget import ApproxDP, PureEpsilon, Zcdp, compose
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
 from privity.common.privacy.sensitivity import Norm, Sensitivity, contingency_tables, scores
-from privity.common.privacy.step_cost import RELATION, draw_epsilon, noise_scale, selection_scale
+from privity.common.privacy.step_cost import RELATION, noise_scale, selection_epsilon, selection_scale
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE
 NUMBERS = st.fractions(min_value=0, max_value=100, max_denominator=10**6)
@@ -196,4 +196,4 @@ def test_one_row_a_person_changes_nothing_and_fewer_are_refused():
 def test_the_cost_of_a_step_follows_from_its_sensitivity(count, epsilon):
     assert noise_scale(count, epsilon) == contingency_tables(count, RELATION).value / epsilon == 2 * count / epsilon
     assert selection_scale(count, epsilon) == 2 * scores(count, RELATION).value / epsilon
-    assert compose([PureEpsilon(draw_epsilon(epsilon, count), RELATION)] * count) == PureEpsilon(epsilon, RELATION)
+    assert compose([PureEpsilon(selection_epsilon(epsilon, count), RELATION)] * count) == PureEpsilon(epsilon, RELATION)

@@ -9,7 +9,7 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import ProblemsFound
-from privity.common.protocol.public_coin import public_lot
+from privity.common.protocol.public_coin import public_coin
 from privity.common.synthesis.algorithms.privbayes import Settings, learn
 from privity.common.synthesis.learning.encoding import levels_of
 from privity.common.synthesis.learning.network_structure import Limits, useful_candidates
@@ -101,9 +101,9 @@ def test_f_is_allowed_where_all_bits_are_binary(people):
     assert Settings.read({"score": "F", "encoding": "gray"}, people).score == "F"
 
 
-def test_a_lot_is_uniform_and_repeatable():
-    lots = [public_lot(f"run-{number}", "first", 5) for number in range(5000)]
-    assert lots == [public_lot(f"run-{number}", "first", 5) for number in range(5000)]
+def test_a_public_coin_is_uniform_and_repeatable():
+    lots = [public_coin(f"run-{number}", "first", 5) for number in range(5000)]
+    assert lots == [public_coin(f"run-{number}", "first", 5) for number in range(5000)]
     assert all(abs(lots.count(side) - 1000) < 150 for side in range(5))
     with pytest.raises(ValueError, match="side"):
-        public_lot("run", "first", 0)
+        public_coin("run", "first", 0)

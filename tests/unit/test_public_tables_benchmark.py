@@ -97,11 +97,11 @@ def test_the_distance_is_that_of_the_models_pairs() -> None:
 
 
 def test_constants_are_in_place_within_and_back_after_a_fault() -> None:
-    before = (budget_split.PURE, budget_split.CONCENTRATED, worst_explained.HANDICAP, maximum_likelihood.PRIOR)
+    before = (budget_split.PURE, budget_split.CONCENTRATED, worst_explained.PENALTY, maximum_likelihood.PRIOR)
     changed = Change("handicap", 2.0).of(Change("tables", 0.5).of(REFERENCE[True]))
     with in_place(changed) as settings:
         assert budget_split.PURE.tables.at_one == 0.5 * REFERENCE[True].tables.at_one
-        assert worst_explained.HANDICAP == 1.2
+        assert worst_explained.PENALTY == 1.2
         assert settings == {"draws": "1/10"}
 
     def fail() -> None:
@@ -110,7 +110,7 @@ def test_constants_are_in_place_within_and_back_after_a_fault() -> None:
 
     with pytest.raises(RuntimeError):
         fail()
-    after = (budget_split.PURE, budget_split.CONCENTRATED, worst_explained.HANDICAP, maximum_likelihood.PRIOR)
+    after = (budget_split.PURE, budget_split.CONCENTRATED, worst_explained.PENALTY, maximum_likelihood.PRIOR)
     assert after == before
 
 

@@ -40,7 +40,7 @@ def release(made, tmp_path) -> Path:
     return copy
 
 
-def test_a_release_is_read_back_with_its_descriptor(release):
+def test_a_release_is_read_back_with_its_schema(release):
     found = read_release(release)
     assert found.schema == parse_schema({"name": "people", "fields": FIELDS}, "people")
     assert found.run["algorithm"] == "dp-subn"

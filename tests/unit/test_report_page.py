@@ -208,13 +208,13 @@ def test_the_run_request_of_the_report_is_one(tmp_path):
     assert run_request(release_of(tmp_path, "dp-subn", people(300), SCHEMA)[0]) is None
 
 
-def test_attributes_that_stand_alone_and_tables_that_drown_are_warned_of(tmp_path):
+def test_attributes_that_stand_alone_and_tables_below_the_noise_floor_are_warned_of(tmp_path):
     page = Page(page_of(tmp_path, "dp-subn", epsilon="0.01"))
-    assert "drowned in noise" in page.text
+    assert "below the noise floor" in page.text
     assert "The distribution of 5 attributes is mostly noise" in page.text
     assert "modelled alone" in page.text
     clear = Page(page_of(tmp_path, "dp-subn", people(5000), epsilon="100"))
-    assert "drowned in noise" not in clear.text
+    assert "marginals below the noise floor" not in clear.text
     assert "modelled alone" not in clear.text.replace("attributes modelled alone", "")
 
 

@@ -135,6 +135,6 @@ def test_shares_are_of_the_rows_that_are_there():
     assert ward.half_width == half_width(table.law, Fraction(1)) / 600
 
 
-def test_a_distribution_is_drowned_when_its_error_bar_is_wider_than_the_average_share():
-    assert distributions(best_of(noisy((WARD,), scale=300)), synthetic())[WARD].whole.drowned
-    assert not distributions(best_of(noisy((WARD,), scale=5)), synthetic())[WARD].whole.drowned
+def test_a_distribution_is_below_the_noise_floor_when_its_error_bar_is_wider_than_the_average_share():
+    assert distributions(best_of(noisy((WARD,), scale=300)), synthetic())[WARD].whole.below_noise_floor
+    assert not distributions(best_of(noisy((WARD,), scale=5)), synthetic())[WARD].whole.below_noise_floor

@@ -269,9 +269,9 @@ def test_a_fault_of_a_field_is_told_before_any_rule_is_read():
         " level >= 'mid' or goal == level",
     ],
 )
-def test_a_descriptor_is_read_back_with_its_rules(rule):
+def test_a_schema_is_read_back_with_its_rules(rule):
     schema = schema_of([rule])
-    again = parse_schema(schema.descriptor(), "again")
+    again = parse_schema(schema.table_schema(), "again")
     assert again == schema
     assert again.row_constraints[0].condition == schema.row_constraints[0].condition
     assert schema.digest == SCHEMA.digest

@@ -103,7 +103,7 @@ def test_each_rule(bad, rule):
         assert len(str(problem)) < 400
 
 
-def test_all_faults_of_a_descriptor_at_once():
+def test_all_faults_of_a_schema_at_once():
     fields = [
         bad | ({"name": f"x{place}"} if bad["name"] == "x" else {})
         for place, (bad, rule) in enumerate(BAD_FIELDS)
@@ -122,7 +122,7 @@ def test_all_faults_of_a_descriptor_at_once():
 @pytest.mark.parametrize(
     "document", [{}, {"fields": []}, {"fields": {}}, [], 3, None, {"name": "\udc00", "fields": [3]}]
 )
-def test_documents_that_are_no_descriptor(document):
+def test_documents_that_are_no_schema(document):
     with pytest.raises(ProblemsFound):
         parse_schema(document, "s.json")
 
@@ -195,13 +195,13 @@ def test_missing_values_of_the_field_replace_those_of_the_top_and_none_apply_by_
     assert parse_schema({"fields": fields}, "s").domain == (2, 2, 3)
 
 
-def test_descriptor_round_trip(people, descriptor):
+def test_schema_round_trip(people, descriptor):
     texts = {"title": "t", "license": "l", "source": "s", "description": "d", "$schema": "u", "format_version": 1}
     descriptor["fields"][0]["description"] = "years"
     schema = parse_schema(descriptor | texts, "s")
-    written = json.loads(json.dumps(schema.descriptor()))
+    written = json.loads(json.dumps(schema.table_schema()))
     assert parse_schema(written, "s") == schema
-    assert written == json.loads(json.dumps(parse_schema(written, "s").descriptor()))
+    assert written == json.loads(json.dumps(parse_schema(written, "s").table_schema()))
     assert schema.digest == people.digest
 
 
@@ -252,14 +252,14 @@ def test_equal_width_bins_and_equal_edges_have_one_digest():
 
 def test_large_integers_survive():
     schema = parse_schema({"fields": [integer(categories=[2**53 + 1, 2**80, -5])]}, "s")
-    written = json.loads(json.dumps(schema.descriptor()))
+    written = json.loads(json.dumps(schema.table_schema()))
     assert parse_schema(written, "s").digest == schema.digest
     assert schema.attributes[0].code_of(str(2**80)) == 1
     assert schema.attributes[0].code_of(str(2**53)) is None
 
 
 @pytest.mark.parametrize("name", ["adult", "adult_train", "nltcs", "diabetes130", "cps_taxunits"])
-def test_shared_descriptors(shared_data, name):
+def test_shared_schemas(shared_data, name):
     schema = load_schema(shared_data / f"{name}.schema.json")
-    assert parse_schema(json.loads(json.dumps(schema.descriptor())), "s") == schema
+    assert parse_schema(json.loads(json.dumps(schema.table_schema())), "s") == schema
     assert all(len(set(attribute.labels)) == attribute.size for attribute in schema.attributes)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from privity.common.privacy.score_f import _by_enumeration, _by_states, f_scores, f_sensitivity
 from privity.common.privacy.score_i import ROUNDING, i_scores, i_sensitivity
-from privity.common.privacy.structure_scores import SCORES, r_score, r_sensitivity
+from privity.common.privacy.score_r import r_score, r_sensitivity
+from privity.common.privacy.structure_scores import SCORES
 
 
 def by_hand(table: list[list[int]]) -> int:

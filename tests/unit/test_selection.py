@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privity.common.privacy.noisy_max import SelectionNoise, draw_selection_noise, noisy_max
+from privity.common.privacy.noisy_max import SelectionNoise, noisy_max, sample_selection_noise
 from privity.common.privacy.random_bits import SeededEntropy
 
 
@@ -43,7 +43,7 @@ def test_the_choice_has_its_exact_law() -> None:
     runs = 20_000
     won = np.zeros(3)
     for _ in range(runs):
-        won[noisy_max(scores, draw_selection_noise(3, sensitivity, epsilon, entropy))] += 1
+        won[noisy_max(scores, sample_selection_noise(3, sensitivity, epsilon, entropy))] += 1
     assert np.all(np.abs(won / runs - exact) < 4.5 * np.sqrt(exact * (1 - exact) / runs))
     for wrong in (1.3, 0.7):
         other = law(scores, wrong * 2 * sensitivity / epsilon, 200)
@@ -89,7 +89,7 @@ def test_ties_go_by_the_order_drawn_before() -> None:
 
 
 def test_scores_that_no_row_moves_need_no_noise() -> None:
-    noise = draw_selection_noise(3, 0, Fraction(1), SeededEntropy(b"s", "zero"))
+    noise = sample_selection_noise(3, 0, Fraction(1), SeededEntropy(b"s", "zero"))
     assert noisy_max([1, 5, 2], noise) == 1
 
 
@@ -97,7 +97,7 @@ def test_orders_are_uniform() -> None:
     entropy = SeededEntropy(b"selection", "orders")
     seen: dict[tuple[int, ...], int] = {}
     for _ in range(6000):
-        order = tuple(draw_selection_noise(3, 0, Fraction(1), entropy).order.tolist())
+        order = tuple(sample_selection_noise(3, 0, Fraction(1), entropy).order.tolist())
         seen[order] = seen.get(order, 0) + 1
     assert len(seen) == 6
     assert max(abs(count - 1000) for count in seen.values()) < 4.5 * math.sqrt(1000)
@@ -106,12 +106,12 @@ def test_orders_are_uniform() -> None:
 def test_what_is_refused() -> None:
     entropy = SeededEntropy(b"s", "bad")
     with pytest.raises(ValueError, match="candidate"):
-        draw_selection_noise(0, 1, Fraction(1), entropy)
+        sample_selection_noise(0, 1, Fraction(1), entropy)
     with pytest.raises(ValueError, match="sensitivity"):
-        draw_selection_noise(1, -1, Fraction(1), entropy)
+        sample_selection_noise(1, -1, Fraction(1), entropy)
     with pytest.raises(ValueError, match="epsilon"):
-        draw_selection_noise(1, 1, Fraction(0), entropy)
-    noise = draw_selection_noise(2, 1, Fraction(1), entropy)
+        sample_selection_noise(1, 1, Fraction(0), entropy)
+    noise = sample_selection_noise(2, 1, Fraction(1), entropy)
     with pytest.raises(ValueError, match="as many"):
         noisy_max([1], noise)
     with pytest.raises(TypeError, match="integers"):

@@ -135,20 +135,20 @@ def test_a_large_domain_is_not_written_down():
         marginal_baselines.contingency(wide, 2, Fraction(1))
 
 
-def test_exact_draws_take_the_largest_score(binary):
+def test_exact_selections_take_the_largest_score(binary):
     session = PartlyExactSession(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
     pairs = [AttributeParentPair(x, (p,)) for x in range(6) for p in range(x)]
     scores = session._pair_scores.of(pairs, "F")
-    drawn = asyncio.run(session.selection("draws", 1, Fraction(1, 1000), score="F").draw(pairs))
+    drawn = asyncio.run(session.selection("draws", 1, Fraction(1, 1000), score="F").select(pairs))
     assert scores[pairs.index(drawn)] == max(scores)
 
 
-def test_exact_draws_take_the_table_that_is_farthest(binary):
+def test_exact_selections_take_the_table_that_is_farthest(binary):
     session = PartlyExactSession(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
     expected = ExpectedTables(((0,), (1,), (2,)), np.array([1, 0, 0, 1, 1, 1]), 2, (0, 0, 0))
     counts = [found.ravel() for found in contingency_tables(binary, expected.tables)]
     series = session.selection("draws", 1, Fraction(1, 1000), score=DISTANCE)
-    drawn = asyncio.run(series.draw_farthest(expected))
+    drawn = asyncio.run(series.select_farthest(expected))
     scores = expected.scores(counts, binary.rows)
     assert scores[drawn] == scores.max() > scores.min()
 

@@ -27,7 +27,7 @@ def table(tmp_path):
     return tmp_path / "small.csv", tmp_path / "small.schema.json"
 
 
-def test_made_rows_use_every_code_of_their_descriptor(tmp_path):
+def test_made_rows_use_every_code_of_their_schema(tmp_path):
     write_rows(tmp_path / "made.parquet", ROWS)
     rows = open_rows(parse_address(str(tmp_path / "made.parquet")), made_schema(), Access(Hold.MEMORY, 1 << 28)).rows
     assert rows.rows == ROWS

@@ -155,7 +155,7 @@ def test_the_frame_itself_stays_as_it_was():
         (2, "dirichlet:city:inf", "'inf' is no number"),
         (2, "dirichlet:city:0", "at least 0.01"),
         (2, "dirichlet:city:-1", "at least 0.01"),
-        (20, "dirichlet:city:.01", "would get no row in 100 draws"),
+        (20, "dirichlet:city:.01", "would get no row in 100 samples"),
     ],
 )
 def test_a_rule_that_cannot_be_followed_is_refused(parties, how, reason):

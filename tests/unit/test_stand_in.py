@@ -13,12 +13,12 @@ from benchmarks.methods.profile_fit import TableFit, distances_from_independence
 from privity.common.data.schema import parse_schema
 from privity.deploy.planning.invented_tables import (
     Profile,
-    draw_loadings,
-    draw_margin,
     invent,
     profiles_text,
     read_profiles,
     sample,
+    sample_loadings,
+    sample_margin,
     shipped_profiles,
 )
 from tests.harness.consortium import make_schema
@@ -51,7 +51,7 @@ def test_margins_are_as_even_as_the_profile_says() -> None:
 @pytest.mark.parametrize("wanted", [0.05, 0.4, 0.9, 1.0])
 def test_a_margin_has_the_entropy_that_was_asked_for(wanted: float) -> None:
     for attribute in make_schema(DOMAIN).attributes:
-        margin = draw_margin(attribute, wanted, np.random.default_rng(3))
+        margin = sample_margin(attribute, wanted, np.random.default_rng(3))
         assert margin.sum() == pytest.approx(1)
         held = margin[margin > 0]
         assert -(held * np.log(held)).sum() / np.log(attribute.size) == pytest.approx(wanted, abs=0.01)
@@ -67,7 +67,7 @@ def test_absent_rows_are_not_invented() -> None:
 
 def test_common_variance_is_what_the_profile_says() -> None:
     profile = Profile(EVEN, 0.5, 1.5, 0.2)
-    shares = (draw_loadings(profile, 4000, np.random.default_rng(5)) ** 2).sum(axis=1)
+    shares = (sample_loadings(profile, 4000, np.random.default_rng(5)) ** 2).sum(axis=1)
     logits = np.log(shares / (1 - shares))
     assert logits.mean() == pytest.approx(0.5, abs=0.02)
     assert logits.std() == pytest.approx(1.5, abs=0.05)

@@ -14,7 +14,7 @@ import pytest
 from privity.common.formats import require
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.release.release_folder import read_release, report_of
 from privity.common.release.release_verification import check_release
 
@@ -25,7 +25,7 @@ PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
 
 
 def record_of(*costs: Cost) -> RunRecord:
-    record = RunRecord(account=RhoAccount(ONE, DELTA))
+    record = RunRecord(rho_budget=RhoBudget(ONE, DELTA))
     for cost in costs:
         record.add_cost(cost)
     return record

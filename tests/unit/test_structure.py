@@ -12,8 +12,8 @@ from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
 from privity.common.synthesis.learning import network_structure
 from privity.common.synthesis.learning.network_structure import (
     Limits,
-    draw_network,
-    pairs_fit_one_draw,
+    pairs_fit_one_selection,
+    select_network,
     useful_candidates,
 )
 from privity.deploy.planning.in_process_session import InProcessSession
@@ -53,7 +53,7 @@ def test_where_even_few_attributes_are_too_much_the_sets_are_smaller():
 
 
 @given(st.integers(20, 80), st.integers(1, 1024), st.integers(1, 3), st.sampled_from([0, 40, TABLE_CELLS]))
-def test_a_draw_is_within_its_limits_and_offers_somebody(attributes, widest, degree, cells):
+def test_a_selection_is_within_its_limits_and_offers_somebody(attributes, widest, degree, cells):
     domain = [max(2, widest - 7 * a) for a in range(attributes)]
     placed = range(0, attributes, 2)
     turn = range(1, attributes, 2)
@@ -67,7 +67,7 @@ def test_a_very_wide_attribute_is_offered_its_narrow_parents():
     pairs = useful_candidates([0], range(1, 40), native(domain), domain)
     assert len(pairs) < 39
     assert {pair.parents for pair in pairs} >= {(p,) for p in range(20, 40)}
-    assert not pairs_fit_one_draw(domain)
+    assert not pairs_fit_one_selection(domain)
 
 
 @pytest.mark.parametrize("domain", [[2] * 40, [9] * 25, [1000] * 18])
@@ -75,7 +75,7 @@ def test_a_network_over_many_attributes_places_each_once(make_table, domain, mon
     monkeypatch.setattr(network_structure, "MOST_CANDIDATES", 500)
     session = InProcessSession([make_table(domain, 300)], Fraction(1))
     levels = {a: session.schema.derived.levels(a) for a in range(len(domain))}
-    network = asyncio.run(draw_network(session, "draws", Fraction(1), Limits(levels, 64, 2), list(levels), 7))
+    network = asyncio.run(select_network(session, "draws", Fraction(1), Limits(levels, 64, 2), list(levels), 7))
     assert sorted(network) == list(levels)
     assert next(iter(network)) == 7
     assert session.releases[0].ledger.spent() == 1

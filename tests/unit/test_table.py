@@ -278,7 +278,7 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert path.read_text() == "old"
 
 
-def test_draft_is_a_descriptor_that_takes_its_file(tmp_path):
+def test_draft_is_a_schema_that_takes_its_file(tmp_path):
     generator = np.random.default_rng(1)
     frame = pd.DataFrame(
         {
@@ -295,7 +295,7 @@ def test_draft_is_a_descriptor_that_takes_its_file(tmp_path):
     assert schema.name == "people"
     assert "Drafted from the rows: not private" in drafted["description"]
     assert "Review" in drafted["description"]
-    assert schema.descriptor()["description"] == drafted["description"]
+    assert schema.table_schema()["description"] == drafted["description"]
     assert [attribute.type for attribute in schema.attributes] == ["integer", "number", "integer", "string", "boolean"]
     assert drafted["fields"][0] == {
         "name": "age",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.privacy.step_cost import noise_scale
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, noise_of, useful_cells, useful_degree
 from privity.deploy.planning.in_process_session import InProcessSession
 
@@ -66,7 +66,7 @@ def test_the_scale_of_a_run_is_that_of_its_noise_pure_and_with_a_delta(make_tabl
     epsilon, delta = Fraction(2), Fraction(1, 10**9)
     table = make_table([3] * 8, 5000)
     pure = InProcessSession([table], epsilon)
-    told = InProcessSession([table], epsilon, delta=delta, account=RhoAccount(epsilon, delta))
+    told = InProcessSession([table], epsilon, delta=delta, rho_budget=RhoBudget(epsilon, delta))
     for session in (pure, told):
         noise = noise_of(session)
         assert noise.rows == 5000

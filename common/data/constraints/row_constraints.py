@@ -1,4 +1,4 @@
-"""``rowConstraints`` of a descriptor: read and checked as a whole, and asked about rows."""
+"""``rowConstraints`` of a schema: read and checked as a whole, and asked about rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RowConstraint:
     """A rule that no synthetic row may break.
 
     Attributes:
-        rule: its text, as in the descriptor.
+        rule: its text, as in the schema.
     """
 
     rule: str

@@ -83,7 +83,7 @@ def _singling_out(mode: str, frames: list[pd.DataFrame], wanted: int, seed: int)
     """Predicates that one synthetic row fulfils, on as many distinct real rows as there are control rows.
 
     How often a predicate fits one row alone depends on the number of rows. The library can correct for that by a model
-    fitted to the control rows; with a quarter as many of them it found a risk of .14 in a release of epsilon 1.
+    fitted to the control rows, which overstates the risk where they are few.
     """
     import polars
     from anonymeter.evaluators import SinglingOutEvaluator

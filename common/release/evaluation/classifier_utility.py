@@ -1,6 +1,6 @@
 """What a synthetic table is good for: a classifier trained on it and tested on real rows.
 
-The tasks of Zhang et al. (TODS 2017), a yes-or-no question answered by a linear support vector machine, are
+The tasks of Zhang et al. (TODS 2017), a binary question answered by a linear support vector machine, are
 the case of one question and one classifier. Missing values are a category like any other.
 """
 

@@ -28,7 +28,7 @@ from privity.common.release.evaluation.reference_tables import independent_colum
 from privity.common.release.evaluation.shapes import Score, column_shapes, pair_trends
 
 FORMAT_VERSION = 2
-SEED = 0  # of every draw: the same tables give the same document
+SEED = 0  # of everything random: the same tables give the same document
 MOST_ROWS = 50_000  # of each table, for classifiers and attacks; distances take all
 WORST = 5
 NOTICE = (

@@ -28,10 +28,8 @@ def code_matrix(table: CodedTable, places: Sequence[int]) -> npt.NDArray[np.int6
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold the threads of scikit-learn's libraries to one: on two busy cores theirs wait for each other.
-
-    Trees for 900 rows took 54 s of processor time with two threads, and 1.5 s with one.
-    """
+    """Hold the threads of scikit-learn's libraries to one: on two busy cores theirs wait for each other
+    (docs/performance.md)."""
     import sklearn.ensemble  # noqa: F401 - what is not loaded yet cannot be held
 
     with threadpool_limits(limits=1):

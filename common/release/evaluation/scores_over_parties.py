@@ -1,4 +1,4 @@
-"""How good a synthetic table is, told by parties that pool no rows: scores of each, of which noisy sums are opened.
+"""How good a synthetic table is, told by parties that pool no rows: scores of each, of which noisy sums are revealed.
 
 The synthetic table is public, so what is asked of a party follows from it alone: how far its marginals are from those
 of the party's rows, and how many of these rows a decision tree predicts right that was trained on synthetic ones.
@@ -31,7 +31,7 @@ PHASE = "evaluation"
 FORMAT_VERSION = 1
 
 SCORED_CELLS = 1 << 18
-"""Most cells of the tables that one score asks about; of more tables a part is taken by lot."""
+"""Most cells of the tables that one score asks about; of more tables a public coin takes some."""
 
 TREES_CELLS = ROUND_CELLS - 2 * SCORED_CELLS
 """Most cells of the tables that all trees ask about: with those of the marginals they are one round's."""
@@ -108,7 +108,8 @@ def to_score(table: CodedTable, rows: int, present: int) -> CodedTable:
 def scores_of(synthetic: CodedTable, targets: Sequence[str]) -> list[Score]:
     """What parties are asked about a synthetic table: the same for the same table.
 
-    Its 1-way tables together, all its pair tables (or a part by lot, see ``SCORED_CELLS``), and a tree for each target.
+    Its 1-way tables together, all its pair tables (or some by a public coin, see ``SCORED_CELLS``), and a tree for each
+    target.
     """
     schema = synthetic.schema
     places = [schema.index(target) for target in targets]
@@ -121,28 +122,28 @@ def scores_of(synthetic: CodedTable, targets: Sequence[str]) -> list[Score]:
 async def score_over_parties(
     session: Session, synthetic: CodedTable, scores: Sequence[Score], epsilon: Fraction
 ) -> dict[str, Any]:
-    """Open the scores: the content of ``scores.json``, each as a part of all rows with its error bar.
+    """Reveal the scores: the content of ``scores.json``, each as a part of all rows with its error bar.
 
     Args:
         scores: ``scores_of`` the synthetic table.
         epsilon: that it costs every party.
     """
-    opened = await session.score(PHASE, scores, epsilon)
+    revealed = await session.score(PHASE, scores, epsilon)
     schema, rows, noise_variables = session.schema, session.rows, session.noise_variables
-    width = half_width(opened.law, noise_variables)
+    width = half_width(revealed.law, noise_variables)
     return {
         "format_version": FORMAT_VERSION,
         "schema_digest": schema.digest,
         "epsilon": str(epsilon),
         "rows": rows,
-        "law": opened.law.name,
-        "scale": str(opened.law.scale),
+        "law": revealed.law.name,
+        "scale": str(revealed.law.scale),
         "noise_variables": str(noise_variables),
         "interval_level": str(LEVEL),
         "half_width": width / rows,
         "scores": [
             {**_named(score, synthetic), "sum": int(value), "value": int(value) / rows}
-            for score, value in zip(scores, opened.values, strict=True)
+            for score, value in zip(scores, revealed.values, strict=True)
         ],
     }
 

@@ -129,7 +129,7 @@ class Square:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Squares below the diagonal from noisy tables, above it from synthetic rows; all in pixels.
+    """Squares below the diagonal from noisy marginals, above it from synthetic rows; all in pixels.
 
     Attributes:
         whole, derived: squares of pairs that were measured as such, or through something derived of them.

@@ -1,4 +1,4 @@
-"""Which noisy table tells most of an attribute or of a pair, and its sum over the other axes."""
+"""Which noisy marginal tells most of an attribute or of a pair, and its sum over the other axes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Margin:
-    """A noisy table summed over some of its axes.
+    """A noisy marginal summed over some of its axes.
 
     Attributes:
-        phase: that opened the table.
+        phase: that measured the table.
         groups: for each axis of ``counts`` the axes of the table that it stands for: an attribute, or what is derived
             of one; all bits of a code are read as the code.
         whole: whether each axis tells an attribute's code, and not only something derived of it.
@@ -64,7 +64,7 @@ class BestMargins:
     """Finds the best margin: over whole attributes before derived ones, over most rows, then with least noise.
 
     Args:
-        tables: every noisy table with its phase.
+        tables: every noisy marginal with its phase.
         variables: that the noise on one cell amounts to, K/(K-t).
     """
 

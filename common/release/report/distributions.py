@@ -38,14 +38,14 @@ class Share:
         return self.noisy is not None and abs(self.noisy - self.synthetic) > math.hypot(self.half_width, self.drawn)
 
 
-def chance_of_drawing(share: float, rows: int) -> float:
+def sampling_deviation(share: float, rows: int) -> float:
     """By how much the share of drawn rows lies off the model's, 19 times out of 20, about."""
     return DEVIATIONS * math.sqrt(share * (1 - share) / rows)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Shares of codes in a noisy table beside those of synthetic rows.
+    """Shares of codes in a noisy marginal beside those of synthetic rows.
 
     Attributes:
         margin: None if no table tells the codes.
@@ -75,7 +75,7 @@ class Measured:
         return sum(share.apart for share in self.shares)
 
     @property
-    def drowned(self) -> bool:
+    def below_noise_floor(self) -> bool:
         """Whether the error bar is wider than the average share."""
         width = self.half_width
         return width is not None and width > 1 / len(self.shares)
@@ -133,7 +133,7 @@ def _measured(
             int(margin.counts[code]) / rows if margin else None,
             width,
             part := float(synthetic[code] / synthetic.sum()),
-            chance_of_drawing(part, int(synthetic.sum())),
+            sampling_deviation(part, int(synthetic.sum())),
         )
         for code in range(shown)
     )

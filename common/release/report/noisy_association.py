@@ -7,7 +7,7 @@ and T = B B', with a variance of v^2 (2 sum w_ij w_kl S_ik^2 T_jl^2 + k sum_m (s
 excess kurtosis of the noise. So what noise adds is taken off, and what it would reach by chance is known.
 
 A cell that is rarer than its noise is large weighs as one that is as common: otherwise the rarest cells, of which a
-noisy table says nothing, would decide. Only a departure that no noise makes has its own weight.
+noisy marginal says nothing, would decide. Only a departure that no noise makes has its own weight.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from privity.common.release.report.noisy_association import Strength, strength
 
 @dataclass(frozen=True)
 class Pair:
-    """Two attributes, ``a < b`` in the order of the schema; ``measured`` is None if no noisy table holds both."""
+    """Two attributes, ``a < b`` in the order of the schema; ``measured`` is None if no noisy marginal holds both."""
 
     a: int
     b: int

@@ -136,7 +136,8 @@ def _odds(privacy: dict[str, Any]) -> str | None:
 
 
 def _by_phase(tables: Sequence[tuple[str, Any]], widths: Sequence[int]) -> list[dict[str, Any]]:
-    """For each phase that opened tables: how many, of how many cells, and their error bars from least to greatest."""
+    """For each phase that measured marginals: how many, of how many cells, and their error bars from least to
+    greatest."""
     found: dict[str, dict[str, Any]] = {}
     for (phase, table), width in zip(tables, widths, strict=True):
         entry = found.setdefault(phase, {"phase": phase, "tables": 0, "cells": 0, "least": width, "greatest": width})
@@ -155,7 +156,7 @@ def _source(measured: Measured, release: Release) -> str:
     """Which table a distribution was read from, and how."""
     margin = measured.margin
     if margin is None:
-        return "No noisy table of its categories was opened: the synthetic rows only."
+        return "No noisy marginal of its categories was revealed: the synthetic rows only."
     named = _table_name(margin, release.schema.derived.names)
     text = f"Measured in {named}"
     if margin.cells > 1:

@@ -55,8 +55,8 @@ def warnings(
         _delta(release),
         _alone(release),
         _weakened(release),
-        _drowned(release, tables, half_widths),
-        _drowned_attributes(shown),
+        _tables_below_noise_floor(release, tables, half_widths),
+        _attributes_below_noise_floor(shown),
         _coverage(release, tables),
         _unmeasured(shown),
         _no_pair(tables, pairs),
@@ -113,38 +113,42 @@ def _weakened(release: Release) -> Warned | None:
     return Warned(f"{counted(len(pairs), 'pair')} shown weaker than measured", f"{WHY_WEAKENED} between them.", pairs)
 
 
-def _drowned(release: Release, tables: Sequence[tuple[str, NoisyTable]], half_widths: Sequence[int]) -> Warned | None:
+def _tables_below_noise_floor(
+    release: Release, tables: Sequence[tuple[str, NoisyTable]], half_widths: Sequence[int]
+) -> Warned | None:
     """Tables whose error bar is wider than their average cell."""
-    names, drowned = release.schema.derived.names, []
+    names, below_noise_floor = release.schema.derived.names, []
     for (phase, table), width in zip(tables, half_widths, strict=True):
         average = table.rows / table.counts.size
         if width > average:
             named = " x ".join(names[a] for a in table.attributes)
-            drowned.append(f"{named} ({phase}): cells of {average:.3g} rows on average, each ± {count(width)}")
-    if not drowned:
+            below_noise_floor.append(
+                f"{named} ({phase}): cells of {average:.3g} rows on average, each ± {count(width)}"
+            )
+    if not below_noise_floor:
         return None
     text = (
         "The error bar of a cell is wider than the average cell has rows. Single cells of such a table mean little;"
         " sums over many of them may still do."
     )
-    title = f"{count(len(drowned))} of {counted(len(tables), 'noisy table')} drowned in noise"
-    if len(drowned) > NAMED:
-        drowned[NAMED:] = [f"and {count(len(drowned) - NAMED)} more"]
-    return Warned(title, text, tuple(drowned))
+    title = f"{count(len(below_noise_floor))} of {counted(len(tables), 'noisy marginal')} below the noise floor"
+    if len(below_noise_floor) > NAMED:
+        below_noise_floor[NAMED:] = [f"and {count(len(below_noise_floor) - NAMED)} more"]
+    return Warned(title, text, tuple(below_noise_floor))
 
 
-def _drowned_attributes(shown: Sequence[Distribution]) -> Warned | None:
-    drowned = tuple(
+def _attributes_below_noise_floor(shown: Sequence[Distribution]) -> Warned | None:
+    below_noise_floor = tuple(
         f"{d.attribute.name}: each share ± {percent(d.whole.half_width or 0)}, average share"
         f" {percent(1 / len(d.whole.shares))}"
         for d in shown
-        if d.whole.drowned
+        if d.whole.below_noise_floor
     )
-    if not drowned:
+    if not below_noise_floor:
         return None
     text = "The error bar of a category is wider than the average share of a category, in the best table there is."
-    number = counted(len(drowned), "attribute")
-    return Warned(f"The distribution of {number} is mostly noise", text, drowned)
+    number = counted(len(below_noise_floor), "attribute")
+    return Warned(f"The distribution of {number} is mostly noise", text, below_noise_floor)
 
 
 def _coverage(release: Release, tables: Sequence[tuple[str, NoisyTable]]) -> Warned | None:
@@ -159,7 +163,7 @@ def _coverage(release: Release, tables: Sequence[tuple[str, NoisyTable]]) -> War
         f"{phase}: {counted(number, 'table')} over {count(covered)} of {count(rows)} rows"
         for (phase, covered), number in partial.items()
     )
-    text = "They were opened before all parties had added their rows, and say nothing of the parties that came later."
+    text = "They were revealed before all parties had added their rows, and say nothing of the parties that came later."
     return Warned("Some tables cover some of the parties only", text, items)
 
 
@@ -169,7 +173,7 @@ def _unmeasured(shown: Sequence[Distribution]) -> Warned | None:
         return None
     who = "No attribute was" if len(names) == len(shown) else f"{counted(len(names), 'attribute')} not"
     text = (
-        "No noisy table of their categories was opened for all parties together, so their synthetic distribution"
+        "No noisy marginal of their categories was revealed for all parties together, so their synthetic distribution"
         " stands here without an error bar. (In a mixture each party keeps its own tables; bits are measured in the"
         " place of a code.)"
     )
@@ -180,7 +184,7 @@ def _no_pair(tables: Sequence[tuple[str, NoisyTable]], pairs: Sequence[Pair]) ->
     measured = [pair for pair in pairs if pair.measured is not None]
     if not tables or not measured or any(pair.measured and pair.measured.told for pair in measured):
         return None
-    text = f"{counted(len(measured), 'pair')} can be read from noisy tables, and none is told from its noise."
+    text = f"{counted(len(measured), 'pair')} can be read from noisy marginals, and none is told from its noise."
     return Warned("No association stands out from the noise", text)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.advanced_composition import ADVANCED
-from privity.common.privacy.zcdp_budget import RhoAccount
+from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms import (
@@ -26,7 +26,7 @@ from privity.common.synthesis.algorithms import (
     privbayes,
     privhd,
 )
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, may_draw
+from privity.common.synthesis.learning.worst_explained import SELECTIONS, may_select
 from privity.common.synthesis.models import Model
 
 
@@ -41,11 +41,11 @@ class Algorithm:
         apart: whether the parties learn models of their own, one by one; they are pure.
         check_delta: reads the settings with a run's delta, and refuses what does not go together.
         composition: reads the settings with a run's delta: whether it is spent by advanced composition, in a round of
-            its own; otherwise a run with a delta has an account in rho.
+            its own; otherwise a run with a delta has an budget in rho.
         memory: about how many bytes learning from so many rows takes besides the table, if that may be much.
-        draws: whether it draws candidates on the rows of one party at a time.
-        drawn: whether with these settings it does; it may, if this is left out.
-        parts: whether with these settings it opens sums over some of the parties, too.
+        selects: whether it selects candidates on the rows of one party at a time.
+        selects_if: whether with these settings it does; it may, if this is left out.
+        running_sums: whether with these settings it reveals sums over some of the parties, too.
         infers: whether a setting ``inference`` says how tables are fitted: a name in
             ``privity.common.synthesis.inference.fit_choice.INFERENCES``.
         by_rows: settings that follow from the parties' numbers of rows if they are left out, with what they may be.
@@ -59,9 +59,9 @@ class Algorithm:
     check_delta: Callable[[Mapping[str, Any], Fraction], None] | None = None
     composition: Callable[[Mapping[str, Any], Fraction], str] | None = None
     memory: Callable[[Schema, int], int] | None = None
-    draws: bool = False
-    drawn: Callable[[Mapping[str, Any]], bool] | None = None
-    parts: Callable[[Mapping[str, Any]], bool] | None = None
+    selects: bool = False
+    selects_if: Callable[[Mapping[str, Any]], bool] | None = None
+    running_sums: Callable[[Mapping[str, Any]], bool] | None = None
     infers: bool = False
     by_rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -72,18 +72,18 @@ class Algorithm:
         ]
         return [{**settings, **dict(decided)} for decided in product(*left)]
 
-    def may_draw(self, settings: Mapping[str, Any]) -> bool:
-        return self.draws and (self.drawn is None or self.drawn(settings))
+    def may_select(self, settings: Mapping[str, Any]) -> bool:
+        return self.selects and (self.selects_if is None or self.selects_if(settings))
 
-    def opens_parts(self, settings: Mapping[str, Any]) -> bool:
-        return self.parts is not None and self.parts(settings)
+    def reveals_running_sums(self, settings: Mapping[str, Any]) -> bool:
+        return self.running_sums is not None and self.running_sums(settings)
 
     @property
     def spends_delta(self) -> bool:
         return not self.apart
 
-    def account(self, settings: Mapping[str, Any], epsilon: Fraction, delta: Fraction) -> RhoAccount | None:
-        """The account in rho of a run of this algorithm, if it has one; settings may be unread.
+    def rho_budget(self, settings: Mapping[str, Any], epsilon: Fraction, delta: Fraction) -> RhoBudget | None:
+        """The budget in rho of a run of this algorithm, if it has one; settings may be unread.
 
         Args:
             epsilon: of the algorithm, without an evaluation's.
@@ -91,7 +91,7 @@ class Algorithm:
         named = None if self.composition is None else self.composition(settings, delta)
         if not delta or self.apart or named == ADVANCED:
             return None
-        return RhoAccount(epsilon, delta)
+        return RhoBudget(epsilon, delta)
 
     def check_request(self, settings: Mapping[str, Any], schema: Schema, delta: Fraction) -> None:
         """Refuse what cannot run, before any party is asked.
@@ -108,7 +108,7 @@ class Algorithm:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "aim": Algorithm(aim.check, aim.learn, draws=True, drawn=may_draw, by_rows={"selection": SELECTIONS}),
+    "aim": Algorithm(aim.check, aim.learn, selects=True, selects_if=may_select, by_rows={"selection": SELECTIONS}),
     "copula": Algorithm(
         copula.check,
         copula.learn,
@@ -117,18 +117,22 @@ ALGORITHMS: dict[str, Algorithm] = {
         memory=copula.memory,
     ),
     "dp-ccbn": Algorithm(dp_ccbn.check, dp_ccbn.learn, infers=True),
-    "dp-subn": Algorithm(dp_subn.check, dp_subn.learn, draws=True, parts=dp_subn.opens_parts, infers=True),
+    "dp-subn": Algorithm(
+        dp_subn.check, dp_subn.learn, selects=True, running_sums=dp_subn.reveals_running_sums, infers=True
+    ),
     "independent": Algorithm(independent.Settings.read, independent.learn, apart=True),
-    "jtree": Algorithm(jtree.check, jtree.learn, draws=True, infers=True),
-    "mst": Algorithm(mst.check, mst.learn, draws=True, drawn=may_draw, infers=True, by_rows={"selection": SELECTIONS}),
+    "jtree": Algorithm(jtree.check, jtree.learn, selects=True, infers=True),
+    "mst": Algorithm(
+        mst.check, mst.learn, selects=True, selects_if=may_select, infers=True, by_rows={"selection": SELECTIONS}
+    ),
     "one-way": Algorithm(one_way.check, one_way.learn, joins=False),
-    "privbayes": Algorithm(privbayes.check, privbayes.learn, draws=True, infers=True),
-    "privhd": Algorithm(privhd.check, privhd.learn, draws=True, infers=True),
+    "privbayes": Algorithm(privbayes.check, privbayes.learn, selects=True, infers=True),
+    "privhd": Algorithm(privhd.check, privhd.learn, selects=True, infers=True),
 }
 """Every algorithm that a run may name."""
 
 
-def account_of(spec: RunSpec) -> RhoAccount | None:
-    """The account in rho of a run, if it has one; of an algorithm that there is not, none."""
+def rho_budget_of(spec: RunSpec) -> RhoBudget | None:
+    """The budget in rho of a run, if it has one; of an algorithm that there is not, none."""
     algorithm = ALGORITHMS.get(spec.algorithm)
-    return None if algorithm is None else algorithm.account(spec.settings, spec.learning_epsilon, spec.delta)
+    return None if algorithm is None else algorithm.rho_budget(spec.settings, spec.learning_epsilon, spec.delta)

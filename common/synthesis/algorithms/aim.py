@@ -6,12 +6,12 @@ Synthetic Data" (VLDB 2022). Deviations:
 - The number of rounds follows from public numbers (``tables_for``), and all have one price; AIM starts with many cheap
   ones and makes them dearer as it goes.
 - Candidates are the pairs of attributes. The score is the distance that a replaced row moves by one.
-- Over K parties each draw is at one party, on its own rows, or from noisy tables of all pairs (``selection``); what is
-  measured is summed over all parties.
+- Over K parties each selection is at one party, on its own rows, or from noisy marginals of all pairs (``selection``);
+  what is measured is summed over all parties.
 - The fit is by penalised maximum likelihood (``privity.common.synthesis.inference.maximum_likelihood``), and starts
   from the last one.
 
-Privacy: tables and draws compose; epsilon in all, or the run's rho. The model is made of what was opened.
+Privacy: tables and selections compose; epsilon in all, or the run's rho. The model is made of what was revealed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from privity.common.synthesis.inference.fit_choice import PGM, Inference, size_o
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
 from privity.common.synthesis.inference.junction_tree import JunctionTree
 from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
-from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, DRAWS, ROUNDS = "one-way tables", "choice of tables", "chosen tables"
+ONE_WAY, SELECTION, ROUNDS = "one-way tables", "choice of tables", "chosen tables"
 
 LARGEST_MODEL = 1 << 17
 """Cells of the cliques of a model by default: 1 MiB."""
@@ -51,11 +51,11 @@ class Settings:
     """Settings of AIM, all public.
 
     Attributes:
-        one_way: part of the budget for the 1-way tables; by default it follows from the noise.
-        draws: part of the rest for choosing tables.
+        one_way: share of the budget for the 1-way tables; by default it follows from the noise.
+        draws: share of the rest for choosing tables.
         rounds: how many tables are chosen; by default it follows from the noise.
         cells: most cells of the model's cliques.
-        selection: whether the ``parties`` draw in turn, or a ``joint`` overview of all pairs tells; by default it
+        selection: whether the ``parties`` select in turn, or a ``joint`` overview of all pairs tells; by default it
             follows from the noise of either.
     """
 
@@ -95,13 +95,13 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     domain = schema.domain
     if len(domain) == 1:
         return await _release(session, await measure_single(session, ONE_WAY, epsilon), None)
-    one_way = chosen.one_way or one_way_part(session, epsilon)
+    one_way = chosen.one_way or one_way_share(session, epsilon)
     rounds = chosen.rounds or tables_for(session, epsilon)
     tables = await measure_single(session, ONE_WAY, epsilon * one_way)
     rest = epsilon * (1 - one_way)
     price = rest * (1 - chosen.draws) / rounds
     variance = session.noise_variance(1, price)
-    chooser = await Chooser.start(session, DRAWS, rounds, rest * chosen.draws, chosen.selection)
+    chooser = await Chooser.start(session, SELECTION, rounds, rest * chosen.draws, chosen.selection)
     measured: list[Pair] = []
     fit: Fit | None = None
     for round_ in range(rounds):

@@ -1,13 +1,13 @@
-"""The Gaussian copula: noisy tables of all pairs of attributes, and a normal variable for each category.
+"""The Gaussian copula: noisy marginals of all pairs of attributes, and a normal variable for each category.
 
 Source: Asghar, Ding, Rakotoarivelo, Mrabet, Kaafar, "Differentially Private Release of High-Dimensional Datasets using
 the Gaussian Copula" (2019). Deviations:
 
 - One full table for each pair of attributes, with the noise of one: the paper's Lemma 2 counts the four cells of each
   pair of categories as if the other cells did not move, and falls short of its epsilon by 2 (|A| + |B| - 2).
-- The 1-way tables have a part of the budget of their own, and all tables are made consistent first.
+- The 1-way tables have a share of the budget of their own, and all tables are made consistent first.
 - Besides pure epsilon and the paper's advanced composition there is (epsilon, delta) with discrete Gaussian noise under
-  the run's account in rho.
+  the run's budget in rho.
 - A pair of categories that the noise cannot tell from an independent one counts as independent (``certainty``).
   Without that the matrix of correlations is mostly noise, and what is nearest to it among correlation matrices is
   far away.
@@ -15,9 +15,9 @@ the Gaussian Copula" (2019). Deviations:
   common/synthesis/models/copula_model.py. Rates are set so that categories win as often as their noisy shares say.
 - Correlations by Owen's function (``bivariate_normal``); the nearest correlation matrix by statsmodels (Higham 2002).
 
-It needs sums only: over K parties all tables are opened in one round.
+It needs sums only: over K parties all tables are revealed in one round.
 
-Privacy: all tables compose, as the round's terms or accounting say. All else looks at noisy tables only.
+Privacy: all tables compose, as the round's terms or accounting say. All else looks at noisy marginals only.
 """
 
 from __future__ import annotations
@@ -77,12 +77,11 @@ class Settings:
     """Settings of the copula, all public.
 
     Attributes:
-        one_way: part of the budget (of epsilon, or of rho) for the 1-way tables, about; 0 derives them from the
+        one_way: share of the budget (of epsilon, or of rho) for the 1-way tables, about; 0 derives them from the
             pair tables.
         composition: ``basic`` without a delta; with one ``zcdp`` or ``advanced``.
         certainty: standard deviations of noise within which a pair of categories counts as independent; a thousandth
-            is as good as none. Adult, K = 1, mean 2-way distance with 2, 3, 4: .0699, .0683, .0699 at eps 1; .0462,
-            .0423, .0421 at 5.
+            is as good as none.
     """
 
     one_way: Fraction = Fraction(3, 10)
@@ -141,8 +140,8 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     accounting = None
     if composition(settings, session.delta) == ADVANCED:
         accounting = calibrate(weights, epsilon, session.delta)
-    opened = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
-    consistent = ConsistentPairs(opened, schema.domain, session.rows)
+    revealed = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
+    consistent = ConsistentPairs(revealed, schema.domain, session.rows)
     return fit(schema, consistent, session.rows, float(chosen.certainty))
 
 
@@ -160,7 +159,7 @@ def memory(schema: Schema, rows: int) -> int:
 def _weights(single: int, pairs: int, share: Fraction, *, pure: bool) -> list[int]:
     """One for each 1-way table and each pair: the 1-way tables get about this share of the budget.
 
-    A table's part of epsilon goes with its weight, of rho with its square.
+    A table's share of epsilon goes with its weight, of rho with its square.
     """
     if not single or not pairs:
         return [1] * (single + pairs)

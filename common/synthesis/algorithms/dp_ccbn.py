@@ -4,7 +4,7 @@ Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section V: the first of the paper
 epsilon measures the tables of every candidate attribute-parent pair, which tells the structure; the other
 half measures the tables of the network. Deviations: the candidates' strengths are R less what the noise
 alone shows, not mutual information; every pair of attributes is measured once, not once in each direction;
-the degree is 1, because the tables of all larger parent sets would drown in their noise.
+the degree is 1, because the tables of all larger parent sets would be below the noise floor.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
     for_structure, for_parameters = split_epsilon(epsilon, HALVES)
     pairs = list(combinations(attributes, 2))
-    opened = await session.measure(STRUCTURE, pairs, for_structure)
-    strength = {pair: noisy_association(table) for pair, table in zip(pairs, opened, strict=True)}
+    revealed = await session.measure(STRUCTURE, pairs, for_structure)
+    strength = {pair: noisy_association(table) for pair, table in zip(pairs, revealed, strict=True)}
     network: Parents = {0: ()}
     while len(network) < len(attributes):
         best = max(
@@ -68,4 +68,4 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
             key=lambda edge: (strength[min(edge), max(edge)], -edge[0], -edge[1]),
         )
         network[best[0]] = (best[1],)
-    return await learn_parameters(session, network, opened, for_parameters, PAIR_SHARE, chosen.inference)
+    return await learn_parameters(session, network, revealed, for_parameters, PAIR_SHARE, chosen.inference)

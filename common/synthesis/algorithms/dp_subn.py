@@ -4,10 +4,10 @@ Source: Su, Tang, Cheng, Chen, Wu, "Differentially Private Multi-Party High-Dime
 (ICDE 2016), section VI. Deviations, each for soundness or accuracy:
 
 - Structure initialisation scores attribute-parent pairs by R, not mutual information: its sensitivity
-  is far smaller for the same purpose. Each party draws with the sensitivity of its own row count.
-- Structure updating opens the frontier's statistics by a schedule, under noise that all parties share, and
-  every opening is charged to every party whose rows are in the sum. By default there is one, over all.
-- What is opened over all parties is used again for the parameters: post-processing costs nothing.
+  is far smaller for the same purpose. Each party selects with the sensitivity of its own row count.
+- Structure updating reveals the frontier's statistics by a schedule, under noise that all parties share, and
+  every round of it is charged to every party whose rows are in the sum. By default there is one, over all.
+- What is revealed over all parties is used again for the parameters: post-processing costs nothing.
 - The budget is not split equally over the four phases; see ``Settings`` and ``divide``.
 - By default phases 1 and 3 run only if the pair tables of phase 1 can be told from their noise, by public
   numbers. Without them a network of degree 1 is a forest with as many edges as the noise allows.
@@ -38,7 +38,12 @@ from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM, TABLE
 from privity.common.synthesis.learning.covering_design import optimal_design
 from privity.common.synthesis.learning.encoding import check_pairs, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
-from privity.common.synthesis.learning.network_structure import Limits, draw_forest, draw_network, pairs_fit_one_draw
+from privity.common.synthesis.learning.network_structure import (
+    Limits,
+    pairs_fit_one_selection,
+    select_forest,
+    select_network,
+)
 from privity.common.synthesis.learning.pair_association import noisy_association
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from privity.common.synthesis.learning.search_frontier import Parents, build_frontier
@@ -63,8 +68,7 @@ PARENTS = ("generalised", "native")
 LARGEST_DEGREE = 5
 
 MORE_FOR_FEW_ROWS = 3
-"""Most by which the part of a forest's draws grows with the parties for each draw. Adult, K = 25, mean (largest)
-2-way distance with 1, 2, 3: .090 (.69), .086 (.42), .087 (.32) at eps .2; .071 (.31), .067 (.26), .065 (.19) at .4."""
+"""Most by which the share of a forest's selections grows with the parties for each selection."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +84,14 @@ class Settings:
         largest_degree: most parents of an attribute in the network; the frontier allows one more.
         degree, frontier_degree: k and k' themselves, in the place of what follows from theta.
         frontier: ``always`` runs phases 1 and 3 whatever they get; ``useful`` leaves them out, and gives
-            their part to the others, where the pair tables of phase 1 would drown on average. The default
-            is ``useful``, but ``always`` if a schedule is asked for: it is one of phase 3.
+            their share to the others, where the pair tables of phase 1 would be below the noise floor on average. The
+            default is ``useful``, but ``always`` if a schedule is asked for: it is one of phase 3.
         attributes: ``native`` ones with the domains of the schema, or ``binary``: the bits of their codes.
         views: what phase 1 measures: the cheapest ``covering`` design, or all ``pairs``.
-        quotas: the parties' draws in proportion to their ``rows``, or ``balanced``.
+        quotas: the parties' selections in proportion to their ``rows``, or ``balanced``.
         edges: without a frontier, a forest of the edges whose tables are ``clear`` enough, or ``all`` of a tree.
         parents: without a frontier or a forest, parents may be ``generalised`` so that more of them fit, or not.
-        schedule: which updates of phase 3 are opened: ``final``, ``uniform``, ``back-loaded`` or weights
+        schedule: which updates of phase 3 are revealed: ``final``, ``uniform``, ``back-loaded`` or weights
             ``w1,...,wK``, one for each party.
         first_attribute: name of the attribute without parents from which the structure grows;
             without it the first one of the schema.
@@ -162,7 +166,7 @@ class Budget:
     """What each phase gets, and what follows from it; all of it from public numbers.
 
     Attributes:
-        pairs, draws, update, parameters: epsilon of the four phases; without a frontier ``pairs`` and
+        pairs, selections, update, parameters: epsilon of the four phases; without a frontier ``pairs`` and
             ``update`` are part of one of the others, and not spent.
         share: part of ``parameters`` for the network's tables, the rest being for the 1-way tables.
         frontier: whether phases 1 and 3 run.
@@ -172,7 +176,7 @@ class Budget:
     """
 
     pairs: Fraction
-    draws: Fraction
+    selections: Fraction
     update: Fraction
     parameters: Fraction
     share: Fraction
@@ -187,25 +191,22 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     """Divide epsilon over the phases.
 
     With ``frontier: useful``, phases 1 and 3 run only if the tables of phase 1 are useful on average:
-    associations drowned in noise tell nothing. Otherwise their part goes to the draws if 3-way tables are
-    useful, else to the parameters. Mean 2-way distance with all phases and without them, three parties:
-    adult .095, .087 at eps .2, .050, .047 at 1, .036, .033 at 5; nltcs .068, .059; .045, .035; .033, .032.
+    associations below the noise floor tell nothing. Otherwise their share goes to the selections if 3-way tables are
+    useful, else to the parameters.
 
     Without them a tree becomes a forest if 3-way tables are not useful: its edges and their tables' share are in
-    proportion to ``clarity``, the draws' part to its root. Mean (largest) 2-way distance of the tree and of the
-    forest, three parties: adult .128 (.53), .109 (.34) at eps .1; .089 (.29), .083 (.27) at .2; .067, .063 at .4;
-    diabetes130 .083, .069 at .1; .036, .031 at .4. Beyond, parents may be generalised; native and generalised:
-    adult .043, .041 at 1.6; .0315, .027 at 5.
+    proportion to ``clarity``, the selections' share to its root. Beyond, parents may be generalised. What each choice
+    gains is in docs/performance.md.
     """
     attributes = len(domain)
-    pairs, draws, update, parameters = settings.split(epsilon)
+    pairs, selections, update, parameters = settings.split(epsilon)
     seen = useful_cells(noise, math.comb(attributes, 2), pairs, settings.frontier_theta)
     frontier = settings.frontier == "always" or holds_typical_table(domain, 2, seen)
     statistics = useful_cells(noise, attributes, update, settings.frontier_theta)
     cells = useful_cells(noise, attributes, parameters * WIDE_SHARE, settings.theta)
     wide = holds_typical_table(domain, 3, cells)
     if not frontier and wide:
-        draws += pairs + update
+        selections += pairs + update
     elif not frontier:
         parameters += pairs + update
     degree = settings.degree or useful_degree(domain, cells, settings.largest_degree)
@@ -214,20 +215,20 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     root = Fraction(round(100 * math.sqrt(clear)), 100)
     share = WIDE_SHARE if wide else PAIR_SHARE * root
     edges = None
-    drowned = settings.edges == "clear" and degree == 1 and not (frontier or wide)
-    if drowned and clear < 1 and pairs_fit_one_draw(domain):
+    below_noise_floor = settings.edges == "clear" and degree == 1 and not (frontier or wide)
+    if below_noise_floor and clear < 1 and pairs_fit_one_selection(domain):
         edges = max(1, round(clear * (attributes - 1)))
         share = PAIR_SHARE * clear
-        # Where parties outnumber draws, each is on few rows: the scale of its noise no longer falls with K.
+        # Where parties outnumber selections, each is on few rows: the scale of its noise no longer falls with K.
         more = min(100 * MORE_FOR_FEW_ROWS, max(100, 100 * parties // edges))
         # Whatever the weights of the phases, half of the parameters stay.
-        part = min(root * Fraction(more, 100), 1 + parameters / (2 * draws))
-        parameters += draws * (1 - part)
-        draws *= part
+        part = min(root * Fraction(more, 100), 1 + parameters / (2 * selections))
+        parameters += selections * (1 - part)
+        selections *= part
     further = settings.frontier_degree or wider
-    # Twice theta, for all of the parameters, as in PrivBayes: adult, eps 5, .029 -> .027; eps 1, no difference.
+    # Twice theta, for all of the parameters, as in PrivBayes.
     useful = useful_cells(noise, attributes, parameters, 2 * settings.theta)
-    return Budget(pairs, draws, update, parameters, share, frontier, degree, further, edges, useful)
+    return Budget(pairs, selections, update, parameters, share, frontier, degree, further, edges, useful)
 
 
 def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
@@ -254,15 +255,15 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     async def initialise() -> Parents:
         balanced = chosen.quotas == "balanced"
         if budget.edges is not None:
-            return await draw_forest(
-                session, INITIALISATION, budget.draws, budget.edges, nodes, first, balanced=balanced
+            return await select_forest(
+                session, INITIALISATION, budget.selections, budget.edges, nodes, first, balanced=balanced
             )
         useful = not budget.frontier and chosen.parents == "generalised" and chosen.degree is None
         if useful:
             limits = Limits(levels_of(schema, chosen.encoding), budget.cells, chosen.largest_degree)
         else:
             limits = Limits({node: (node,) for node in nodes}, TABLE_CELLS, budget.degree)
-        return await draw_network(session, INITIALISATION, budget.draws, limits, nodes, first, balanced=balanced)
+        return await select_network(session, INITIALISATION, budget.selections, limits, nodes, first, balanced=balanced)
 
     if not budget.frontier:
         return await learn_parameters(
@@ -273,14 +274,14 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     edges = sum(len(parents) for parents in network.values())
     largest_pair = useful_cells(noise, edges + len(nodes), budget.update, chosen.frontier_theta)
     frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
-    network, opened = await _update_structure(session, frontier, budget.degree, budget.update, weights)
+    network, revealed = await _update_structure(session, frontier, budget.degree, budget.update, weights)
     return await learn_parameters(
-        session, network, [*views, *opened], budget.parameters, budget.share, chosen.inference
+        session, network, [*views, *revealed], budget.parameters, budget.share, chosen.inference
     )
 
 
-def opens_parts(settings: Mapping[str, Any]) -> bool:
-    """Whether sums over some of the parties are opened: by every schedule but one opening over all."""
+def reveals_running_sums(settings: Mapping[str, Any]) -> bool:
+    """Whether sums over some of the parties are revealed: by every schedule but ``final``."""
     return settings.get("schedule", Settings.schedule) != Settings.schedule
 
 
@@ -298,8 +299,8 @@ async def _quantify_correlations(
     """Phase 1: the views of a covering design or all pair tables, and from them the association of every pair."""
     pairs = list(combinations(nodes, 2))
     if views == "pairs":
-        opened = await session.measure(CORRELATIONS, pairs, epsilon)
-        return opened, dict(zip(pairs, map(noisy_association, opened), strict=True))
+        revealed = await session.measure(CORRELATIONS, pairs, epsilon)
+        return revealed, dict(zip(pairs, map(noisy_association, revealed), strict=True))
     design = optimal_design([session.schema.derived.domain[node] for node in nodes])
     tables = await session.measure(CORRELATIONS, [tuple(nodes[i] for i in view) for view in design.views], epsilon)
     by_view = dict(zip(design.views, tables, strict=True))
@@ -335,18 +336,18 @@ def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> l
 async def _update_structure(
     session: Session, frontier: Parents, degree: int, epsilon: Fraction, weights: Sequence[Fraction]
 ) -> tuple[Parents, Sequence[NoisyTable]]:
-    """Phase 3: the updated network, and the tables that were opened over all parties.
+    """Phase 3: the updated network, and the tables that were revealed over all parties.
 
-    After each opening the frontier shrinks to the stronger half of each attribute's parent sets; the tables
+    After each revealed sum the frontier shrinks to the stronger half of each attribute's parent sets; the tables
     stay those of the first frontier, so that no statistic lacks earlier parties' counts.
     """
     domain = session.schema.derived.domain
     options = {x: _parent_sets(x, parents, degree, domain) for x, parents in frontier.items()}
-    series = session.openings(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
-    opened: Sequence[NoisyTable] = []
+    series = session.running_sums(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
+    revealed: Sequence[NoisyTable] = []
     for left in range(len(series), 0, -1):
-        opened = await series.open()
-        by_marginal = {table.attributes: table for table in opened}
+        revealed = await series.reveal_next()
+        by_marginal = {table.attributes: table for table in revealed}
         for x, sets in options.items():
             if len(sets) > 1:
                 whole = by_marginal.get((x, *frontier[x]))
@@ -356,11 +357,11 @@ async def _update_structure(
                 # Equally strong ones in their order: the sort is stable.
                 kept = 1 if left == 1 else math.ceil(len(sets) / 2)
                 options[x] = sorted(sets, key=lambda some, strength=strength: -strength[some])[:kept]  # type: ignore[misc]
-    return {x: sets[0] for x, sets in options.items()}, opened
+    return {x: sets[0] for x, sets in options.items()}, revealed
 
 
 def _within(table: NoisyTable | None, marginal: Marginal) -> NoisyTable:
-    """The marginal table inside a larger opened one."""
+    """The marginal table inside a larger one."""
     assert table is not None
     axes = tuple(a for a, attribute in enumerate(table.attributes) if attribute not in marginal)
     counts = table.counts.sum(axis=axes)

@@ -3,18 +3,18 @@
 Source: Chen, Xiao, Zhang, Xu, "Differentially Private High-Dimensional Data Publication via Sampling-Based Inference"
 (KDD 2015). Deviations, each for soundness or accuracy:
 
-- The graph comes from a declared number of exponential-mechanism draws (see dependency_graph.py): the published
+- The graph comes from a declared number of exponential-mechanism selections (see dependency_graph.py): the published
   threshold mechanism is not differentially private.
-- First the edges of a forest are drawn, then those that close triangles and keep the graph chordal, as far as the
+- First the edges of a forest are selected, then those that close triangles and keep the graph chordal, as far as the
   clique tables stay useful (PrivBayes, TODS 2017, definition 4.7).
-- The draws get what those of a forest need, or of the edges if these are fewer, from 1/10 to 3/10 of epsilon; the
+- The selections get what those of a forest need, or of the edges if these are fewer, from 1/10 to 3/10 of epsilon; the
   paper takes .05 or .1 of any epsilon.
-- 1-way tables have a part of the budget of their own, and the cliques' tables are shrunk by their noise:
+- 1-way tables have a share of the budget of their own, and the cliques' tables are shrunk by their noise:
   see common/synthesis/learning/parameter_learning.py.
 
-Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
+Over K parties each selection happens at one party and the tables are revealed as sums: the same algorithm.
 
-Privacy: draws and tables compose; epsilon in all.
+Privacy: selections and tables compose; epsilon in all.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from privity.common.synthesis.learning.dependency_graph import (
     LARGEST_CLIQUE,
     check_all_pairs,
     decomposable_edges,
-    draw_edges,
-    part_for_edges,
     plan_edges,
+    select_edges,
+    share_for_edges,
 )
 from privity.common.synthesis.learning.optimal_merging import optimal_clusters
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_cliques
@@ -55,9 +55,10 @@ class Settings:
     """Settings of JTree, all public.
 
     Attributes:
-        strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
+        strength: Cramer's V of an association that is worth an edge; how many are selected follows from it.
         edges: their number itself, in its place.
-        beta: part of epsilon for the draws; by default what they need, at most as those of a forest: 1/10 to 3/10.
+        beta: share of epsilon for the selections; by default what they need, at most as those of a forest: 1/10 to
+            3/10.
         theta: usefulness of the tables of cliques of more than two attributes.
         largest_clique: most attributes of a clique.
         clusters: tables of the ``optimal`` clusters of cliques, or of all cliques ``apart``.
@@ -107,16 +108,16 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
     noise = noise_of(session)
     rule = chosen.theta, chosen.strength, chosen.largest_clique
-    beta = chosen.beta or part_for_edges(schema.domain, noise, epsilon, *rule)
-    draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    beta = chosen.beta or share_for_edges(schema.domain, noise, epsilon, *rule)
+    selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
     plan = plan_edges(schema.domain, noise, tables, *rule, chosen.edges)
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
     graph.add_edges_from(
-        await draw_edges(
+        await select_edges(
             session,
             STRUCTURE,
-            draws,
+            selections,
             plan.edges,
             attributes,
             lambda graph: decomposable_edges(graph, schema.domain, plan.cells, chosen.largest_clique),

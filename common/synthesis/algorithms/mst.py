@@ -3,15 +3,15 @@
 Source: McKenna, Miklau and Sheldon, "Winning the NIST Contest: A scalable and general approach to differentially
 private synthetic data" (Journal of Privacy and Confidentiality 2021). Deviations:
 
-- The split follows from public numbers, and so does the number of edges: where the tables of a whole tree would drown,
-  a forest of its strongest edges takes its place (``tables_for``).
+- The split follows from public numbers, and so does the number of edges: where the tables of a whole tree would be
+  below the noise floor, a forest of its strongest edges takes its place (``tables_for``).
 - A score is the total variation distance from independence, less what the noise of the pair's own table would show.
 - Rare codes are not merged: 1-way tables are made non-negative, and ordered ones smoothed.
-- Over K parties each draw is at one party, on its own rows, or from a noisy overview of all pairs (``selection``); what
-  is measured is summed over all parties.
-- For a forest the light fit (``inference = tables``) is as good as a graphical model, and takes no time.
+- Over K parties each selection is at one party, on its own rows, or from a noisy overview of all pairs (``selection``);
+  what is measured is summed over all parties.
+- For a forest, consistency post-processing (``inference = tables``) is as good as a graphical model, and takes no time.
 
-Privacy: tables and draws compose; epsilon in all, or the run's rho.
+Privacy: tables and selections compose; epsilon in all, or the run's rho.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from privity.common.synthesis.algorithm_settings import SettingsReader
 from privity.common.synthesis.inference.fit_choice import INFERENCES, TABLES
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
-from privity.common.synthesis.learning.budget_split import one_way_part, tables_for
+from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, DRAWS, EDGES = "one-way tables", "spanning tree", "pair tables"
+ONE_WAY, SELECTION, EDGES = "one-way tables", "spanning tree", "pair tables"
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Settings:
     """Settings of MST, all public.
 
     Attributes:
-        one_way: part of the budget for the 1-way tables; by default it follows from the noise.
-        draws: part of the rest for choosing edges.
+        one_way: share of the budget for the 1-way tables; by default it follows from the noise.
+        draws: share of the rest for choosing edges.
         edges: of the tree; by default as many as the noise allows.
-        selection: whether the ``parties`` draw in turn, or a ``joint`` overview of all pairs tells; by default it
+        selection: whether the ``parties`` select in turn, or a ``joint`` overview of all pairs tells; by default it
             follows from the noise of either.
         inference: ``tables``, or ``pgm`` for a graphical model.
     """
@@ -95,14 +95,14 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     if len(domain) == 1:
         tables = await measure_single(session, ONE_WAY, epsilon)
         return await fit_cliques(session, tree_over([], domain), tables, chosen.inference)
-    one_way = chosen.one_way or one_way_part(session, epsilon)
+    one_way = chosen.one_way or one_way_share(session, epsilon)
     edges = min(most_edges(candidate_pairs(session)), chosen.edges or tables_for(session, epsilon))
     tables = await measure_single(session, ONE_WAY, epsilon * one_way)
     rest = epsilon * (1 - one_way)
     for_tables = rest * (1 - chosen.draws)
     independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model.pairs
     variance = session.noise_variance(edges, for_tables)
-    chooser = await Chooser.start(session, DRAWS, edges, rest * chosen.draws, chosen.selection)
+    chooser = await Chooser.start(session, SELECTION, edges, rest * chosen.draws, chosen.selection)
     tree: list[Pair] = []
     part = {a: a for a in range(len(domain))}
     for _ in range(edges):

@@ -1,20 +1,20 @@
-"""PrivBayes: a Bayesian network drawn by the exponential mechanism, with noisy conditionals.
+"""PrivBayes: a Bayesian network selected by the exponential mechanism, with noisy conditionals.
 
 Source: Zhang, Cormode, Procopiuc, Srivastava, Xiao, "PrivBayes: Private Data Release via Bayesian Networks" (TODS
 2017). Deviations, each for soundness or accuracy:
 
 - All scores are exact integers, with sensitivities for one replaced row (common/privacy/structure_scores.py).
-- The draws get what they need instead of a fixed part, if no beta is asked for.
-- A single parent is always a candidate, useful or not: a drowned table is shrunk to independence later.
-- Where the tables of a tree would drown, a forest of few edges is drawn among all pairs (as in DP-SUBN); where
-  no table at all is useful, every attribute is modelled alone.
+- The selections get what they need instead of a fixed share, if no beta is asked for.
+- A single parent is always a candidate, useful or not: a table below the noise floor is shrunk to independence later.
+- Where the tables of a tree would be below the noise floor, a forest of few edges is selected among all pairs (as in
+  DP-SUBN); where no table at all is useful, every attribute is modelled alone.
 - A table that another one contains is not measured; the paper does so for the first k only.
-- 1-way tables have a part of the budget of their own, and all tables are made consistent by inverse variance
+- 1-way tables have a share of the budget of their own, and all tables are made consistent by inverse variance
   instead of one by one: see common/synthesis/learning/parameter_learning.py.
 
-Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
+Over K parties each selection happens at one party and the tables are revealed as sums: the same algorithm.
 
-Privacy: draws and tables compose; epsilon in all.
+Privacy: selections and tables compose; epsilon in all.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM, TABLE
 from privity.common.synthesis.learning.encoding import BITS, ENCODINGS, check_pairs, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.network_structure import (
     Limits,
-    draw_forest,
-    draw_network,
-    pairs_fit_one_draw,
-    part_for_draws,
+    pairs_fit_one_selection,
+    select_forest,
+    select_network,
+    share_for_selections,
 )
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE, clarity, learn_parameters
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
@@ -47,11 +47,10 @@ STRUCTURE = "network learning"
 SCORE_NAMES = ("I", "F", "R")
 LARGEST_DEGREE = 5
 CLEAR_ENOUGH = Fraction(9, 10)
-"""Clarity of a tree's tables below which a forest of its strongest edges takes its place: adult, K = 1, .131,
-.103 at eps .1; .088, .079 at .2; .064, .060 at .4; but .042, .0455 at 1."""
+"""Clarity of a tree's tables below which a forest of its strongest edges takes its place."""
 
 FOREST_BETA = 1 / 10
-"""Part of epsilon for the draws of a whole tree by that way; it goes with the root of the clarity."""
+"""Share of epsilon for the selections of a whole tree by that way; it goes with the root of the clarity."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,10 @@ class Settings:
         encoding: ``vanilla`` attributes, ``hierarchical`` ones (parents may be generalised), or the bits of
             their codes, ``binary`` or ``gray``.
         score: ``I``, ``F`` (binary attributes only) or ``R``; by default F if all are binary, else R.
-        beta: part of epsilon for the draws; by default what they need, from 1/10 to 3/10, less for a forest.
+        beta: share of epsilon for the selections; by default what they need, from 1/10 to 3/10, less for a forest.
         theta: usefulness of the network's tables.
         largest_degree: most parents of an attribute.
-        first_attribute: name of the attribute from which the network grows; by default one of all, by lot.
+        first_attribute: name of the attribute from which the network grows; by default one of all, by a public coin.
         inference: how the tables are made one distribution: ``pgm``, a graphical model, or ``tables`` that agree,
             the only way for bits.
     """
@@ -103,7 +102,7 @@ class Settings:
         return self.encoding in BITS or set(schema.domain) == {2}
 
     def score_of(self, schema: Schema) -> str:
-        """The kind of score of the draws."""
+        """The kind of score of the selections."""
         return self.score or ("F" if self.binary(schema) else "R")
 
 
@@ -112,13 +111,13 @@ class Budget:
     """What follows from public numbers.
 
     Attributes:
-        draws, tables: epsilon of the two phases.
+        selections, tables: epsilon of the two phases.
         share: part of ``tables`` for the network's tables, the rest being for the 1-way tables.
         cells: most cells of a useful table.
         edges: of a forest in the place of the whole network; None if its tables are clear.
     """
 
-    draws: Fraction
+    selections: Fraction
     tables: Fraction
     share: Fraction
     cells: int
@@ -126,20 +125,20 @@ class Budget:
 
 
 def divide(chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema) -> Budget:
-    """Divide epsilon between draws and tables; a beta that was asked for is kept to."""
+    """Divide epsilon between selections and tables; a beta that was asked for is kept to."""
     domain = [schema.derived.domain[node] for node in nodes_of(schema, chosen.encoding)]
-    beta = chosen.beta or part_for_draws(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, noise.rows)
-    draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    beta = chosen.beta or share_for_selections(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, noise.rows)
+    selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
     cells = min(TABLE_CELLS, useful_cells(noise, len(domain), tables, chosen.theta))
     if holds_typical_table(domain, 3, cells):
-        return Budget(draws, tables, WIDE_SHARE, cells, None)
+        return Budget(selections, tables, WIDE_SHARE, cells, None)
     clear = clarity(domain, noise, tables)
-    if clear >= CLEAR_ENOUGH or not pairs_fit_one_draw(domain):
-        return Budget(draws, tables, PAIR_SHARE, cells, None)
+    if clear >= CLEAR_ENOUGH or not pairs_fit_one_selection(domain):
+        return Budget(selections, tables, PAIR_SHARE, cells, None)
     if chosen.beta is None:
         beta = Fraction(round(1000 * min(float(beta), FOREST_BETA * math.sqrt(clear))), 1000)
-        draws, tables = split_epsilon(epsilon, [beta, 1 - beta])
-    return Budget(draws, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))
+        selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    return Budget(selections, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))
 
 
 def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
@@ -159,13 +158,13 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
         return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE, chosen.inference)
     if chosen.first_attribute is None:
-        first = nodes[session.lot("first attribute", len(nodes))]
+        first = nodes[session.public_coin("first attribute", len(nodes))]
     else:
         first = node_of(schema, nodes, chosen.first_attribute)
     score = chosen.score_of(schema)
     if budget.edges is not None:
-        network = await draw_forest(session, STRUCTURE, budget.draws, budget.edges, nodes, first, score=score)
+        network = await select_forest(session, STRUCTURE, budget.selections, budget.edges, nodes, first, score=score)
     else:
         limits = Limits(levels, budget.cells, chosen.largest_degree)
-        network = await draw_network(session, STRUCTURE, budget.draws, limits, nodes, first, score=score)
+        network = await select_network(session, STRUCTURE, budget.selections, limits, nodes, first, score=score)
     return await learn_parameters(session, network, [], budget.tables, budget.share, chosen.inference)

@@ -4,19 +4,19 @@ Source: Zhang, Chen, Jin, Meng, "PrivHD" (Journal of Computer Research and Devel
 hand is legible in part; docs/algorithms/privhd.md says of each definition whether it is the paper's or ours. Ours,
 or changed for soundness:
 
-- The high-pass filter compares noisy scores with the threshold: R of noisy tables of all pairs, less what noise alone
-  shows, and charged. A filter on exact scores gives away rows (privacy.md, section 7). Where these tables would
-  drown, by public numbers, there is no filter, and its part goes to draws and tables. What it opened serves the
-  parameters too.
+- The high-pass filter compares noisy scores with the threshold: R of noisy marginals of all pairs, less what noise
+  alone shows, and charged. A filter on exact scores gives away rows (privacy.md, section 7). Where these tables would
+  be below the noise floor, by public numbers, there is no filter, and its share goes to selections and tables. What it
+  revealed serves the parameters too.
 - Noise has the scale 2m/epsilon for m tables; the printed m/epsilon is for added or removed rows.
-- How many edges are drawn follows from public numbers (``dependency_graph.plan_edges``).
-- An edge that would make a clique's table useless is left out again after it was drawn; they are tried in the
-  order in which they were drawn.
+- How many edges are selected follows from public numbers (``dependency_graph.plan_edges``).
+- An edge that would make a clique's table useless is left out again after it was selected; they are tried in the
+  order in which they were selected.
 - 1-way tables and shrinking as in common/synthesis/learning/parameter_learning.py.
 
-Over K parties each draw happens at one party and the tables are opened as sums: the same algorithm.
+Over K parties each selection happens at one party and the tables are revealed as sums: the same algorithm.
 
-Privacy: filter, draws and tables compose; epsilon in all.
+Privacy: filter, selections and tables compose; epsilon in all.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from privity.common.synthesis.learning.dependency_graph import (
     LARGEST_CLIQUE,
     Pair,
     check_all_pairs,
-    draw_edges,
-    part_for_edges,
     plan_edges,
+    select_edges,
+    share_for_edges,
 )
 from privity.common.synthesis.learning.pair_association import noisy_association
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_cliques
@@ -68,11 +68,11 @@ class Settings:
     """Settings of PrivHD, all public.
 
     Attributes:
-        filter: whether there is one: ``useful``, where the noisy pair tables do not drown on average,
+        filter: whether there is one: ``useful``, where the noisy pair tables are above the noise floor on average,
             ``always`` or ``never``.
-        filtering: part of epsilon for it.
+        filtering: share of epsilon for it.
         threshold: R that a pair's noisy score must reach to be a candidate.
-        strength: Cramer's V of an association that is worth an edge; how many are drawn follows from it.
+        strength: Cramer's V of an association that is worth an edge; how many are selected follows from it.
         theta: usefulness of the clique tables, and of the filter's.
         largest_clique: most attributes of a clique.
         inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
@@ -119,43 +119,43 @@ async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]
     if len(attributes) == 1:
         return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
     noise = noise_of(session)
-    filtering, draws, tables = _split(chosen, epsilon, noise, schema)
-    candidates, opened = await _filter(session, filtering, chosen.threshold)
+    filtering, selections, tables = _split(chosen, epsilon, noise, schema)
+    candidates, revealed = await _filter(session, filtering, chosen.threshold)
     plan = plan_edges(schema.domain, noise, tables, chosen.theta, chosen.strength, chosen.largest_clique)
 
     def left(graph: nx.Graph) -> list[Pair]:
         return [pair for pair in candidates if not graph.has_edge(*pair)]
 
-    edges = await draw_edges(session, NETWORK, draws, min(plan.edges, len(candidates)), attributes, left)
+    edges = await select_edges(session, NETWORK, selections, min(plan.edges, len(candidates)), attributes, left)
     limits = plan.cells, chosen.largest_clique
     cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, *limits))
     bigger = bigger_cliques(cliques, schema.domain, *limits)
     check_cliques(bigger, schema)
-    return await learn_cliques(session, junction_tree(bigger), bigger, opened, tables, plan.share, chosen.inference)
+    return await learn_cliques(session, junction_tree(bigger), bigger, revealed, tables, plan.share, chosen.inference)
 
 
 def _split(
     chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema
 ) -> tuple[Fraction, Fraction, Fraction]:
-    """Epsilon of filter, draws and tables; the first is 0 without a filter. By public numbers."""
-    beta = part_for_edges(schema.domain, noise, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
+    """Epsilon of filter, selections and tables; the first is 0 without a filter. By public numbers."""
+    beta = share_for_edges(schema.domain, noise, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
     seen = useful_cells(noise, math.comb(len(schema.domain), 2), epsilon * chosen.filtering, chosen.theta)
     if chosen.filter == "always" or (chosen.filter == "useful" and holds_typical_table(schema.domain, 2, seen)):
         filtering, left = split_epsilon(epsilon, [chosen.filtering, 1 - chosen.filtering])
     else:
         filtering, left = Fraction(0), epsilon
-    draws, tables = split_epsilon(left, [beta, 1 - beta])
-    return filtering, draws, tables
+    selections, tables = split_epsilon(left, [beta, 1 - beta])
+    return filtering, selections, tables
 
 
 async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> tuple[list[Pair], Sequence[NoisyTable]]:
-    """The pairs whose noisy score reaches the threshold, and the noisy tables; all pairs if there is no filter."""
+    """The pairs whose noisy score reaches the threshold, and the noisy marginals; all pairs if there is no filter."""
     pairs = list(combinations(range(len(session.schema.attributes)), 2))
     if not epsilon:
         return pairs, []
-    opened = await session.measure(FILTER, pairs, epsilon)
-    kept = [pair for pair, table in zip(pairs, opened, strict=True) if noisy_association(table) >= threshold]
-    return kept or pairs, opened
+    revealed = await session.measure(FILTER, pairs, epsilon)
+    kept = [pair for pair, table in zip(pairs, revealed, strict=True) if noisy_association(table) >= threshold]
+    return kept or pairs, revealed
 
 
 def useful_triangulation(

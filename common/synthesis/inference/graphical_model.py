@@ -1,8 +1,8 @@
 """A distribution as potentials on the cliques of a junction tree: belief propagation, and the marginals of all pairs.
 
 Source: Lauritzen and Spiegelhalter (1988), as in McKenna, Sheldon and Miklau, "Graphical-model based estimation and
-inference for differential privacy" (ICML 2019), which fits such a model to noisy tables. Written in numpy for what is
-fitted here: a few hundred small tables, again and again with one more (``docs/inference.md`` has it beside ``mbi``).
+inference for differential privacy" (ICML 2019), which fits such a model to noisy marginals. Written in numpy for what
+is fitted here: a few hundred small tables, again and again with one more (``docs/inference.md`` has it beside ``mbi``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A graphical model fitted to all noisy tables at once: penalised maximum likelihood, free of privacy cost.
+"""A graphical model fitted to all noisy marginals at once: penalised maximum likelihood, free of privacy cost.
 
 The potentials are one number for each cell of each measured table, added up over the tables that a clique holds. With
 y the noisy counts of a cell, n the rows and p its probability under the model, the fit solves n p = y - r l for all
@@ -9,9 +9,9 @@ cells at once, l being the cell's potential and r its ridge: the gradient of
 which is convex. Without a ridge it is maximum likelihood, and has no solution where a noisy count is negative. The
 ridge is what the noise calls for. Of a table of several attributes it is v n/tau: v the variance of a cell, tau the
 strength of its association by the residuals' squares less the noise's. Then a residual y - n q against independence q
-keeps the part tau q/(tau q + v), as in ``estimation.shrink_pair``; a drowned table says nothing. 1-way tables are made
-non-negative beforehand (``estimation.one_way_marginals``), and have next to no ridge; the margins of all other tables
-are moved to them.
+keeps the part tau q/(tau q + v), as in ``estimation.shrink_pair``; a table below the noise floor says nothing. 1-way
+tables are made non-negative beforehand (``estimation.one_way_marginals``), and have next to no ridge; the margins of
+all other tables are moved to them.
 
 Source: the objective is the dual of McKenna, Sheldon and Miklau's (ICML 2019) least squares with an entropy term; the
 ridge by empirical Bayes is ours. Solved by L-BFGS (Liu and Nocedal 1989, scipy's).
@@ -42,17 +42,13 @@ STEPS, STEPS_BETWEEN = 1000, 40
 """Of L-BFGS: of a fit that is released, and of one that only says what to measure next."""
 
 SINGLE_RIDGE = 0.5
-"""Of 1-way tables, in rows: a code without rows then keeps a few. Public tables, mean 2-way distance over that at .5
-(docs/benchmarks/budgets.md): with .125 and 2 1.004 and 1.008, +- .004."""
+"""Of 1-way tables, in rows: a code without rows then keeps a few. Tried in docs/benchmarks/budgets.md."""
 
 PRIOR = 0.5
-"""Part of the ridge of empirical Bayes that is used. Public tables, mean 2-way distance over that at .5
-(docs/benchmarks/budgets.md): with .25 and 1 1.003 and 1.012, +- .008."""
+"""Part of the ridge of empirical Bayes that is used. Tried in docs/benchmarks/budgets.md."""
 
 LEAST_RIDGE = 0.1
-"""Of any table, in rows. Without noise to speak of nothing else holds the potentials of cells without rows: DP-SUBN,
-five attributes of which half the rows have none, eps 200, mean 2-way distance after all steps: .0551 with 0, .0130 with
-.001, .0028 with .01, .0018 with .05 and .2."""
+"""Of any table, in rows. Without noise to speak of nothing else holds the potentials of cells without rows."""
 
 LEAST_STRENGTH = 1e-9
 SCALE_ROWS = 10.0
@@ -145,8 +141,8 @@ def _terms(estimates: Mapping[Marginal, Estimate], schema: Schema, rows: int) ->
 def _with_pairs(estimates: Mapping[Marginal, Estimate], rows: int) -> dict[Marginal, Estimate]:
     """The tables, agreeing with each other, and the pair tables that wider ones hold; variances as they were measured.
 
-    A wide table whose cells are drowned may hold clear pairs. One ridge for all its cells would take these away too:
-    nltcs, K = 3, JTree, eps 1.6: mean 2-way distance .042 without, .011 with them.
+    A wide table whose cells are below the noise floor may hold clear pairs. One ridge for all its cells would take
+    these away too.
     """
     consistent = make_consistent(estimates, rows)
     found = {key: Estimate(consistent[key].counts, estimate.variance) for key, estimate in estimates.items()}
@@ -171,7 +167,7 @@ def _with_margins(counts: Numbers, marginals: Sequence[Numbers]) -> Numbers:
     """The nearest table with these 1-way tables, which know more of them than its own cells do.
 
     Clear tables have next to no ridge. If their margins differed, only huge potentials could tell, and the steps would
-    end far from the optimum: mean 2-way distance of five attributes, AIM, eps 20, .0010 in the place of .0049.
+    end far from the optimum.
     """
     # Once the total fits, what one axis is moved by leaves the margins of the others as they are.
     found = counts + (float(marginals[0].sum()) - counts.sum()) / counts.size
@@ -183,7 +179,8 @@ def _with_margins(counts: Numbers, marginals: Sequence[Numbers]) -> Numbers:
 
 
 def _strength(estimate: Estimate, independent: Numbers) -> float:
-    """tau: the squares of the residuals against independence, less those of the noise; hardly above 0 if drowned."""
+    """tau: the squares of the residuals against independence, less those of the noise; hardly above 0 below the noise
+    floor."""
     residual = estimate.counts - independent
     for axis in range(residual.ndim):
         # The marginals' own error is not association.

@@ -1,10 +1,10 @@
-"""Mutual consistency of noisy tables, and the threshold against the bias of rounding: free of privacy cost.
+"""Mutual consistency of noisy marginals, and the threshold against the bias of rounding: free of privacy cost.
 
 Source: JTree (Chen, Xiao, Zhang, Xu, "Differentially Private High-Dimensional Data Publication via
 Sampling-Based Inference", KDD 2015), section 4.3. Deviations:
 
 - The paper visits all intersections of the tables' attribute sets in topological order, and shifts every
-  table that holds one by the same amount in all cells summed. There may be as many intersections as subsets of
+  table that holds one equally in all cells summed. There may be as many intersections as subsets of
   the tables. ``make_consistent`` computes the same result in one step from Fourier coefficients (the basis of
   Barak et al., PODS 2007, for any domain), set of attributes by set.
 - A table's weight counts the variance of its cells too; in the paper all tables have the same.
@@ -120,9 +120,7 @@ def keep_above_threshold(counts: np.ndarray, total: float) -> np.ndarray:
     whose counts above it have the sum nearest to ``total`` (the higher one of two that are as near). Equal counts
     are kept or dropped together. ``nearest_counts`` in estimation.py serves the same purpose by subtraction.
 
-    Mean distance from the exact table under noise of scale 50, negative counts cut and scaled, ``nearest_counts``,
-    this: adult, 2-way tables .082, .045, .045; 3-way .400, .171, .152; 4-way .715, .362, .320; nltcs, 4-way
-    .019, .017, .020; 8-way .210, .151, .161. It is the better one for large tables with many empty cells.
+    It is the better one for large tables with many empty cells (docs/performance.md).
 
     Args:
         counts: table of any shape, in rows; must be finite.

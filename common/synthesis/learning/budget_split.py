@@ -38,7 +38,7 @@ class Split:
 
     Attributes:
         tables: how many pair tables are worth measuring, for each attribute at the most.
-        one_way: part of the budget for the 1-way tables.
+        one_way: share of the budget for the 1-way tables.
     """
 
     tables: Power
@@ -47,17 +47,14 @@ class Split:
 
 PURE = Split(Power(0.85, -0.54, 1, 4), Power(1.04, 0.24, 0.1, 0.8))
 CONCENTRATED = Split(Power(1.6, -0.7, 1, 4), Power(0.9, 0.27, 0.1, 0.7))
-"""Public tables, mean 2-way distance over that at what was before (docs/benchmarks/budgets.md): pure with less for the
-1-way tables (1.46 before) and the lower handicap .953 +- .016. With a delta, half and twice as much of a scale: of
-tables 1.007 and 1.015, +- .015; of one_way 1.017 and 1.025, +- .02."""
+"""Fitted on public tables; docs/benchmarks/budgets.md."""
 
 
 def noise_of_table(session: Session, epsilon: Fraction) -> float:
     """Total variation distance by which the noise of all of epsilon would move one pair table of mean size.
 
     By the noise of many tables, which share epsilon, or rho: that of one alone would be no narrower than the least
-    shares of discrete Gaussian noise, of which a run of many tables knows nothing. Adult, K = 25, AIM, eps 1.6, delta
-    1e-9: .0277 by the noise of one, .0222 by that of many.
+    shares of discrete Gaussian noise, of which a run of many tables knows nothing.
     """
     domain = session.schema.domain
     cells = (sum(domain) ** 2 - sum(size**2 for size in domain)) / 2 / math.comb(len(domain), 2)
@@ -77,6 +74,6 @@ def tables_for(session: Session, epsilon: Fraction) -> int:
     return max(1, min(int(power.largest) * len(session.schema.domain), round(worth)))
 
 
-def one_way_part(session: Session, epsilon: Fraction) -> Fraction:
-    """Part of the budget for the 1-way tables, in hundredths: more where the noise is wide."""
+def one_way_share(session: Session, epsilon: Fraction) -> Fraction:
+    """Share of the budget for the 1-way tables, in hundredths: more where the noise is wide."""
     return Fraction(round(100 * _fitted(session).one_way.of(noise_of_table(session, epsilon))), 100)

@@ -1,8 +1,8 @@
-"""Draw the dependency graph of a junction tree, edge by edge; shared by algorithms.
+"""Select the dependency graph of a junction tree, edge by edge; shared by algorithms.
 
 Source: JTree (Chen, Xiao, Zhang, Xu, KDD 2015), section 4.1. Its threshold mechanism is not differentially private
-at any epsilon (``threshold_mechanism`` in benchmarks/published.py). Here a declared number of edges is drawn by the
-exponential mechanism on R; what is a candidate follows from earlier draws and declared domains only.
+at any epsilon (``threshold_mechanism`` in benchmarks/published.py). Here a declared number of edges is selected by the
+exponential mechanism on R; what is a candidate follows from earlier selections and declared domains only.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, 
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS, check_tables
 from privity.common.synthesis.inference.junction_tree import is_useful, keeps_apart
-from privity.common.synthesis.learning.network_structure import LEAST_BETA, part_for_draws
+from privity.common.synthesis.learning.network_structure import LEAST_BETA, share_for_selections
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, useful_cells
 
 Pair = tuple[int, int]
 
 WIDE_CLIQUE = 4
-"""Attributes of a typical clique whose table is useful from which on as many edges are drawn as cliques allow.
-diabetes130, eps 1, mean 2-way distance of JTree with 3, 4: .0227, .0197."""
+"""Attributes of a typical clique whose table is useful from which on as many edges are selected as cliques allow."""
 
 
 LARGEST_CLIQUE = 12
@@ -37,7 +36,7 @@ LARGEST_CLIQUE = 12
 
 @dataclass(frozen=True)
 class Plan:
-    """How many edges are drawn, and what becomes of the tables.
+    """How many edges are selected, and what becomes of the tables.
 
     Attributes:
         share: part of parameter learning for the cliques' tables, the rest being for the 1-way tables.
@@ -66,7 +65,7 @@ def most_edges(domain: Sequence[int], cells: int, clique: int) -> int:
     """Edges of a chordal graph that is built up from the smallest attributes, each joined to as many before it as fit.
 
     A clique of more than two attributes has at most ``cells`` and at most ``clique`` of them; of attributes of one
-    size no such graph has more edges. More draws could not be used.
+    size no such graph has more edges. More selections could not be used.
     """
     edges = 0
     sizes = sorted(domain)
@@ -89,7 +88,7 @@ def most_cells(domain: Sequence[int]) -> int:
 
 
 def check_all_pairs(schema: Schema) -> None:
-    """Refuse attributes of which the pairs are too large to be the candidates of a draw.
+    """Refuse attributes of which the pairs are too large to be the candidates of a selection.
 
     Raises:
         PrivityError: domain-too-large, naming the attributes of a pair that no table holds.
@@ -98,7 +97,7 @@ def check_all_pairs(schema: Schema) -> None:
         check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
 
 
-async def draw_edges(
+async def select_edges(
     session: Session,
     phase: str,
     epsilon: Fraction,
@@ -108,12 +107,12 @@ async def draw_edges(
     *,
     score: str = "R",
 ) -> list[Pair]:
-    """Edges (a, b), a < b, of a graph over ``attributes``, as drawn; each draw costs its share of ``epsilon``.
+    """Edges (a, b), a < b, of a graph over ``attributes``, as selected; each selection costs its share of ``epsilon``.
 
     Args:
-        edges: how many are drawn: declared, and paid for, beforehand. Once nothing is allowed any more, what is
-            drawn is not used.
-        allowed: the candidates of a draw, given the graph so far.
+        edges: how many are selected: declared, and paid for, beforehand. Once nothing is allowed any more, what is
+            selected is not used.
+        allowed: the candidates of a selection, given the graph so far.
     """
     pairs = list(combinations(sorted(attributes), 2))
     graph: nx.Graph = nx.Graph()
@@ -122,7 +121,7 @@ async def draw_edges(
     drawn: list[Pair] = []
     candidates = list(allowed(graph))
     for _ in range(edges):
-        pair = await series.draw(_grouped(candidates or pairs))
+        pair = await series.select(_grouped(candidates or pairs))
         if candidates:
             drawn.append((pair.parents[0], pair.attribute))
             graph.add_edge(*drawn[-1])
@@ -146,12 +145,12 @@ def plan_edges(
     largest_clique: int,
     edges: int | None = None,
 ) -> Plan:
-    """How many edges to draw, and how to divide ``epsilon`` of parameter learning; by public numbers.
+    """How many edges to select, and how to divide ``epsilon`` of parameter learning; by public numbers.
 
     As many as are visible while these are fewer than a forest's; the tables' share falls with the part of a forest
     that they are. Beyond, an edge joins tables to larger ones and makes their number no larger, so that their size is
     the limit: as many edges as useful cliques of three attributes allow, or of a typical useful clique's if that has
-    more. Adult, eps 1, K = 1, mean 2-way distance: .0436, .0432, .0426 and .0428 with 17, 19, 27 (this) and 30.
+    more.
 
     Args:
         edges: the number itself, in the place of all this.
@@ -170,7 +169,7 @@ def plan_edges(
     return Plan(chosen, (WIDE_SHARE if typical >= WIDE_CLIQUE else PAIR_SHARE) * part, cells)
 
 
-def part_for_edges(
+def share_for_edges(
     domain: Sequence[int],
     noise: TableNoise,
     epsilon: Fraction,
@@ -178,15 +177,15 @@ def part_for_edges(
     strength: Fraction,
     largest_clique: int,
 ) -> Fraction:
-    """Part of epsilon for the draws: what those of a forest need, or of the edges planned if these are fewer."""
+    """Share of epsilon for the selections: what those of a forest need, or of the edges planned if these are fewer."""
     planned = plan_edges(domain, noise, epsilon * (1 - LEAST_BETA), theta, strength, largest_clique).edges
-    return part_for_draws("R", min(planned, len(domain) - 1), epsilon, noise.rows)
+    return share_for_selections("R", min(planned, len(domain) - 1), epsilon, noise.rows)
 
 
 def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, clique: int) -> list[Pair]:
     """Edges that leave a chordal graph chordal and its new clique within ``cells`` and ``clique`` attributes.
 
-    Those between two components first and alone, whatever their cells: a forest, as in ``draw_forest``. Within a
+    Those between two components first and alone, whatever their cells: a forest, as in ``select_forest``. Within a
     component those whose common neighbours keep their ends apart.
     """
     component = {a: number for number, members in enumerate(nx.connected_components(graph)) for a in members}

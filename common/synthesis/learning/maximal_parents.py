@@ -1,4 +1,4 @@
-"""Maximal parent sets: what an attribute's parents may be without drowning its table.
+"""Maximal parent sets: what an attribute's parents may be while its table stays above the noise floor.
 
 Source: PrivBayes (Zhang et al., TODS 2017), section 5.2, algorithms 5 and 6. Deviations: a set has at most
 ``degree`` parents, and is maximal among those; the sets are listed in a fixed order.

@@ -1,7 +1,7 @@
-"""Draw the structure of a Bayesian network, attribute by attribute; shared by algorithms.
+"""Select the structure of a Bayesian network, attribute by attribute; shared by algorithms.
 
 Source: PrivBayes (Zhang et al., TODS 2017), algorithms 2 and 4, its greedy construction. Over K parties each
-draw happens at one of them: DP-SUBN (Su et al., ICDE 2016), section VI-A.
+selection happens at one of them: DP-SUBN (Su et al., ICDE 2016), section VI-A.
 """
 
 from __future__ import annotations
@@ -14,38 +14,35 @@ from itertools import accumulate
 
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.session import Session
-from privity.common.protocol.step_limits import DRAW_CANDIDATES, ROUND_CELLS
+from privity.common.protocol.step_limits import ROUND_CELLS, SELECTION_CANDIDATES
 from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
 from privity.common.synthesis.learning.search_frontier import Parents
 
 MOST_CANDIDATES = 200_000
-"""Of one draw of ``draw_network``. 52 bits of adult, eps 1, mean 2-way distance with 50,000 and this: .157, .148."""
+"""Of one selection of ``select_network``."""
 
 ALL_CANDIDATES = 10_000_000
-"""Of all its draws. 200 binary attributes, 50,000 rows, eps 4, mean 2-way distance with 4, 10 and 40 million: .0314,
-.0307, .0316; the last takes five times as long as the second."""
+"""Of all its selections."""
 
 LEAST_OFFERED = 8
-"""Attributes that a draw offers, if so many are left, before it offers smaller parent sets instead. As above, with 8
-and with all that are left: .0307, .0329; eps 1: .0338, .0363."""
+"""Attributes that a selection offers, if so many are left, before it offers smaller parent sets instead."""
 
 
 BETA = Fraction(3, 10)
-"""The part of epsilon for the draws of PrivBayes' paper; here the most that they get."""
+"""The share of epsilon for the selections of PrivBayes' paper; here the most that they get."""
 
 LEAST_BETA = Fraction(1, 10)
-"""The least: nltcs, eps 1.6, K = 1: mean 2-way distance .039 with .043, .036 with .1, .034 with .2."""
+"""The least that they get."""
 
 NOISE = 1 / 25
-"""Noise of a score in parts of its range that the draws can do with. Adult, K = 1, mean 2-way distance with .3
-and with what this needs: .0519, .0422 at eps 1; .0445, .0372 at 1.6."""
+"""Noise of a score in parts of its range that the selections can do with."""
 
 
-def part_for_draws(score: str, draws: int, epsilon: Fraction, rows: int) -> Fraction:
-    """Part of epsilon that makes the noise of a score ``NOISE`` of its range, within bounds; in thousandths."""
+def share_for_selections(score: str, selections: int, epsilon: Fraction, rows: int) -> Fraction:
+    """Share of epsilon that makes the noise of a score ``NOISE`` of its range, within bounds; in thousandths."""
     # n times what one row moves, in parts of the range: R by 3/n and F by 1/n of 1/2, I by this of 1.
     moves = {"R": 6.0, "F": 2.0}.get(score, math.log2(rows + 1) + 1.5)
-    needed = 2 * moves * draws / (rows * float(epsilon) * NOISE)
+    needed = 2 * moves * selections / (rows * float(epsilon) * NOISE)
     return min(BETA, max(LEAST_BETA, Fraction(math.ceil(1000 * needed), 1000)))
 
 
@@ -64,7 +61,7 @@ class Limits:
     degree: int
 
 
-async def draw_network(
+async def select_network(
     session: Session,
     phase: str,
     epsilon: Fraction,
@@ -75,7 +72,7 @@ async def draw_network(
     balanced: bool = False,
     score: str = "R",
 ) -> Parents:
-    """A network over ``attributes`` that grows from ``first``; each draw costs its share of ``epsilon``.
+    """A network over ``attributes`` that grows from ``first``; each selection costs its share of ``epsilon``.
 
     Args:
         attributes: no two of them too large for a table (``encoding.check_pairs``).
@@ -87,22 +84,24 @@ async def draw_network(
     most = min(MOST_CANDIDATES, ALL_CANDIDATES // max(1, len(left)))
     while left:
         # Where not all are offered, nobody chose which ones are.
-        start = session.lot(f"{phase} {len(left)}", len(left))
+        start = session.public_coin(f"{phase} {len(left)}", len(left))
         turn = [*left[start:], *left[:start]]
-        pair = await series.draw(useful_candidates(turn, sorted(network), limits, session.schema.derived.domain, most))
+        pair = await series.select(
+            useful_candidates(turn, sorted(network), limits, session.schema.derived.domain, most)
+        )
         network[pair.attribute] = pair.parents
         left.remove(pair.attribute)
     return network
 
 
-def pairs_fit_one_draw(domain: Sequence[int]) -> bool:
-    """Whether ``draw_forest`` may offer all pairs of attributes with these sizes."""
-    if math.comb(len(domain), 2) > DRAW_CANDIDATES:
+def pairs_fit_one_selection(domain: Sequence[int]) -> bool:
+    """Whether ``select_forest`` may offer all pairs of attributes with these sizes."""
+    if math.comb(len(domain), 2) > SELECTION_CANDIDATES:
         return False
     return (sum(domain) ** 2 - sum(size**2 for size in domain)) // 2 <= ROUND_CELLS
 
 
-async def draw_forest(
+async def select_forest(
     session: Session,
     phase: str,
     epsilon: Fraction,
@@ -113,9 +112,9 @@ async def draw_forest(
     balanced: bool = False,
     score: str = "R",
 ) -> Parents:
-    """A forest of ``edges`` edges, each drawn among all pairs that join two of its trees.
+    """A forest of ``edges`` edges, each selected among all pairs that join two of its trees.
 
-    As in Kruskal's algorithm, where ``draw_network`` is like Prim's: few edges are then the strongest of all,
+    As in Kruskal's algorithm, where ``select_network`` is like Prim's: few edges are then the strongest of all,
     not those around ``first``. Each tree hangs from ``first`` or from its earliest attribute.
     """
     tree = {a: a for a in attributes}
@@ -126,7 +125,7 @@ async def draw_forest(
             CandidateGroup((x,), ParentSets((p,) for p in attributes[:place] if tree[p] != tree[x]))
             for place, x in enumerate(attributes)
         ]
-        drawn = await series.draw(Candidates(groups))
+        drawn = await series.select(Candidates(groups))
         x, (p,) = drawn.attribute, drawn.parents
         neighbours[x].append(p)
         neighbours[p].append(x)
@@ -145,9 +144,9 @@ async def draw_forest(
 def useful_candidates(
     turn: Sequence[int], placed: Sequence[int], limits: Limits, domain: Sequence[int], most: int = MOST_CANDIDATES
 ) -> Candidates:
-    """Attributes not placed with their maximal parent sets, ``most`` in all and within the limits of a draw.
+    """Attributes not placed with their maximal parent sets, ``most`` in all and within the limits of a selection.
 
-    All of ``turn`` with sets of as many parents as the limits say. If those are too many for a draw, then
+    All of ``turn`` with sets of as many parents as the limits say. If those are too many for a selection, then
     the first few of ``turn``; if fewer than LEAST_OFFERED, then sets of fewer parents. All by public numbers.
     """
     for degree in range(limits.degree, 1, -1):
@@ -162,7 +161,7 @@ def useful_candidates(
 def _offer(
     turn: Sequence[int], placed: Sequence[int], limits: Limits, domain: Sequence[int], degree: int, most: int
 ) -> list[CandidateGroup]:
-    """As many attributes of ``turn`` as a draw allows, ascending; single parents fit for one at least."""
+    """As many attributes of ``turn`` as a selection allows, ascending; single parents fit for one at least."""
     sets: dict[int, ParentSets] = {}
     offered: list[CandidateGroup] = []
     candidates = cells = 0

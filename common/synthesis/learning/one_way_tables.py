@@ -29,11 +29,7 @@ def single_weights(domain: Sequence[int], *, pure: bool) -> list[int]:
 async def measure_single(
     session: Session, phase: str, epsilon: Fraction, attributes: Iterable[int] | None = None
 ) -> list[NoisyTable]:
-    """The 1-way tables of these attributes (derived ones too), or of all of the schema, for ``epsilon`` in all.
-
-    Adult, three parties, mean 2-way distance with two groups of one scale each (twice the rounds) and with weights:
-    dp-subn .108 and .1075 at eps .1, .0631 and .0620 at .4; jtree .1107 and .1099, .0601 and .0599.
-    """
+    """The 1-way tables of these attributes (derived ones too), or of all of the schema, for ``epsilon`` in all."""
     domain = session.schema.derived.domain
     names = sorted(range(len(session.schema.domain)) if attributes is None else attributes)
     weights = single_weights([domain[a] for a in names], pure=not session.delta)

@@ -19,7 +19,7 @@ EXACT_CLIQUES = 8
 """Most cliques of which all partitions (4,140 of 8) are tried."""
 
 CCCP_CLIQUES = 16
-"""Most cliques for the relaxed programme: 13 take 1.5 s, 19 take 12 s, 43 take 73 s."""
+"""Most cliques for the relaxed programme; its time is in docs/performance.md."""
 
 
 def optimal_clusters(cliques: Sequence[Marginal], domain: Sequence[int]) -> Clusters:

@@ -33,25 +33,22 @@ from privity.common.synthesis.models.junction_tree_model import Clique, Junction
 PARAMETERS = "parameter learning"
 
 WIDE_SHARE = Fraction(7, 10)
-"""Part of parameter learning for the network's tables if 3-way tables are useful: those give good 1-way
-tables themselves. nltcs, eps .1: mean 2-way distance .120 with .4, .088 with .7; adult, eps 5: .036, .033."""
+"""Share of parameter learning for the network's tables if 3-way tables are useful: those give good 1-way
+tables themselves."""
 
 PAIR_SHARE = Fraction(1, 2)
-"""The same if only pair tables are useful: adult, eps 1: .0495 with .3, .0465 with .5; eps .4: the same."""
+"""The same if only pair tables are useful."""
 
 CLEAR = 8
-"""Theta of a whole tree's pair tables from which on all its edges are drawn; see ``clarity``. Adult, mean 2-way
-distance with 5, 8, 12: .085, .083, .085 at eps .2; .063, .063, .066 at .4; .0475, .0470, .0467 at 1."""
+"""Theta of a whole tree's pair tables from which on all its edges are selected; see ``clarity``."""
 
 
 def clarity(domain: Sequence[int], noise: TableNoise, epsilon: Fraction) -> Fraction:
     """How much of a tree is worth measuring for ``epsilon`` of parameter learning: above 0, at most 1.
 
-    Where the pair tables of a tree drown, a few of its strongest edges are better: each gets more epsilon, and
-    more is left for the 1-way tables, whose error dominates. Best in a sweep over both on adult, three parties,
-    at eps .05, .1, .2, .4, 1: 0-1, 2-3, 5-7, 7-9, 10-12 edges of 14, with .05, .1, .15-.2, .3, .4 of the
-    parameters. Both are near the power 2/3 of the usefulness that the tree's tables would have; the powers 1/2 and
-    3/4 are within .003.
+    Where the pair tables of a tree are below the noise floor, a few of its strongest edges are better: each gets more
+    epsilon, and more is left for the 1-way tables, whose error dominates. The best
+    of both is near the power 2/3 of the usefulness that the tree's tables would have (docs/performance.md).
     """
     useful = typical_usefulness(domain, 2, noise, len(domain) - 1, epsilon * PAIR_SHARE)
     # Hundredths keep exact scales short.
@@ -61,20 +58,20 @@ def clarity(domain: Sequence[int], noise: TableNoise, epsilon: Fraction) -> Frac
 async def learn_parameters(
     session: Session,
     network: Parents,
-    opened: Sequence[NoisyTable],
+    revealed: Sequence[NoisyTable],
     epsilon: Fraction,
     share: Fraction,
     inference: str,
 ) -> Model:
-    """Phase 4: the network's tables and all 1-way tables, joined with what was opened before.
+    """Phase 4: the network's tables and all 1-way tables, joined with what was revealed before.
 
     Args:
-        share: part of epsilon for the network's tables; without any, all of it is for the 1-way tables.
+        share: share of epsilon for the network's tables; without any, all of it is for the 1-way tables.
         inference: a name in ``privity.common.synthesis.inference.fit_choice.INFERENCES``; a graphical model is a
         junction tree.
     """
     marginals = _uncontained([(x, *parents) for x, parents in sorted(network.items()) if parents])
-    tables = [*await _measure(session, marginals, network, epsilon, share), *opened]
+    tables = [*await _measure(session, marginals, network, epsilon, share), *revealed]
     graphical = await fit_graphical(session, tables, inference)
     if graphical is not None:
         return graphical
@@ -85,7 +82,7 @@ async def learn_cliques(
     session: Session,
     tree: JunctionTree,
     measured: Sequence[Marginal],
-    opened: Sequence[NoisyTable],
+    revealed: Sequence[NoisyTable],
     epsilon: Fraction,
     share: Fraction,
     inference: str,
@@ -93,11 +90,11 @@ async def learn_cliques(
     """The same for a junction tree: 1-way tables and those of ``measured``, within one of which each clique is.
 
     Args:
-        share: part of epsilon for ``measured``; without any of more than one attribute, all is for the 1-way tables.
+        share: share of epsilon for ``measured``; without any of more than one attribute, all is for the 1-way tables.
     """
     attributes = sorted({a for clique in tree.cliques for a in clique})
     wide = [marginal for marginal in measured if len(marginal) > 1]
-    tables = [*await _measure(session, wide, attributes, epsilon, share), *opened]
+    tables = [*await _measure(session, wide, attributes, epsilon, share), *revealed]
     return await fit_cliques(session, tree, tables, inference)
 
 
@@ -153,7 +150,7 @@ def _fit(session: Session, network: Parents, tables: Sequence[NoisyTable]) -> Ba
         estimate = _of_marginal(key, estimates, consistent)
         marginals = [_one_way(a, ones, session.schema) for a in key]
         if len(key) == 2:
-            # Wider tables are useful by choice of the degree; shrinking them made nltcs worse at eps .1-.4.
+            # Wider tables are useful by choice of the degree, and need no shrinking.
             estimate = shrink_pair(estimate, marginals, rows)
         fitted = fit_table(estimate, marginals, rows)
         nodes.append(Node(pair, fitted.transpose([key.index(a) for a in pair.marginal])))

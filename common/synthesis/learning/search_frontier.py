@@ -3,7 +3,7 @@
 Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section VI-B, Algorithm 1, definitions 3 and 4.
 Deviations: ties break by attribute index; line 24 adds nothing when no new edge was found (as printed,
 it would add the previous one again); an edge is added only if its pair table has at most
-``largest_pair`` cells, so that wide domains do not drown the frontier's statistics.
+``largest_pair`` cells, so that wide domains do not put the frontier's statistics below the noise floor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""theta-usefulness: how many cells a table may have before its noise drowns it.
+"""theta-usefulness: how many cells a table may have above the noise floor.
 
 A table is theta-useful if its average count is at least theta times the scale of its noise (PrivBayes,
 section 4.5, definition 4.7, in counts). With m tables for epsilon the scale is 2m/epsilon; in a run with a delta
@@ -18,7 +18,7 @@ from privity.common.protocol.session import Session
 
 @dataclass(frozen=True)
 class TableNoise:
-    """What decides whether the tables of a run drown; public.
+    """What decides whether the tables of a run are below the noise floor; public.
 
     Attributes:
         rows: of all parties.

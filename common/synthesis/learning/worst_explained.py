@@ -1,4 +1,4 @@
-"""Which table a model explains worst: what MST and AIM draw, and what makes the candidates comparable.
+"""Which table a model explains worst: what MST and AIM select, and what makes the candidates comparable.
 
 A candidate's score is the total variation distance of a party's own table from what the model expects, less what the
 distance would be if the model were right: the error of the table's own noise, were it measured, and the chance with
@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.protocol.expected_tables import LARGEST_HANDICAP, ExpectedTables
+from privity.common.protocol.expected_tables import LARGEST_PENALTY, ExpectedTables
 from privity.common.protocol.session import Selection, Session
-from privity.common.protocol.step_limits import DRAW_CELLS, TABLE_CELLS
+from privity.common.protocol.step_limits import SELECTION_CELLS, TABLE_CELLS
 from privity.common.synthesis.inference.estimation import collect
 from privity.common.synthesis.inference.groups import condense, groups_of
 from privity.common.synthesis.learning.budget_split import MEAN_OF_NORMAL
@@ -34,20 +34,20 @@ PARTIES, JOINT = "parties", "joint"
 SELECTIONS = (PARTIES, JOINT)
 
 OVERVIEW_FROM = 0.4
-"""Noise of a draw over that of an overview from which on the overview is asked. On public tables whose rows are split
-at random the two are as good there (docs/benchmarks/many_parties.md); where parties are unlike draws may be far off."""
+"""Noise of a selection over that of an overview from which on the overview is asked. On public tables whose rows are
+split at random the two are as good there (docs/benchmarks/many_parties.md); where parties are heterogeneous, selections
+may be far off."""
 
-HANDICAP = 0.3
-"""Part of what noise and chance would show that a table must be apart: the fit takes some of the noise away. Public
-tables, one party, mean 2-way distance over that at .6 (docs/benchmarks/budgets.md): with .15, .3, .43, .84, 1.2 it is
-.972, .972, .979, 1.024, 1.105, +- .006 to .023."""
+PENALTY = 0.3
+"""Part of what noise and chance would show that a table must be apart: the fit takes some of the noise away.
+Tried in docs/benchmarks/budgets.md."""
 
 COARSE = 4
 """Groups of a generalised attribute in an overview."""
 
 
 class Chooser:
-    """Chooses tables one after another, by draws at the parties or by a noisy overview of all pairs.
+    """Chooses tables one after another, by selections at the parties or by a noisy overview of all pairs.
 
     Attributes:
         candidates: pairs that may be chosen.
@@ -60,28 +60,30 @@ class Chooser:
         self.candidates = candidates
 
     @classmethod
-    async def start(cls, session: Session, phase: str, draws: int, epsilon: Fraction, selection: str | None) -> Chooser:
+    async def start(
+        cls, session: Session, phase: str, selections: int, epsilon: Fraction, selection: str | None
+    ) -> Chooser:
         """One that will choose at most so many tables for ``epsilon`` in all.
 
         Args:
             selection: a name in ``SELECTIONS``; None for the one that public numbers speak for.
         """
         candidates = candidate_pairs(session)
-        if (selection or selection_for(session, draws, epsilon)) == JOINT:
+        if (selection or selection_for(session, selections, epsilon)) == JOINT:
             overview = await session.measure(phase, coarse_pairs(session, candidates, COARSE), epsilon)
             return cls(session, None, list(overview), candidates)
-        return cls(session, session.selection(phase, draws, epsilon, score=DISTANCE), [], candidates)
+        return cls(session, session.selection(phase, selections, epsilon, score=DISTANCE), [], candidates)
 
     async def choose(self, pairs: Mapping[Pair, Numbers], variance: float, known: Sequence[NoisyTable]) -> Pair:
         """One of the pairs, by how far its table is from these probabilities.
 
         Args:
             variance: of the noise on a cell of the table, were it measured.
-            known: tables that were opened already; an overview is read together with them.
+            known: tables that were revealed already; an overview is read together with them.
         """
         if self._series is None:
             return farthest([*self._overview, *known], pairs, self._session, variance)
-        return await draw_farthest(self._series, pairs, variance, self._session.rows)
+        return await select_farthest(self._series, pairs, variance, self._session.rows)
 
     def within(self, pairs: Iterable[Pair]) -> list[NoisyTable]:
         """The tables of the overview that are over these pairs: they tell about them, too."""
@@ -89,37 +91,38 @@ class Chooser:
         return [table for table in self._overview if tuple(sorted(base[a] for a in table.attributes)) in wanted]
 
 
-def may_draw(settings: Mapping[str, Any]) -> bool:
-    """Whether a run with these settings of MST or AIM may draw at the parties."""
+def may_select(settings: Mapping[str, Any]) -> bool:
+    """Whether a run with these settings of MST or AIM may select at the parties."""
     return settings.get("selection") != JOINT
 
 
-def selection_for(session: Session, draws: int, epsilon: Fraction) -> str:
+def selection_for(session: Session, selections: int, epsilon: Fraction) -> str:
     """Who tells which table is worst explained, by public numbers alone.
 
-    One party draws for itself: its rows are all rows.
+    One party selects for itself: its rows are all rows.
     """
     alone = len(session.party_rows) == 1
-    return PARTIES if alone or noise_of_draws(session, draws, epsilon) < OVERVIEW_FROM else JOINT
+    return PARTIES if alone or noise_of_selections(session, selections, epsilon) < OVERVIEW_FROM else JOINT
 
 
-def noise_of_draws(session: Session, draws: int, epsilon: Fraction) -> float:
-    """Of a draw at one party over that of a table of an overview, in total variation distance.
+def noise_of_selections(session: Session, selections: int, epsilon: Fraction) -> float:
+    """Of a selection at one party over that of a table of an overview, in total variation distance.
 
-    The more parties, the fewer rows a draw is made by; the fewer values attributes have, the clearer is an overview.
+    The more parties, the fewer rows a selection is made by; the fewer values attributes have, the clearer is an
+    overview.
     """
     overview = coarse_pairs(session, candidate_pairs(session), COARSE)
     domain = session.schema.derived.domain
     cells = sum(domain[a] * domain[b] for a, b in overview) / len(overview)
     deviation = math.sqrt(session.noise_variance(len(overview), epsilon))
     of_overview = MEAN_OF_NORMAL / 2 * cells * deviation / session.rows
-    # Most draws are at the party with the most rows.
-    of_draw = 2 / session.selection_epsilon(draws, epsilon) / max(session.party_rows)
-    return of_draw / of_overview
+    # Most selections are at the party with the most rows.
+    of_selection = 2 / session.selection_epsilon(selections, epsilon) / max(session.party_rows)
+    return of_selection / of_overview
 
 
-async def draw_farthest(series: Selection, pairs: Mapping[Pair, Numbers], variance: float, rows: int) -> Pair:
-    """A draw at the party whose turn it is.
+async def select_farthest(series: Selection, pairs: Mapping[Pair, Numbers], variance: float, rows: int) -> Pair:
+    """A selection at the party whose turn it is.
 
     Args:
         rows: of all parties.
@@ -128,21 +131,21 @@ async def draw_farthest(series: Selection, pairs: Mapping[Pair, Numbers], varian
     names = list(pairs)
     counts = [np.rint(pairs[pair] * MODEL_ROWS).astype(np.int64).ravel() for pair in names]
     chances = (round(MODEL_ROWS * _by_chance(pairs[pair], variance, rows, own)) for pair in names)
-    # A table of which so little would be seen is no candidate however much larger its handicap is.
-    handicaps = tuple(min(chance, LARGEST_HANDICAP) for chance in chances)
-    expected = ExpectedTables(tuple(names), np.concatenate(counts), MODEL_ROWS, handicaps)
-    return names[await series.draw_farthest(expected)]
+    # A table of which so little would be seen is no candidate however much larger its score penalty is.
+    penalties = tuple(min(chance, LARGEST_PENALTY) for chance in chances)
+    expected = ExpectedTables(tuple(names), np.concatenate(counts), MODEL_ROWS, penalties)
+    return names[await series.select_farthest(expected)]
 
 
 def _by_chance(table: Numbers, variance: float, rows: int, own: int) -> float:
     """Total variation distance of a measured table by its noise, and of ``own`` of all ``rows`` by chance; in part."""
     noise = table.size * math.sqrt(variance) / rows
     drawn = float(np.sqrt(table * np.maximum(0.0, 1 - table)).sum()) * math.sqrt(max(0.0, 1 / own - 1 / rows))
-    return HANDICAP * MEAN_OF_NORMAL * (noise + drawn) / 2
+    return PENALTY * MEAN_OF_NORMAL * (noise + drawn) / 2
 
 
 def farthest(tables: Sequence[NoisyTable], pairs: Mapping[Pair, Numbers], session: Session, variance: float) -> Pair:
-    """The pair whose noisy tables, opened over all parties, are farthest from these probabilities."""
+    """The pair whose noisy marginals, revealed over all parties, are farthest from these probabilities."""
     derived, rows = session.schema.derived, session.rows
     scores: dict[Pair, float] = {}
     for key, estimate in collect(tables).items():
@@ -156,7 +159,7 @@ def farthest(tables: Sequence[NoisyTable], pairs: Mapping[Pair, Numbers], sessio
         apart = float(np.abs(estimate.counts / rows - expected).sum())
         chance = estimate.counts.size * math.sqrt(estimate.variance) / rows
         own = pairs[pair].size * math.sqrt(variance) / rows
-        score = (apart - MEAN_OF_NORMAL * (chance + HANDICAP * own)) / 2
+        score = (apart - MEAN_OF_NORMAL * (chance + PENALTY * own)) / 2
         scores[pair] = max(score, scores.get(pair, score))
     return max(sorted(scores), key=lambda pair: scores[pair])
 
@@ -173,14 +176,14 @@ def coarse_pairs(session: Session, pairs: Sequence[Pair], size: int) -> list[Mar
 
 
 def candidate_pairs(session: Session) -> list[Pair]:
-    """All pairs of attributes that fit a table, or of more cells than a draw may have the smallest."""
+    """All pairs of attributes that fit a table, or of more cells than a selection may have the smallest."""
     domain = session.schema.domain
     attributes = range(len(domain))
     pairs = [(a, b) for a in attributes for b in attributes if a < b and domain[a] * domain[b] <= TABLE_CELLS]
     cells = sum(domain[a] * domain[b] for a, b in pairs)
-    if cells <= DRAW_CELLS:
+    if cells <= SELECTION_CELLS:
         return pairs
-    # What is wide and drowned is not missed.
+    # What is wide and below the noise floor is not missed.
     by_size = sorted(pairs, key=lambda p: domain[p[0]] * domain[p[1]])
     sizes = np.cumsum([domain[a] * domain[b] for a, b in by_size])
-    return sorted(by_size[: int(np.searchsorted(sizes, DRAW_CELLS, side="right"))])
+    return sorted(by_size[: int(np.searchsorted(sizes, SELECTION_CELLS, side="right"))])

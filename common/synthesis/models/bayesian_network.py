@@ -19,7 +19,7 @@ from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import require
-from privity.common.synthesis.models.conditionals import draw
+from privity.common.synthesis.models.conditionals import sample_codes
 from privity.common.synthesis.models.weights import check_weights, read_weights
 
 FORMAT_VERSION = 1
@@ -80,7 +80,7 @@ class BayesianNetwork:
             given = np.zeros(rows, dtype=np.int64)
             for parent, width in zip(node.pair.parents, node.weights.shape[1:], strict=True):
                 given = given * width + self._values(parent, columns)
-            drawn = draw(node.weights.reshape(len(node.weights), -1), given, generator)
+            drawn = sample_codes(node.weights.reshape(len(node.weights), -1), given, generator)
             columns[node.pair.attribute] = drawn.astype(code_type(len(node.weights)))
         restored = (derived.restore(a, columns) for a in range(len(self.schema.attributes)))
         codes = (c.astype(code_type(a.size)) for c, a in zip(restored, self.schema.attributes, strict=True))

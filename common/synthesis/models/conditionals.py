@@ -18,14 +18,13 @@ def conditional(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.where(unseen, overall / overall.sum(), weights / np.where(unseen, 1.0, sums))
 
 
-def draw(
+def sample_codes(
     weights: npt.NDArray[np.float64], given: npt.NDArray[np.int64], generator: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """For each row a cell of X, drawn by ``weights`` of shape (cells of X, cells of Pi) at the row's cell of Pi.
 
     Every single row follows the law of its weights. The m rows with one cell of Pi are drawn together, one from each
     m-th part of the law, in random order: so their counts are nearer to the weights than those of independent rows.
-    Adult, eps 1.6 with delta 1e-9, AIM: mean 2-way distance .0246 of independent rows, .0219 of these.
 
     Args:
         given: cells of Pi, shape (rows,).
@@ -46,7 +45,7 @@ def draw(
 
 def _spread(given: npt.NDArray[np.int64], groups: int, generator: np.random.Generator) -> npt.NDArray[np.float64]:
     """Uniform numbers from 0 to 1, of which each m-th part holds one for each group of m rows (stratified sampling)."""
-    # A fresh order for each draw: rows must not keep their places from one attribute to the next.
+    # A fresh order for each sample: rows must not keep their places from one attribute to the next.
     order = generator.permutation(given.size)
     # Short integers are sorted without comparisons.
     keys = given[order].astype(np.uint16 if groups <= 1 << 16 else np.int64)

@@ -18,7 +18,7 @@ from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import require
-from privity.common.synthesis.models.conditionals import draw
+from privity.common.synthesis.models.conditionals import sample_codes
 from privity.common.synthesis.models.weights import check_weights, read_weights
 
 FORMAT_VERSION = 1
@@ -83,7 +83,7 @@ class JunctionTreeModel:
             given = np.zeros(rows, dtype=np.int64)
             for attribute in clique.separator:
                 given = given * domain[attribute] + columns[attribute]
-            cells = np.unravel_index(draw(weights, given, generator), [domain[a] for a in clique.new])
+            cells = np.unravel_index(sample_codes(weights, given, generator), [domain[a] for a in clique.new])
             for attribute, codes in zip(clique.new, cells, strict=True):
                 columns[attribute] = codes.astype(code_type(domain[attribute]))
         return CodedTable(self.schema, tuple(columns[a] for a in range(len(domain))))

@@ -21,10 +21,10 @@ LEAST_PART = 16
 must accept: one that accepts fewer does not know that they are."""
 
 MOST_ROUNDS = 256
-"""Draws of as many rows as are wanted."""
+"""Samples of as many rows as are wanted."""
 
-LEAST_DRAW = 1024
-"""Rows of a draw: also where few are wanted, there must be codes to choose from."""
+LEAST_SAMPLE = 1024
+"""Rows of a sample: also where few are wanted, there must be codes to choose from."""
 
 LEAST_COUNTED = 1 << 16
 """Rows of a sample that tells how many are absent: within about a half of a hundredth."""
@@ -56,7 +56,7 @@ def sample_present(model: Model, rows: int, generator: np.random.Generator) -> C
         return model.sample(rows, generator)
     if isinstance(model, Mixture):
         return _of_parts(model, rows, generator)
-    table = model.sample(max(rows, LEAST_DRAW), generator)
+    table = model.sample(max(rows, LEAST_SAMPLE), generator)
     drawn = most = table.rows
     codes = _present_codes(table)
     whole, partial = _parted(table, model)
@@ -65,7 +65,7 @@ def sample_present(model: Model, rows: int, generator: np.random.Generator) -> C
         if found >= rows:
             break
         enough = math.ceil((rows - found) * drawn / max(found, 1) * SPARE)
-        table = model.sample(min(max(enough, LEAST_DRAW), most), generator)
+        table = model.sample(min(max(enough, LEAST_SAMPLE), most), generator)
         drawn += table.rows
         codes = [a + b for a, b in zip(codes, _present_codes(table), strict=True)]
         accepted, rejected = _parted(table, model)

@@ -14,9 +14,9 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
-from privity.common.privacy.noisy_max import draw_selection_noise, noisy_max
+from privity.common.privacy.noisy_max import noisy_max, sample_selection_noise
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.privacy.zcdp_budget import RhoAccount, draw_rho
+from privity.common.privacy.zcdp_budget import RhoBudget, selection_rho
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.steps import Choice, Close, Enrol, Refusal, SelectTable
 from privity.curator.network_session import NetworkSession
@@ -39,29 +39,29 @@ def consortium_of(**options) -> TestConsortium:
 def expected_of(seed: int) -> ExpectedTables:
     """What a table of other rows would make one expect, with handicaps by the size of a table."""
     model = [counts.ravel() for counts in contingency_tables(make_table(SCHEMA, 64, seed), TABLES)]
-    handicaps = tuple(counts.size * MODEL // 400 for counts in model)
-    return ExpectedTables(TABLES, np.concatenate(model) * (MODEL // 64), MODEL, handicaps)
+    penalties = tuple(counts.size * MODEL // 400 for counts in model)
+    return ExpectedTables(TABLES, np.concatenate(model) * (MODEL // 64), MODEL, penalties)
 
 
 def brute_force(table: CodedTable, expected: ExpectedTables) -> list[int]:
     found, start = [], 0
-    for own, handicap in zip(contingency_tables(table, TABLES), expected.handicaps, strict=True):
+    for own, penalty in zip(contingency_tables(table, TABLES), expected.penalties, strict=True):
         theirs = expected.counts[start : start + own.size].tolist()
         start += own.size
         apart = sum(
             abs(Fraction(c, table.rows) - Fraction(s, MODEL)) for c, s in zip(own.ravel().tolist(), theirs, strict=True)
         )
-        found.append(math.floor(table.rows * (apart / 2 - Fraction(handicap, MODEL))))
+        found.append(math.floor(table.rows * (apart / 2 - Fraction(penalty, MODEL))))
     return found
 
 
 async def draws_of(session: NetworkSession, draws: int, epsilon: Fraction) -> list[tuple[int, int]]:
     """Of each draw, on how many rows it was and what was chosen; each expects something else."""
     series = session.selection("structure", draws, epsilon, score=DISTANCE)
-    return [(series.rows_next, await series.draw_farthest(expected_of(place))) for place in range(draws)]
+    return [(series.rows_next, await series.select_farthest(expected_of(place))) for place in range(draws)]
 
 
-def test_each_draw_is_on_the_rows_of_the_party_whose_turn_it_is() -> None:
+def test_each_selection_is_on_the_rows_of_the_party_whose_turn_it_is() -> None:
     consortium = consortium_of()
     session = consortium.session(consortium.begin(consortium.spec(epsilon=PLENTY)))
     found = asyncio.run(draws_of(session, 10, PLENTY))
@@ -81,14 +81,14 @@ def test_the_choice_is_that_of_report_noisy_max_on_the_party_own_noise() -> None
         if rows != ROWS["party-2"]:
             continue
         entropy = seeded(SEED, "party-2")(f"run-1/choice/1-structure/{place}")
-        noise = draw_selection_noise(len(TABLES), 1, epsilon, entropy)
+        noise = sample_selection_noise(len(TABLES), 1, epsilon, entropy)
         scores = brute_force(consortium.parties["party-2"].table, expected_of(place))
         assert index == noisy_max(scores, noise)
         best += scores[index] == max(scores)
     assert best < 7, "there is noise"
 
 
-def test_a_party_pays_for_its_own_draws_and_for_no_others() -> None:
+def test_a_party_pays_for_its_own_selections_and_for_no_others() -> None:
     consortium = consortium_of()
     session = consortium.session(consortium.begin(consortium.spec(epsilon=PLENTY)))
     asyncio.run(draws_of(session, 3, Fraction(6)))
@@ -102,16 +102,20 @@ def test_a_party_pays_for_its_own_draws_and_for_no_others() -> None:
     assert told == [("party-2", 3), ("party-2", 3), ("party-3", 6)]
 
 
-def test_in_a_run_with_an_account_in_rho_a_draw_costs_its_part_of_it() -> None:
+def test_in_a_run_with_a_budget_in_rho_a_selection_costs_its_part_of_it() -> None:
     policy = open_policy(total_delta=Fraction(1, 1000))
     consortium = consortium_of(policies=dict.fromkeys(ROWS, policy))
     session = consortium.session(consortium.begin(consortium.spec(epsilon=Fraction(2), delta=DELTA)))
     asyncio.run(draws_of(session, 10, Fraction(1)))
-    account = RhoAccount(Fraction(2), DELTA)
+    rho_budget = RhoBudget(Fraction(2), DELTA)
     for name, quota in zip(ROWS, (1, 7, 2), strict=True):
         own = [line.charge for line in charged(consortium.parties[name].ledger)]
-        assert [charge.rho for charge in own] == [draw_rho(account.draw_epsilon(Fraction(1), quota))] * quota
-        assert sum(charge.rho or 0 for charge in own) == session.record.rho(name) <= account.part(Fraction(1))
+        assert [charge.rho for charge in own] == [
+            selection_rho(rho_budget.selection_epsilon(Fraction(1), quota))
+        ] * quota
+        assert (
+            sum(charge.rho or 0 for charge in own) == session.record.rho(name) <= rho_budget.rho_of_share(Fraction(1))
+        )
     assert all("exponential mechanism" in cost.mechanism for cost in session.record.costs)
     for price, said in (
         (SelectTable("run-1", "p", "x", expected_of(1), Fraction(1)), "an epsilon of its own"),

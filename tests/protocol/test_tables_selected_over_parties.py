@@ -40,7 +40,7 @@ def drive(consortium: TestConsortium, algorithm: str, delta: Fraction = Fraction
 @pytest.mark.parametrize("algorithm", sorted(SMALL))
 @pytest.mark.parametrize("selection", ["parties", "joint"])
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
-def test_a_run_draws_one_table_at_each_party_in_turn_and_charges_what_it_says(
+def test_a_run_selects_one_table_at_each_party_in_turn_and_charges_what_it_says(
     tmp_path: Path, algorithm: str, selection: str, delta: Fraction
 ) -> None:
     consortium = consortium_of(tmp_path / "c")
