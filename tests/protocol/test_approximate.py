@@ -154,7 +154,7 @@ def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
     ("change", "said"),
     [
         ({"accounting": Accounting(DELTA, Fraction(3))}, "too small for epsilon 1"),
-        ({"terms": FAIR}, "the run has no account in it"),
+        ({"terms": FAIR}, "the run has no budget in rho"),
         ({"accounting": Accounting(Fraction(1, 100), Fraction(10**6))}, "more epsilon or delta than the run's"),
         ({"epsilon": Fraction(2)}, "more epsilon or delta than the run's"),
         ({"weights": (1, 1)}, "one of 1 to 1024 for each table"),
