@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import privity.common
 
@@ -25,6 +28,24 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             modules.add(node.module)
     return modules
+
+
+@pytest.mark.parametrize("line", ["import common.errors", "from party import agent"])
+def test_a_bare_import_of_a_folder_fails_the_lint(line: str) -> None:
+    lint = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--output-format",
+        "concise",
+        "--stdin-filename",
+        "deploy/new.py",
+        "-",
+    ]
+    done = subprocess.run(lint, cwd=ROOT, input=f"{line}\n", text=True, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert "TID251" in done.stdout
 
 
 def test_our_packages_have_one_name() -> None:

@@ -114,7 +114,13 @@ def pages() -> list[Path]:
     """Everything that the check reads: all but generated pages and generated code."""
     code = [p for name in PACKAGES for p in (ROOT / name).rglob("*") if p.suffix in {".py", ".j2", ".html"}]
     docs = [p for p in (ROOT / "docs").rglob("*.md") if "benchmarks" not in p.relative_to(ROOT).parts]
-    text = [*docs, ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "protos").rglob("*.proto")]
+    text = [
+        *docs,
+        ROOT / "README.md",
+        ROOT / "SECURITY.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "protos").rglob("*.proto"),
+    ]
     return sorted(p for p in [*code, *text] if "_pb2" not in p.name)
 
 
