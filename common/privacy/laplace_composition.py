@@ -1,5 +1,4 @@
-"""What a round of noisy marginals under Laplace noise costs as (epsilon, delta), and the least noise for which that
-holds.
+"""What a round of noisy marginals under Laplace noise costs as (epsilon, delta), and the least noise for it.
 
 Tables have weights: one of weight w has noise 1/w times as wide. A replaced row moves two cells of each table by one.
 
