@@ -1,8 +1,8 @@
-"""The curator's side of a secure sum: ask for contributions, relay blocks up the tree of combiners, decrypt what
-arrives.
+"""The curator's side of a secure sum.
 
-A few blocks are under way at a time, so that parties, combiners and curator work at once and memory stays that of a
-few blocks. Every summed block is in the journal before it is revealed, and no other one of its place ever is.
+It asks for contributions, relays blocks up the tree of combiners, and decrypts what arrives. A few blocks are under way
+at a time, so that parties, combiners and curator work at once and memory stays that of a few blocks. Every summed block
+is in the journal before it is revealed, and no other one of its place ever is.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ def noisy_counts(tables: Sequence[Marginal], rows: Rows, noise: np.ndarray) -> n
 
     Args:
         noise: int64 of shape (cells,): this party's share for every cell.
+
     Returns:
         int64 of shape (cells,), tables in order, C order within each.
     """
@@ -53,6 +54,7 @@ def noisy_scores(asked: Sequence[Score], rows: Rows, noise: np.ndarray) -> np.nd
 
     Args:
         noise: int64 of shape (scores,): this party's share for every score.
+
     Returns:
         int64 of shape (scores,), in their order.
     """

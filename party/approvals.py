@@ -167,6 +167,7 @@ class Approvals:
 
         Args:
             options: of the command that shows it, as the owner has to type them.
+
         Raises:
             PrivityError: out-of-order: none was shown; bad-option: another was, or the run was rejected or has ended.
         """

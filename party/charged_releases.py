@@ -109,6 +109,7 @@ class ChargedReleases:
         Args:
             quota: q = K - t; any q parties' shares sum to a discrete Laplace variable of the scale.
             position: of this party among the members of the plan, from 0.
+
         Returns:
             little-endian int64, one a cell.
         """

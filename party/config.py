@@ -113,6 +113,7 @@ def read_policy(config: PartyConfig, known: Sequence[str] | None = None) -> Poli
 
     Args:
         known: names of the schema's attributes, where there is a schema.
+
     Raises:
         PrivityError, ProblemsFound: as ``load_policy`` and ``open_ledger``.
     """

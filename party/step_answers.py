@@ -85,8 +85,10 @@ class PartyEngine:
         policy, keys: what this party allows, and its own keys.
         manifest: whom it knows; new runs must be under this one until another is adopted.
         transcripts: folder of the transcripts of runs that have ended; None keeps none.
+
     Attributes:
         listener: told of every step that was answered, with the code of its refusal or "".
+
     Raises:
         PrivityError: ledger-unusable: the journal knows a longer ledger, or another one.
     """

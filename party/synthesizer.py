@@ -56,6 +56,7 @@ def declare_population(
         total_epsilon, total_delta: exact text such as ``"4"`` and ``"0.000001"``.
         rows_per_person: most rows that one person has in any table.
         ledger: the ledger's file; by default one in the user's state folder.
+
     Raises:
         PrivityError: bad-option: they are declared otherwise, or have a ledger elsewhere; ledger-unusable.
     """
@@ -75,6 +76,7 @@ class Synthesizer:
             ones included, where the schema has absent rows.
         ledger: the population's ledger; by default the one in the user's state folder.
         settings: the algorithm's own settings.
+
     Raises:
         PrivityError, ProblemsFound: an epsilon or a setting that cannot be.
     """
@@ -110,6 +112,7 @@ class Synthesizer:
             table: one row a person, or as many as the population was declared with; values as in the schema. Or rows
                 where they are: ``privity.party.sources.open_rows.open_rows(...).rows``.
             schema: the table's declared domains: a Schema, a Table Schema, or the path of one.
+
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
@@ -243,6 +246,7 @@ class SavedModel:
 
         Args:
             where: values that attributes must have, read by their text; a number stands for its bin.
+
         Raises:
             ProblemsFound: an attribute or a value that there is not.
             PrivityError: too-rare: the model has hardly any such rows.

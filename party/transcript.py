@@ -60,6 +60,7 @@ class Transcripts:
 
         Returns:
             the bytes that are stored.
+
         Raises:
             PrivityError: step-answered: other bytes were sent before, and the journal has lost them.
         """

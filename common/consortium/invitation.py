@@ -161,6 +161,7 @@ def read_join(path: Path, organiser: Identity | None = None) -> Join:
 
     Args:
         organiser: who can check all of it; without, that of the sealing and agreement keys is taken on trust.
+
     Raises:
         PrivityError: no such file, of another version, not a join, or keys that nothing shows its sender to hold.
     """

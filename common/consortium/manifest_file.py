@@ -68,6 +68,7 @@ class ManifestFile:
 
         Args:
             fits: raises PrivityError for a manifest that the node cannot go by: the one before stays then.
+
         Raises:
             PrivityError: as ``opened``, or of ``fits``.
         """

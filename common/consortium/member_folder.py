@@ -63,6 +63,7 @@ def renew(
         identity: of a party: its keys from then on.
         keys: whether they are new ones, to be kept ready, too.
         invite: the organiser's newest, for a folder whose answer is of an earlier version.
+
     Raises:
         PrivityError: others are kept ready already, there was no answer before, or the invite is for another member.
     """

@@ -29,6 +29,7 @@ def read_toml(
 
     Args:
         also: finds the faults that the format does not; it must bear documents that do not fit the format.
+
     Raises:
         PrivityError: file-missing, out-of-order if a command writes such a file, or file-unreadable.
         ProblemsFound: everything in which it does not fit ``common/formats/FORMAT_NAME.schema.json``.

@@ -35,8 +35,9 @@ def read_all(package: str) -> None:
 
 
 def render(package: str, template: str, **context: Any) -> str:
-    """The page that a template in this package's folder ``templates`` gives; every value is escaped, and visible
-    (``privity.common.text.visible``).
+    """Return the page that a template in the package's folder ``templates`` gives.
+
+    Every value is escaped, and made visible (``privity.common.text.visible``).
 
     Raises:
         jinja2.UndefinedError: a value that the template needs is not given.

@@ -1,5 +1,4 @@
-"""Advanced composition: what a round of noisy marginals under discrete Laplace noise costs as (epsilon, delta), and the
-least noise for which that holds.
+"""Advanced composition of marginals under discrete Laplace noise: what a round costs, and the least noise for that.
 
 Source: Dwork and Roth 2014, Theorem 3.20; for unequal parts Dwork, Rothblum and Vadhan 2010. The copula paper uses it.
 Tables have weights: one of weight w has noise 1/w times as wide. A replaced row moves two cells of each table by one.

@@ -56,7 +56,9 @@ def zcdp_to_approximate_simple(budget: Zcdp, delta: Fraction) -> ApproxDP:
 
 
 def zcdp_to_approximate(budget: Zcdp, delta: Fraction) -> ApproxDP:
-    """The tighter bound: for every alpha > 1, rho-zCDP implies (epsilon, delta) with
+    """The tighter bound of what rho costs at delta.
+
+    For every alpha > 1, rho-zCDP implies (epsilon, delta) with
 
         epsilon = alpha rho + (ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln(alpha))/(alpha - 1).
 

@@ -60,6 +60,7 @@ def most_of_a_person(
 
     Args:
         rho_budget: the run's budget in rho, if it has one; what it leaves of epsilon is pure.
+
     Raises:
         PrivityError: bad-option for an epsilon and a delta that no run may have.
     """

@@ -91,6 +91,7 @@ class Ledger(LedgerFile):
         path: the file; ``:memory:``, which only ``declare`` makes, is for tests and throwaway simulations.
         population: whom it is about.
         node: who charges: two nodes may run steps of one name, and each of them is charged.
+
     Raises:
         PrivityError: ledger-unusable: there is none, it is damaged, of other people, of another version, merged into
             another, or may not be read and written.
@@ -180,6 +181,7 @@ class Ledger(LedgerFile):
 
         Args:
             expected: what the one who decided saw; refused if another process has changed it since.
+
         Raises:
             PrivityError: bad-option: it was changed meanwhile, or fewer rows a person; ledger-unusable.
         """
@@ -201,6 +203,7 @@ class Ledger(LedgerFile):
 
         Returns:
             whether it was charged before, and settled with an answer: then no other may be made.
+
         Raises:
             PrivityError: budget-exhausted, step-changed if this step was charged another price, step-refused if its
                 run began under an earlier version or its charges cannot be added up exactly, or ledger-unusable.
@@ -375,6 +378,7 @@ class Ledger(LedgerFile):
 
         Args:
             node: who has charged its lines, if it is of an earlier version.
+
         Raises:
             PrivityError: ledger-unusable: either of them; it has more rows a person.
         """

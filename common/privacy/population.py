@@ -23,6 +23,7 @@ class Population:
         name: what the people are called; the ledger is kept under this name.
         total_epsilon, total_delta: what all releases about them may cost one of them, ever.
         rows_per_person: most rows that one of them has in any table.
+
     Raises:
         PrivityError: bad-option: a declaration that makes no sense.
     """

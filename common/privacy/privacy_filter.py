@@ -78,6 +78,7 @@ class PrivacyFilter:
     Attributes:
         cap: R, the rho that the run may spend.
         epsilon, delta: what that costs.
+
     Raises:
         ValueError: the cap costs more than (epsilon, delta).
     """

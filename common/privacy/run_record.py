@@ -125,8 +125,10 @@ class RunRecord:
         return found
 
     def most(self, phase: str) -> Spent:
-        """What the phase cost the party that it cost most; of those whom it cost as much, that which paid most in all:
-        the same phase adds less to what a party has paid the more that is.
+        """What the phase cost the party that it cost most.
+
+        Of those whom it cost as much, that which paid most in all: the same phase adds less to what a party has paid
+        the more that is.
         """
         payers = dict.fromkeys(payer for cost in self.costs if cost.phase == phase for payer in cost.payers)
         found = [(self.spent(payer)[phase], self.rho(payer)) for payer in payers]

@@ -55,6 +55,7 @@ class ExpectedTables:
         rows: of the model's table; below 2^31.
         penalties: one a table, whole numbers of rows of the model's table, from 0 to ``LARGEST_PENALTY``: what a
             table must be apart from the model before its score is above 0.
+
     Raises:
         TypeError: counts that are not whole numbers of 64 bits.
     """
@@ -80,8 +81,11 @@ class ExpectedTables:
 
     @cached_property
     def content(self) -> dict[str, str | int]:
-        """As it stands in a step's content: lists as texts, and of the counts, of which there may be a million, a
-        digest of their little-endian 64 bits."""
+        """As it stands in a step's content.
+
+        Lists are texts. Of the counts, of which there may be a million, there is a digest of their little-endian
+        64 bits.
+        """
         return {
             "tables": ";".join([",".join(map(str, table)) for table in self.tables]),
             "counts": self._digest,

@@ -298,6 +298,7 @@ Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | Select
 
 
 def step_digest(step: Step) -> str:
+    """The digest of a step's content: what a repetition must have."""
     return digest(step.content())
 
 

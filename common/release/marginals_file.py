@@ -1,5 +1,4 @@
-"""``marginals.json``: every noisy marginal that a run revealed, with the law of its noise and the error bars that
-follow."""
+"""``marginals.json``: every noisy marginal of a run, with the law of its noise and its error bars."""
 
 from __future__ import annotations
 

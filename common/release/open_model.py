@@ -19,6 +19,7 @@ def open_model(path: Path, schema: Path | None = None) -> Model:
         path: the folder of a release, every file of which is checked; or a ``model.json``, which is checked so if it
             stands in one.
         schema: one with the same attributes, in the place of the one beside the model.
+
     Raises:
         PrivityError, ProblemsFound: a file that is missing, altered or does not fit its format or the others.
     """

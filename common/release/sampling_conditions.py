@@ -19,6 +19,7 @@ def codes_where(schema: Schema, conditions: Iterable[tuple[str, str]]) -> dict[i
 
     Args:
         conditions: name of an attribute and text of a value.
+
     Raises:
         ProblemsFound: each attribute that there is not, value outside its domain, and pair that cannot both hold.
     """

@@ -52,10 +52,12 @@ def _members(value: Any) -> list[Any]:
 
 
 def b64(data: bytes) -> str:
+    """Bytes as Base64 text."""
     return base64.b64encode(data).decode("ascii")
 
 
 def unb64(text: str) -> bytes:
+    """The bytes of a Base64 text; ValueError if it is none."""
     return base64.b64decode(text, validate=True)
 
 

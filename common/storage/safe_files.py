@@ -37,6 +37,7 @@ def write_text(text: str, path: Path, *, private: bool = False) -> None:
 
     Args:
         private: readable for its owner only, from the first byte.
+
     Raises:
         PrivityError: file-unreadable, if the place cannot be written.
     """

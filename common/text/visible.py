@@ -1,8 +1,8 @@
-"""Texts of somebody else's making, shown so that nothing in them acts, hides or passes for a line of our own.
+r"""Texts of somebody else's making, shown so that nothing in them acts, hides or passes for a line of our own.
 
 What would act on a terminal or a page, or could not be seen there, is shown as an escape of JSON: a control character
-as ``\\u001b``, a mark that turns the direction of writing as ``\\u202e``, a space of no width as ``\\u200b``, a line
-end as ``\\n``. So is what follows the first four accents of a letter, and within a line the first three spaces of a
+as ``\u001b``, a mark that turns the direction of writing as ``\u202e``, a space of no width as ``\u200b``, a line
+end as ``\n``. So is what follows the first four accents of a letter, and within a line the first three spaces of a
 gap. A visible text stays as it is when it is made visible again.
 """
 

@@ -73,6 +73,7 @@ def chunks(data: bytes) -> Iterator[pb.Chunk]:
 
 
 def encode_step(step: steps.Step) -> bytes:
+    """A step as the curator sends it."""
     message = pb.Step(run=step.run)
     match step:
         case steps.Enrol():

@@ -64,12 +64,11 @@ def opposed_pairs(world: int, rows: int, others: int, *, binary: bool) -> CodedT
 
 
 def one_farther(world: int, rows: int, others: int) -> CodedTable:
-    """The worst case of a selection among tables: attribute 0 is farther from all zeros in world 1, and all others
-    nearer.
+    """The worst case of a selection among tables.
 
-    Attribute 0 is ``world`` in the last row, all others are its opposite there; in the first row all others are one, in
-    the rows between there are zeros. So distances are 0 and 2 in world 0, and 1 in world 1: a choice's loss is largest
-    between a gap and none.
+    Attribute 0 is farther from all zeros in world 1, and all others are nearer. Attribute 0 is ``world`` in the last
+    row, all others are its opposite there; in the first row all others are one, in the rows between there are zeros. So
+    distances are 0 and 2 in world 0, and 1 in world 1: a choice's loss is largest between a gap and none.
     """
     codes = np.zeros((rows, 1 + others), dtype=np.int64)
     codes[0, 1:] = 1

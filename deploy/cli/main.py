@@ -130,6 +130,7 @@ app = typer.Typer(cls=CommandsOnUse, no_args_is_help=True, pretty_exceptions_ena
 
 
 def show_version(wanted: bool) -> None:
+    """Print the version, and end."""
     if wanted:
         say(f"privity {version('privity')}")
         raise typer.Exit

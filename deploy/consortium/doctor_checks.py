@@ -62,10 +62,12 @@ class Check:
 
 
 def good(what: str, found: str) -> Check:
+    """A check that found nothing wrong."""
     return Check(what, Verdict.GOOD, found)
 
 
 def bad(what: str, found: str, remedy: str) -> Check:
+    """A check that found a fault, and what mends it."""
     return Check(what, Verdict.BAD, found, remedy)
 
 

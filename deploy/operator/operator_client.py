@@ -223,6 +223,7 @@ class OperatorClient:
 
         Args:
             asked: the run that it has to be; any if it is empty.
+
         Raises:
             PrivityError: malformed-message.
         """

@@ -120,8 +120,10 @@ def sample_margin(attribute: Attribute, evenness: float, generator: np.random.Ge
 
 
 def sample_loadings(profile: Profile, count: int, generator: np.random.Generator) -> Floats:
-    """Loadings of ``count`` attributes on the common factors, shape (count, factors); a row's squares add up to less
-    than 1, and the products of two rows are the attributes' hidden correlation."""
+    """Loadings of ``count`` attributes on the common factors, shape (count, factors).
+
+    A row's squares add up to less than 1, and the products of two rows are the attributes' hidden correlation.
+    """
     factors = max(1, round(profile.factors * count))
     directions = generator.normal(size=(count, factors)) ** SPIKINESS
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)

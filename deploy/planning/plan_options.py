@@ -57,6 +57,7 @@ def compared_epsilons(text: str, faults: Faults) -> tuple[Fraction, ...]:
 
 
 def compared_algorithms(text: str, faults: Faults) -> tuple[str, ...]:
+    """The algorithms that a list names, each once."""
     names = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
     for name in names:
         if name not in ALGORITHMS:

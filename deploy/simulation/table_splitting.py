@@ -30,6 +30,7 @@ def split_rows(frame: pd.DataFrame, parties: int, how: str, generator: np.random
             parts: heterogeneous parties), ``dirichlet:ATTRIBUTE:ALPHA`` (each value's rows shared out by a sample
             of the symmetric Dirichlet law: the smaller alpha, the more heterogeneous are parties, in size too), or
             ``sizes:.7,.2,.1`` (random, of these shares).
+
     Raises:
         PrivityError: an unknown rule, or a party would get no row.
     """
@@ -75,8 +76,11 @@ def _column(frame: pd.DataFrame, attribute: str) -> np.ndarray:
 def _label_skew(
     values: np.ndarray, parties: int, alpha: float, generator: np.random.Generator
 ) -> list[npt.NDArray[np.int64]]:
-    """Places of each party's rows: the rows of each value in shares of their own, as parties are made heterogeneous
-    in the experiments of Yurochkin et al. (Bayesian nonparametric federated learning of neural networks, ICML 2019)."""
+    """Places of each party's rows: the rows of each value in shares of their own.
+
+    As parties are made heterogeneous in the experiments of Yurochkin et al. (Bayesian nonparametric federated learning
+    of neural networks, ICML 2019).
+    """
     order = generator.permutation(len(values))
     groups = [order[values[order] == value] for value in np.unique(values)]
     for _ in range(DIRICHLET_SAMPLES):

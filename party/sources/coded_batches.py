@@ -92,6 +92,7 @@ def write_coded(path: Path, batches: CodedBatches, schema: Schema, stored: int, 
 
     Args:
         stored, expected: how many rows there must be, and their fingerprint.
+
     Raises:
         PrivityError: source-changed; no-room.
     """

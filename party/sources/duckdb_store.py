@@ -66,6 +66,7 @@ class EmbeddedStore:
 
     Args:
         memory: bytes that DuckDB may hold before it writes to its folder.
+
     Raises:
         PrivityError: source-unreachable, source-refused.
     """

@@ -110,6 +110,8 @@ class Codes:
 
 @dataclass(frozen=True)
 class Not:
+    """The opposite of a condition."""
+
     part: Condition
 
     def of(self, rows: Rows) -> Truth:
@@ -119,6 +121,8 @@ class Not:
 
 @dataclass(frozen=True)
 class AllOf:
+    """Conditions that all hold."""
+
     parts: tuple[Condition, ...]
 
     def of(self, rows: Rows) -> Truth:
@@ -131,6 +135,8 @@ class AllOf:
 
 @dataclass(frozen=True)
 class AnyOf:
+    """Conditions of which one holds at least."""
+
     parts: tuple[Condition, ...]
 
     def of(self, rows: Rows) -> Truth:

@@ -28,8 +28,10 @@ def code_matrix(table: CodedTable, places: Sequence[int]) -> npt.NDArray[np.int6
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold the threads of scikit-learn's libraries to one: on two busy cores theirs wait for each other
-    (docs/performance.md)."""
+    """Hold the threads of scikit-learn's libraries to one.
+
+    On two busy cores theirs wait for each other (docs/performance.md).
+    """
     import sklearn.ensemble  # noqa: F401 - what is not loaded yet cannot be held
 
     with threadpool_limits(limits=1):

@@ -43,4 +43,5 @@ def size(number: int) -> str:
 
 
 def strength(value: float) -> str:
+    """A strength of association, to two decimals."""
     return f"{value:.2f}"

@@ -55,6 +55,8 @@ class Shown:
 
 @dataclass(frozen=True)
 class Picture:
+    """The structure of a model, and its drawing."""
+
     of: Structure
     drawing: Drawing
 
@@ -136,8 +138,7 @@ def _odds(privacy: dict[str, Any]) -> str | None:
 
 
 def _by_phase(tables: Sequence[tuple[str, Any]], widths: Sequence[int]) -> list[dict[str, Any]]:
-    """For each phase that measured marginals: how many, of how many cells, and their error bars from least to
-    greatest."""
+    """How many marginals each phase measured, of how many cells, and their error bars, least to greatest."""
     found: dict[str, dict[str, Any]] = {}
     for (phase, table), width in zip(tables, widths, strict=True):
         entry = found.setdefault(phase, {"phase": phase, "tables": 0, "cells": 0, "least": width, "greatest": width})

@@ -26,6 +26,8 @@ MOST_NAMES = 12
 
 @dataclass(frozen=True)
 class DrawnText:
+    """A line of text in a box."""
+
     x: float
     y: float
     text: str
@@ -47,6 +49,8 @@ class DrawnBox:
 
 @dataclass(frozen=True)
 class Label:
+    """A text beside the boxes."""
+
     x: float
     y: float
     text: str

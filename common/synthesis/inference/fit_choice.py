@@ -83,8 +83,7 @@ def size_of_fit(marginals: Sequence[Marginal], domain: Sequence[int], steps: int
 
 
 def choose_inference(asked: str, tables: Iterable[Marginal], schema: Schema, steps: int) -> Inference:
-    """The fit that was asked for, or consistency post-processing where a graphical model would take too much, or cannot
-    be."""
+    """The fit that was asked for, or consistency post-processing where a graphical model is too large or impossible."""
     if asked == TABLES:
         return Inference(TABLES, asked)
     tables, base = list(tables), schema.derived.base

@@ -179,8 +179,10 @@ def _with_margins(counts: Numbers, marginals: Sequence[Numbers]) -> Numbers:
 
 
 def _strength(estimate: Estimate, independent: Numbers) -> float:
-    """tau: the squares of the residuals against independence, less those of the noise; hardly above 0 below the noise
-    floor."""
+    """Return tau: the squares of the residuals against independence, less those of the noise.
+
+    It is hardly above 0 for a table below the noise floor.
+    """
     residual = estimate.counts - independent
     for axis in range(residual.ndim):
         # The marginals' own error is not association.
