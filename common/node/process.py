@@ -84,7 +84,7 @@ def at_interrupt(stop: Callable[[], object]) -> None:
         if asked:
             os._exit(Exit.INTERRUPTED)
         asked = True
-        _log.warning("stopping in order; a second signal stops at once")
+        _log.warning("stopping in order and at once on a second signal")
         loop.call_soon_threadsafe(stop)
 
     # Not of the event loop: its handlers wait while it computes.

@@ -112,7 +112,7 @@ def test_a_run_and_its_logs(nodes: Nodes, tmp_path: Path) -> None:
             assert set(line) <= {*ALWAYS, *FIELDS}
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", line["time"])
         events = [line["event"] for line in logs["curator"]]
-        stopping = "stopping in order and at once if asked again"
+        stopping = "stopping in order and at once on a second signal"
         assert events == ["the curator serves", "a run was submitted", "a run ended", stopping]
         assert {key: logs["curator"][2][key] for key in ("state", "reason")} == {"state": "COMPLETED", "reason": "none"}
         (run,) = {line["run"] for lines in logs.values() for line in lines if "run" in line}
