@@ -94,12 +94,7 @@ class PartyEngine:
     """
 
     def __init__(
-        self,
-        releases: ChargedReleases,
-        policy: Policy,
-        keys: Keys,
-        manifest: Manifest,
-        transcripts: Path | None = None,
+        self, releases: ChargedReleases, policy: Policy, keys: Keys, manifest: Manifest, transcripts: Path | None = None
     ) -> None:
         self.party = releases.party
         self._releases = releases
