@@ -316,7 +316,7 @@ def test_revealed_sums_beyond_the_schedule_are_an_error() -> None:
         for _ in range(2):
             await series.reveal_next()
 
-    with pytest.raises(RuntimeError, match="only 1 openings"):
+    with pytest.raises(RuntimeError, match="only 1 sums were declared"):
         asyncio.run(too_many())
     with pytest.raises(PrivityError, match="more than the run's epsilon"):
         asyncio.run(session.measure("more", TABLES, Fraction(1)))
