@@ -1,17 +1,22 @@
-"""For all tests."""
+"""For all tests: a state home of their own, a schema with every kind of attribute, the tables for development."""
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import Schema, parse_schema
+from tests.harness.places import ROOT, SHARED_DATA
+
 # pytest keeps the repository's root off its path. There our packages would have a second name; these tests are of the
 # benchmarks too.
-_benchmarks = importlib.util.spec_from_file_location("benchmarks", Path(__file__).parents[1] / "benchmarks/__init__.py")
+_benchmarks = importlib.util.spec_from_file_location("benchmarks", ROOT / "benchmarks/__init__.py")
 assert _benchmarks is not None
 sys.modules["benchmarks"] = importlib.util.module_from_spec(_benchmarks)
 
@@ -23,7 +28,7 @@ settings.load_profile("privity")
 @pytest.fixture
 def importable_by_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spawned processes find functions of tests and benchmarks."""
-    monkeypatch.setattr(sys, "path", [*sys.path, str(Path(__file__).parents[1])])
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -46,3 +51,60 @@ def _state_home(factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(place))
         yield place
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The folder of the data sets for development, which lies outside the repository."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the folder shared/data is not beside the repository")
+    return SHARED_DATA
+
+
+@pytest.fixture
+def descriptor() -> dict:
+    """A descriptor with an attribute of every kind."""
+    return {
+        "name": "people",
+        "fields": [
+            {"name": "age", "type": "integer", "constraints": {"minimum": 17, "maximum": 90}, "bins": 16},
+            {
+                "name": "work",
+                "type": "string",
+                "categories": ["a", "b", "c", "d"],
+                "taxonomy": {"ab": ["a", "b"], "rest": {"c": ["c"], "d": ["d"]}},
+            },
+            {"name": "gain", "type": "integer", "edges": [0, 1, 500, 10000], "outOfDomain": "edge"},
+            {
+                "name": "weight",
+                "type": "number",
+                "constraints": {"minimum": 0.1, "maximum": 2},
+                "bins": 3,
+                "missingValues": ["", "NA"],
+            },
+            {"name": "member", "type": "boolean"},
+            {"name": "size", "type": "number", "categories": [0.5, 1, 2.25], "outOfDomain": "other", "other": 1},
+            {"name": "grade", "type": "integer", "categories": [3, 1, 2], "categoriesOrdered": True},
+        ],
+    }
+
+
+@pytest.fixture
+def people(descriptor: dict) -> Schema:
+    return parse_schema(descriptor, "people.json")
+
+
+@pytest.fixture(scope="session")
+def make_table() -> Callable[..., CodedTable]:
+    """A function (domain, rows, seed) that gives a table of uniform codes over the domain."""
+
+    def make(domain: Sequence[int], rows: int, seed: int = 0) -> CodedTable:
+        fields = [
+            {"name": f"x{place}", "type": "integer", "edges": list(range(size + 1))}
+            for place, size in enumerate(domain)
+        ]
+        generator = np.random.default_rng(seed)
+        columns = tuple(generator.integers(0, size, rows) for size in domain)
+        return CodedTable(parse_schema({"fields": fields}, "random"), columns)
+
+    return make

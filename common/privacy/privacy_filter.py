@@ -3,7 +3,7 @@
 A party cannot trust that a run ends. It may stop at any step, for reasons that depend on what came out, and what is
 left of the budget goes to other releases. To convert the rho spent *so far* at the run's delta is not valid then: the
 best order differs from one stopping time to the next, so the stopping rule picks the order (an odometer, not a
-filter; ``tests/unit/test_privacy_filter.py`` computes by how much that understates delta).
+filter; ``tests/common/privacy/test_privacy_filter.py`` computes by how much that understates delta).
 
 **The charge.** A run has a cap R on its rho, fixed when it begins, at which it costs (epsilon, delta). Let alpha be the
 best order for R. After the run has spent rho, it is charged

@@ -1,14 +1,13 @@
 """An error that is raised fills in every field of its text: an error about an error hides what went wrong."""
 
 import ast
-from pathlib import Path
 from string import Formatter
 
 import pytest
 
 from privity.common.errors import Catalogue
+from tests.harness.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = ("common", "party", "curator", "deploy")
 
 

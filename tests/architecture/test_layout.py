@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import privity.common
+from tests.harness.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = ("common", "party", "curator", "deploy")
 LONGEST_FILE = 450
 
@@ -52,6 +52,14 @@ def test_our_packages_have_one_name() -> None:
     """Under a second name a module would be loaded twice, with two of every class."""
     assert Path(privity.common.__file__).resolve().parent == ROOT / "common"
     assert not set(PACKAGES) & set(sys.modules)
+
+
+def test_tests_lie_where_what_they_test_lies() -> None:
+    """A folder of tests has the name of a folder of code, but for those that belong to no one folder."""
+    of_no_one_folder = {"architecture", "crash", "harness", "hostile", "vectors"}
+    folders = {p.parent.relative_to(ROOT / "tests") for p in (ROOT / "tests").rglob("test_*.py")}
+    assert len(folders) > 20
+    assert not [f for f in folders if f.parts[0] not in of_no_one_folder and not (ROOT / f).is_dir()]
 
 
 def test_files_stay_small() -> None:

@@ -1,6 +1,7 @@
 """Every log call, read: a fixed text, and fields that hold nothing but what is listed here.
 
-The formatters write no arguments, tracebacks or unknown fields, whatever a call passes (tests/unit/test_logs.py).
+The formatters write no arguments, tracebacks or unknown fields, whatever a call passes
+(tests/common/node/test_logs.py).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from privity.common.node.logs import FIELDS
+from tests.harness.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).rglob("*.py") if "wire/v1" not in str(p)]
 LEVELS = {"debug", "info", "warning", "error", "critical"}
 

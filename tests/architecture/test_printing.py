@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.harness.places import ROOT
+
 DOOR = ROOT / "common" / "text" / "terminal.py"
 SOURCES = [
     p

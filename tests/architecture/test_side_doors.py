@@ -23,8 +23,8 @@ from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Enrol, Select
 from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.consortium import TestConsortium, make_schema, make_table
+from tests.harness.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).rglob("*.py") if "wire/v1" not in str(p)]
 
 # Every field of every message. "public": declared or agreed, or follows from what is; "release": an outcome

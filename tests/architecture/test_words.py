@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.harness.places import ROOT
+
 PACKAGES = ("common", "party", "curator", "deploy")
 
 REVEAL = "reveal, decrypt; a noisy marginal"

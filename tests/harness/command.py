@@ -19,8 +19,8 @@ from unittest import mock
 import psutil
 
 from privity.deploy.cli.main import main
+from tests.harness.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 120
 
 # A shell that starts the tests in the background ignores interrupts, and children would inherit that. It is mended here

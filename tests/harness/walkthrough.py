@@ -11,9 +11,10 @@ import pandas as pd
 
 from privity.common.release.release_folder import verify_release
 from tests.harness.command import shown_commands
+from tests.harness.places import ROOT
 from tests.harness.tables import write_people
 
-PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
+PAGE = ROOT / "docs" / "walkthrough.md"
 PARTIES = ("north", "south", "east")
 CURATOR = "localhost:7443"
 """As the page has it."""

@@ -22,11 +22,11 @@ from privity.curator.grpc_services import OperatorServicer
 from privity.curator.pending_steps import Desk, PartyRefusedError
 from privity.curator.run_progress_marks import COMPLETED
 from privity.curator.run_queue import Runs
+from tests.curator.test_full_disk import fill, fill_pages
+from tests.curator.test_network_session import channel
+from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
-from tests.protocol.test_curator_runs import consortium_for_runs, end_of, request
-from tests.protocol.test_full_disk import fill, fill_pages
-from tests.protocol.test_network import channel
 
 SECRET = "/srv/curator/state/secret.sqlite"
 BREAKS = {

@@ -1,6 +1,6 @@
 """What a hostile curator may ask of a party: a named refusal, nothing charged or kept, the honest step answered after.
 
-What sealed blobs and ciphertexts are refused for is in tests/protocol/test_secure_sum.py.
+What sealed blobs and ciphertexts are refused for is in tests/common/protocol/test_secure_sum.py.
 """
 
 from __future__ import annotations

@@ -1,0 +1,285 @@
+"""What the documents show is what the code does: examples load, commands print what is shown, links lead somewhere."""
+
+import ast
+import dataclasses
+import doctest
+import json
+import re
+import tomllib
+from fractions import Fraction
+from urllib.parse import unquote
+
+import pytest
+from typer.testing import CliRunner
+
+from privity.common import formats
+from privity.common.consortium.manifest import read_manifest
+from privity.common.data.schema import load_schema, parse_schema
+from privity.common.privacy.population import Population
+from privity.common.synthesis.algorithms import (
+    ALGORITHMS,
+    aim,
+    copula,
+    dp_ccbn,
+    dp_subn,
+    independent,
+    jtree,
+    mst,
+    privbayes,
+    privhd,
+)
+from privity.common.synthesis.models.load_model import load_model
+from privity.curator.run_request import parse_request
+from privity.curator.server import load_config as load_curator
+from privity.deploy.cli.main import app
+from privity.deploy.consortium.organiser import load_agreement
+from privity.deploy.operator.operator_folder import client_of
+from privity.deploy.operator.request_options import read_spec
+from privity.party.config import load_config as load_party
+from privity.party.policy import DECLARED, load_policy
+from privity.party.synthesizer import SYNTHESIZERS
+from tests.harness.places import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FORMAT_OF_SECTION = {
+    "policy.toml": "policy",
+    "party.toml": "party",
+    "curator.toml": "curator",
+    "operator.toml": "operator",
+    "consortium.toml": "consortium",
+    "Invites": "invite",
+    "Answers to invites": "join",
+    "manifest.json": "manifest",
+    "Run request": "run_request",
+    "privacy.json": "privacy",
+    "run.json": "run",
+    "marginals.json": "marginals",
+    "scores.json": "scores",
+    "model.json": "model",
+    "evaluation.json": "evaluation",
+    "Transcripts": "transcript",
+    "Audit findings": "audit",
+}
+
+
+def fences(text, *languages):
+    """The fenced blocks of these languages, in order."""
+    return [content for language, content in FENCE.findall(text) if language in languages]
+
+
+def sections(page):
+    """Heading of the second level to its text."""
+    parts = re.split(r"^## (.+)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def first_column(text, pattern=r"`([^`]+)`"):
+    """Names in code style in the first column of the tables of a text."""
+    cells = [line.split("|")[1] for line in FENCE.sub("", text).splitlines() if line.startswith("|")]
+    return [name for cell in cells for name in re.findall(pattern, cell)]
+
+
+@pytest.fixture
+def examples(tmp_path, monkeypatch):
+    """A folder, made the current one, with every file that docs/schema.md shows under its name."""
+    text = (DOCS / "schema.md").read_text(encoding="utf-8")
+    for name, content in re.findall(r"`([\w.]+)`:\n\n```(?:json|csv)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_example_of_a_schema_has_a_name(examples):
+    shown = fences((DOCS / "schema.md").read_text(encoding="utf-8"), "json", "csv")
+    assert sorted(shown) == sorted(path.read_text(encoding="utf-8") for path in examples.iterdir())
+    schema = load_schema(examples / "visits.schema.json")
+    assert parse_schema(json.loads(json.dumps(schema.table_schema())), "s") == schema
+
+
+def test_shown_commands_print_what_is_shown(examples):
+    blocks = fences((DOCS / "schema.md").read_text(encoding="utf-8"), "console")
+    assert len(blocks) == 4
+    for block in blocks:
+        command, expected = block.split("\n", 1)
+        program, *arguments = command.removeprefix("$ ").split()
+        assert program == "privity"
+        assert CliRunner().invoke(app, arguments).output == expected, command
+
+
+def test_codes_of_the_example(examples):
+    shown = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", sections("schema.md")["Example"], re.MULTILINE))
+    for attribute in load_schema("visits.schema.json").attributes:
+        codes = ", ".join(f"`{label}`" if label[0] == "[" else label.strip("()") for label in attribute.labels)
+        assert shown.pop(attribute.name) == codes
+    assert not shown
+
+
+def test_every_key_of_a_schema_is_described():
+    form, text = formats.load("table_schema"), sections("schema.md")
+    assert set(first_column(text["Keys of the schema"])) == set(form["properties"])
+    of_fields = text["Keys of a field"].split("\nWhich keys")[0]
+    assert set(first_column(of_fields)) == set(form["$defs"]["field"]["properties"])
+
+
+def rules_of(module):
+    """Names of the rules that a module reports: ``fault(key, rule, ...)`` and ``Problem(file, field, rule, ...)``."""
+    calls = [n for n in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))) if isinstance(n, ast.Call)]
+    found = set()
+    for call in calls:
+        place = {"fault": 1, "Problem": 2}.get(getattr(call.func, "attr", getattr(call.func, "id", "")))
+        rule = call.args[place] if place and len(call.args) > place else None
+        if isinstance(rule, ast.Constant):
+            found.add(rule.value)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("module", "heading"),
+    [("common/data/schema.py", "### Rules of a schema"), ("common/data/table_reading.py", "### Rules of a table")],
+)
+def test_every_rule_is_described(module, heading):
+    text = sections("schema.md")["privity schema check"].split(heading)[1].split("\n###")[0]
+    assert set(first_column(text, r"^ `([^`]+)` $")) == rules_of(module)
+
+
+SETTINGS = {
+    "aim": aim.Settings,
+    "copula": copula.Settings,
+    "dp-ccbn": dp_ccbn.Settings,
+    "dp-subn": dp_subn.Settings,
+    "privbayes": privbayes.Settings,
+    "jtree": jtree.Settings,
+    "mst": mst.Settings,
+    "privhd": privhd.Settings,
+    "independent": independent.Settings,
+}
+
+
+def load_example(name, content, folder):
+    """Load an example of docs/formats.md as production code loads such a file."""
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    match name:
+        case "policy.toml":
+            declared = lambda name: Population(name, Fraction(1))  # noqa: E731
+            assert set(load_policy(path, declared).algorithms) <= set(ALGORITHMS)
+        case "party.toml":
+            assert load_party(path).state == folder / "state"
+        case "curator.toml":
+            assert load_curator(path).schema == folder / "visits.schema.json"
+        case "operator.toml":
+            assert client_of(path).address == "curator.example.org:7443"
+        case "consortium.toml":
+            assert load_agreement(path).hosts == ("curator.example.org", "10.0.0.5")
+        case "manifest.json":
+            (key,) = fences(sections("formats.md")[name], "text")
+            (folder / "organiser.pub").write_text(key, encoding="ascii")
+            manifest = read_manifest(path, folder / "organiser.pub")
+            assert manifest.schema_digest == load_schema("visits.schema.json").digest
+        case "Run request":
+            try:
+                document = json.loads(content)
+            except ValueError:
+                path = folder / "autumn.toml"
+                path.write_text(content, encoding="utf-8")
+                document = read_spec(path)
+            request = parse_request(json.dumps(document).encode())
+            ALGORITHMS[request.algorithm].check(request.settings, load_schema("visits.schema.json"))
+        case "model.json":
+            schema = load_schema("visits.schema.json")
+            assert load_model(formats.read_json(path), schema, name).to_dict()["nodes"]
+        case "marginals.json" | "scores.json" | "evaluation.json":
+            document = formats.read_json(path)
+            formats.require(document, FORMAT_OF_SECTION[name], name)
+            digest = document.get("schema_digest", document.get("schema_digest"))
+            assert digest == load_schema("visits.schema.json").digest
+        case _:
+            raise AssertionError(f"no loader for an example of {name}")
+
+
+def test_every_example_of_a_file_loads(examples):
+    loaded = []
+    for name, text in sections("formats.md").items():
+        for content in fences(text, "toml", "json"):
+            load_example(name, content, examples)
+            loaded.append(name)
+    assert {"policy.toml", "party.toml", "curator.toml"} <= set(loaded)
+
+
+def test_every_algorithm_and_setting_is_described():
+    request, *settings = sections("formats.md")["Run request"].split("\nSettings of ")
+    for text in (request, sections("formats.md")["policy.toml"]):
+        assert all(f"`{name}`" in text for name in ALGORITHMS)
+    described = {text.split("`")[1]: first_column(text) for text in settings}
+    assert described == {name: [field.name for field in dataclasses.fields(kind)] for name, kind in SETTINGS.items()}
+
+
+def keys_of(form, prefix=""):
+    """Every key of a format as a path: ``parties[].name``."""
+    found = []
+    for key, inner in form.get("properties", {}).items():
+        found += [
+            prefix + key,
+            *keys_of(inner, f"{prefix}{key}."),
+            *keys_of(inner.get("items", {}), f"{prefix}{key}[]."),
+        ]
+    return found
+
+
+@pytest.mark.parametrize("section", FORMAT_OF_SECTION)
+def test_every_key_of_a_file_is_described(section):
+    text = sections("formats.md")[section].split("\nSettings of")[0]
+    # Keys that are refused with the command that took their place are told of below the table.
+    moved = set(DECLARED) if section == "policy.toml" else set()
+    keys = [key for key in keys_of(formats.load(FORMAT_OF_SECTION[section])) if key not in moved]
+    assert sorted(first_column(text, r"^ `([^`]+)` $")) == sorted(keys)
+    assert moved <= set(re.findall(r"`(\w+)`", sections("formats.md")[section]))
+
+
+def test_every_format_is_described():
+    described = {*FORMAT_OF_SECTION.values(), "table_schema"}
+    assert described == {path.name.split(".")[0] for path in (ROOT / "common/formats").glob("*.schema.json")}
+
+
+def test_every_dependency_is_described():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = [
+        *project["dependencies"],
+        *(item for items in project["optional-dependencies"].values() for item in items),
+    ]
+    text = (DOCS / "dependencies.md").read_text(encoding="utf-8")
+    headings = " ".join(re.findall(r"^### (.+)$", text, re.MULTILINE))
+    for item in listed:
+        name = re.split(r"[<>=\[ ]", item)[0]
+        if name == project["name"]:
+            continue
+        described = name in re.split(r"[ ,:]+", headings) if item in project["dependencies"] else name in text
+        assert described, name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_relative_links_lead_to_files(page):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    broken = [
+        target
+        for target in targets
+        if not re.match(r"[a-z]+:|#", target) and not (page.parent / unquote(target.split("#")[0])).exists()
+    ]
+    assert not broken
+
+
+def test_the_examples_of_the_python_page_run_as_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
+    assert (failed, tried > 15) == (0, True)
+
+
+def test_every_class_of_the_python_face_is_described():
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    assert {kind.__name__ for kind in SYNTHESIZERS.values()} == set(first_column(text))
+    assert set(SYNTHESIZERS) == set(ALGORITHMS)
