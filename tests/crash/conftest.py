@@ -1,8 +1,8 @@
-"""Zygotes and consortia that all crash tests share."""
+"""Consortia that all crash tests share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -13,9 +13,8 @@ Undisturbed = Callable[[Run], tuple[Template, Outcome]]
 
 
 @pytest.fixture(scope="session")
-def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worlds]:
-    with Worlds(tmp_path_factory.mktemp("crash")) as worlds:
-        yield worlds
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    return Worlds(tmp_path_factory.mktemp("crash"))
 
 
 @pytest.fixture(scope="session")

@@ -6,16 +6,13 @@ import itertools
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from tests.crash.checks import Problem, problems
 from tests.crash.switch import Kill
 from tests.crash.world import Outcome, Run, StuckError, Template, World, once
-from tests.crash.zygote import Zygote
 
 AT_ONCE = 2
 """Worlds at a time: much of a run is waiting."""
@@ -49,25 +46,15 @@ class Found:
 
 
 class Worlds:
-    """Zygotes, and a folder for every world; leaving the context ends every process."""
+    """A folder for every world."""
 
     def __init__(self, folder: Path, at_once: int = AT_ONCE) -> None:
         self._folder, self._at_once = folder, at_once
         self._numbers = itertools.count()
-        self._free: SimpleQueue[Zygote] = SimpleQueue()
-        self._open = ExitStack()
         self._references: dict[tuple[Run, int], tuple[Template, Outcome]] = {}
 
-    def __enter__(self) -> Worlds:
-        for _ in range(self._at_once):
-            self._free.put(self._open.enter_context(Zygote()))
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._open.close()
-
     def each(self, task: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """The task of every item, as many at once as there are zygotes."""
+        """The task of every item, so many at once."""
         with ThreadPoolExecutor(self._at_once) as threads:
             return list(threads.map(task, items))
 
@@ -75,12 +62,8 @@ class Worlds:
         return run.provide(self._folder / f"template-{next(self._numbers)}")
 
     def run(self, template: Template, **options: Any) -> Outcome:
-        """One run to its end, in a zygote that is free."""
-        zygote = self._free.get()
-        try:
-            return World(zygote, template, self._folder / f"world-{next(self._numbers)}", **options).complete()
-        finally:
-            self._free.put(zygote)
+        """One run to its end."""
+        return World(template, self._folder / f"world-{next(self._numbers)}", **options).complete()
 
     def discard(self, outcome: Outcome) -> None:
         """The files of a run that was judged."""

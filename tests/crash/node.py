@@ -45,7 +45,7 @@ class Life:
 
     Attributes:
         who: ``curator`` or a party's name; number: from 0.
-        folder: of the node; log, record: outside of it.
+        folder: of the node; record: outside of it.
         seed: of all randomness that shows in a release; None takes the operating system's.
         key: file of the Paillier key that the run takes, for runs with a seed.
         variant: a deliberate fault, by its name in ``tests.crash.variants``.
@@ -54,7 +54,6 @@ class Life:
     who: str
     number: int
     folder: str
-    log: str
     record: str
     seed: int | None
     key: str | None
@@ -67,8 +66,9 @@ class Life:
         return cls(**document, kill=None if kill is None else Kill(**kill))
 
 
-def live(life: Life) -> None:
+def live(document: dict[str, Any]) -> None:
     """Be this node until killed."""
+    life = Life.read(document)
     folder, recorder = Path(life.folder), Recorder(Path(life.record), life.who, life.number)
     Switch(life.kill, recorder).watch(folder)
     privity.curator.pending_steps.PENDING_SECONDS = 0.05

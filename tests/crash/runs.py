@@ -19,6 +19,7 @@ COMBINER = "party-3"
 """Its combiner."""
 
 LONG = {
+    "small": SMALL,
     "paillier": Run(secure_sum="paillier"),
     "uniform": Run("dp-subn", {"schedule": "uniform"}, fields=WIDE, rows=200),
     "privbayes": Run("privbayes", fields=WIDE, rows=500, epsilon="5"),

@@ -64,6 +64,6 @@ def _at_random(seed: int) -> Callable[[World], None]:
         start = min(start, time.monotonic())
         if moments and time.monotonic() - start > moments[0]:
             moments.pop(0)
-            world.zygote.kill(generator.choice((CURATOR, *world.names)))
+            world.kill(generator.choice((CURATOR, *world.names)))
 
     return disturb

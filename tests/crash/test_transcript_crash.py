@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,8 +22,8 @@ from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
 from privity.party.rows import InMemory
 from privity.party.step_answers import PartyEngine
-from tests.harness.command import ROOT
 from tests.harness.consortium import POPULATION, make_consortium, make_schema, make_table, open_policy
+from tests.harness.zygote import zygote
 
 NAME, RUN = "party-1", "run-1"
 ROUND = Round(RUN, "test", "1", ((0,),), Fraction(1))
@@ -56,9 +54,9 @@ def party_of(folder: Path) -> PartyEngine:
     return PartyEngine(releases, open_policy(), keys, manifest, folder / transcript.TRANSCRIPTS)
 
 
-def close_and_die(folder: Path, writes: int) -> None:
+def close_and_die(place: str, writes: int) -> None:
     """Close the run, killed before the write of this number."""
-    left = writes
+    folder, left = Path(place), writes
 
     def before(original):
         def counted(*arguments, **options):
@@ -79,12 +77,10 @@ def close_and_die(folder: Path, writes: int) -> None:
 
 
 def killed(folder: Path, writes: int) -> bool:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.crash.test_transcript_crash", str(folder), str(writes)],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
+    process = zygote().start(f"{__name__}:close_and_die", [str(folder), writes])
+    _, told = process.communicate(timeout=60)
+    assert process.returncode in (0, -signal.SIGKILL), told
+    return process.returncode != 0
 
 
 def test_a_party_killed_while_it_closes_writes_one_transcript(tmp_path: Path) -> None:
@@ -117,7 +113,3 @@ def test_a_party_killed_while_it_closes_writes_one_transcript(tmp_path: Path) ->
     assert [entry.step for entry in signed.entries] == [
         "enrol", "begin", "contribute/1", "seal/1/1/0", "contribute/2", "close",
     ]  # fmt: skip
-
-
-if __name__ == "__main__":
-    close_and_die(Path(sys.argv[1]), int(sys.argv[2]))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
+import select
 import shutil
+import signal
 import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,11 +26,11 @@ from privity.deploy.consortium.provisioning import HOST, Consortium, Limits, poi
 from privity.deploy.operator import operator_client
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.party.approvals import Approvals
-from tests.crash.node import CURATOR, Life
+from tests.crash.node import CURATOR, Life, live
 from tests.crash.recording import Records
 from tests.crash.switch import Kill
-from tests.crash.zygote import Zygote
 from tests.harness.tables import FIELDS, people
+from tests.harness.zygote import Forked, zygote
 
 RUN = "crash"
 PATIENCE_SECONDS = 30.0
@@ -143,7 +145,6 @@ class World:
 
     def __init__(
         self,
-        zygote: Zygote,
         template: Template,
         folder: Path,
         *,
@@ -153,13 +154,13 @@ class World:
         disturb: Callable[[World], None] = lambda _world: None,
     ) -> None:
         folder.mkdir(parents=True)
-        self.zygote, self.template, self._folder = zygote, template, folder
+        self.template, self._folder = template, folder
         self.names = template.run.names
         self.consortium = template.copy(folder / "consortium")
         self.records = Records(folder / "records.jsonl")
         self.lives: Counter[str] = Counter()
         self._seed, self._kills, self._variant = seed, kills or {}, variant
-        self._alive: set[str] = set()
+        self._alive: dict[str, Forked] = {}
         self._disturb = disturb
         self._port = _free_port()
         self._client = OperatorClient(f"{HOST}:{self._port}", *self.consortium.operator_files)
@@ -201,21 +202,21 @@ class World:
     def _start(self, who: str) -> None:
         number = self.lives[who]
         self.lives[who] += 1
-        self._alive.add(who)
         folder = self.consortium.curator if who == CURATOR else self.consortium.party(who)
         kill = self._kills[who](number) if who in self._kills else None
         key = None if self.template.key is None else str(self.template.key)
-        self.zygote.start(
-            Life(
-                who, number, str(folder), str(self._folder / f"{who}.log"), str(self._folder / "records.jsonl"),
-                self._seed, key, self._variant, kill,
-            )
-        )  # fmt: skip
+        life = Life(who, number, str(folder), str(self._folder / "records.jsonl"), self._seed, key, self._variant, kill)
+        with (self._folder / f"{who}.log").open("ab") as log:
+            self._alive[who] = zygote(live.__module__).start(f"{live.__module__}:live", [asdict(life)], output=log)
+
+    def kill(self, who: str) -> None:
+        """SIGKILL the node of this name."""
+        self._alive[who].kill()
 
     def _tend(self) -> None:
-        for who, _, end in self.zygote.ended(0.005):
-            self._alive.discard(who)
-            if end != 9:
+        ended = select.select(list(self._alive.values()), [], [], 0.005)[0]
+        for who in [who for who, process in self._alive.items() if process in ended]:
+            if self._alive.pop(who).wait() != -signal.SIGKILL:
                 raise StuckError(f"{who} ended by itself: {self._log(who)}")
             self._start(who)
         for record in self.records.news():
@@ -272,10 +273,11 @@ class World:
 
     def _end_all(self) -> None:
         """SIGKILL, for everybody: the files must be good at any moment."""
-        for who in self._alive:
-            self.zygote.kill(who)
-        while self._alive:
-            self._alive -= {who for who, _, _ in self.zygote.ended(1.0)}
+        for process in self._alive.values():
+            process.kill()
+        for process in self._alive.values():
+            process.wait()
+        self._alive.clear()
 
 
 def once(kill: Kill) -> Kills:

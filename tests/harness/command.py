@@ -14,12 +14,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 from unittest import mock
 
 import psutil
 
 from privity.deploy.cli.main import main
 from tests.harness.places import ROOT
+from tests.harness.zygote import Forked, zygote
 
 PATIENCE_SECONDS = 120
 
@@ -29,40 +31,26 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    """Start ``privity`` in the background, output captured."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "privity.deploy.cli.main", *map(str, arguments)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start(*arguments: str | Path, cwd: Path = ROOT, output: IO[Any] | None = None) -> Forked:
+    """Start ``privity`` in the background, output captured, or written to a file."""
+    return zygote().start(f"{main.__module__}:main", argv=["privity", *map(str, arguments)], cwd=cwd, output=output)
 
 
-def privity(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def privity(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run ``privity`` to its end."""
-    process = start(*arguments)
+    process = start(*arguments, cwd=cwd)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def run_in(place: Path, *arguments: str) -> str:
     """Run ``privity`` to its end in a folder, which must succeed: what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "privity.deploy.cli.main", *arguments],
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-    )
+    done = privity(*arguments, cwd=place)
     assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
     return done.stdout
 
 
-def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+def children(process: Forked) -> list[psutil.Process]:
     """The processes that it has started and that still run."""
     try:
         return psutil.Process(process.pid).children(recursive=True)

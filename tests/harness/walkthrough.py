@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
-import subprocess
 from pathlib import Path
 from typing import Self
 
 import pandas as pd
 
 from privity.common.release.release_folder import verify_release
-from tests.harness.command import shown_commands
+from tests.harness.command import shown_commands, start
 from tests.harness.places import ROOT
 from tests.harness.tables import write_people
+from tests.harness.zygote import Forked
 
 PAGE = ROOT / "docs" / "walkthrough.md"
 PARTIES = ("north", "south", "east")
@@ -38,14 +39,16 @@ class Background:
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[Forked] = []
 
     def __enter__(self) -> Self:
         return self
 
-    def start(self, command: list[str]) -> None:
+    def start(self, command: str) -> None:
+        """A command line of the page, which may end in ``&``."""
         with (self._place / f"{len(self.processes)}.log").open("wb") as log:
-            self.processes.append(subprocess.Popen(command, cwd=self._place, stdout=log, stderr=log))
+            _, *arguments = shlex.split(command.removesuffix(" &"))
+            self.processes.append(start(*arguments, cwd=self._place, output=log))
 
     def logs(self) -> str:
         return "".join((self._place / f"{number}.log").read_text() for number in range(len(self.processes)))

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from privity.common.exit_codes import Exit
-from tests.harness.command import here, listening, program, wait_until
+from privity.deploy.operator import operator_client
+from tests.harness.command import here, listening, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 
 INIT, INVITE, ALL_JOINED, SEALED, ACCEPTED, SERVED = 1, 2, 7, 8, 9, 10
@@ -61,7 +62,7 @@ class Founding:
     def reach(self, number: int) -> None:
         for command in self.page[self._done : number]:
             if command.endswith("&"):
-                self._nodes.start(program(command))
+                self._nodes.start(command)
                 wait_until(lambda: listening(self.port), "the curator")
             else:
                 done = self.run(command)
@@ -92,7 +93,8 @@ def test_every_command_but_the_first_is_tried() -> None:
     assert len(commands()) == SERVED + len(PARTIES) + 1
 
 
-def test_each_says_what_comes_first(founding: Founding) -> None:
+def test_each_says_what_comes_first(founding: Founding, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator_client, "REACH_SECONDS", 1)
     early = [(number, founding.first_of(start), first) for number, start, first in TOO_EARLY]
     for number, command, first in sorted([*early, *OTHERS], key=lambda one: one[0]):
         founding.reach(number)

@@ -9,7 +9,7 @@ import pandas as pd
 from privity.common.consortium.manifest import read_manifest
 from privity.common.crypto.identity import Identity
 from privity.common.release.release_folder import verify_release
-from tests.harness.command import here, program, wait_until
+from tests.harness.command import here, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 
 RENEW = [
@@ -41,7 +41,7 @@ def test_everybody_renews_and_nobody_restarts(tmp_path: Path) -> None:
     with Background(tmp_path) as nodes:
         for command in founding:
             if command.endswith("&"):
-                nodes.start(program(command))
+                nodes.start(command)
             else:
                 run(command)
             if command.startswith("privity party init"):

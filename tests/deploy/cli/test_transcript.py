@@ -37,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Background(folder) as nodes:
         for command in commands():
             if command.endswith("&"):
-                nodes.start(program(command))
+                nodes.start(command)
         *_, submit = commands()
         done = subprocess.run(
             program(f"{submit.replace(CURATOR, address)} --name {RUN}"),

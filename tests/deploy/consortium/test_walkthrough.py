@@ -39,7 +39,7 @@ def test_a_newcomer_reaches_a_release(place: Path, nodes: Background) -> None:
         pytest.skip("port 7443, which the page names, is taken on this machine")
     for command in all_commands:
         if command.endswith("&"):
-            nodes.start(program(command))
+            nodes.start(command)
             continue
         done = subprocess.run(program(command), cwd=place, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{nodes.logs()}"
@@ -59,7 +59,7 @@ def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, nodes: Bac
         pytest.skip("port 7443, which the page names, is taken on this machine")
     for command in commands()[:10]:
         if command.endswith("&"):
-            nodes.start(program(command))
+            nodes.start(command)
         else:
             subprocess.run(program(command), cwd=place, check=True, capture_output=True)
     deadline = time.monotonic() + 60
