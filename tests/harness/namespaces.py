@@ -139,8 +139,12 @@ class Hosts:
 
     def inside(self, host: str, command: Sequence[str]) -> list[str]:
         """The command that runs a command on this host."""
-        state = f"XDG_STATE_HOME={self._place / host}"
-        return ["ip", "netns", "exec", self._space[host], "env", state, *command]
+        state = [f"{name}={value}" for name, value in self.environment(host).items()]
+        return ["ip", "netns", "exec", self._space[host], "env", *state, *command]
+
+    def environment(self, host: str) -> dict[str, str]:
+        """What its processes have in their environment besides."""
+        return {"XDG_STATE_HOME": str(self._place / host)}
 
     def run(self, host: str, *command: str, given: str | None = None) -> str:
         """Run a command that must succeed; its output."""

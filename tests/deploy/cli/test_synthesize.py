@@ -136,17 +136,17 @@ def test_a_taxonomy_that_does_not_cover_the_categories_is_refused_with_what_is_m
     assert not (tmp_path / "release").exists()
 
 
-def test_an_attribute_with_one_value_and_two_hundred_others(tmp_path: Path):
+def test_an_attribute_with_one_value_and_forty_others(tmp_path: Path):
     """One value is no domain for a category, but may be all that the rows of a larger domain have."""
     generator = np.random.default_rng(2)
-    columns = {f"x{place}": generator.integers(0, 2, 400) for place in range(200)}
+    columns = {f"x{place}": generator.integers(0, 2, 400) for place in range(40)}
     pd.DataFrame({"ward": ["north"] * 400, **columns}).to_csv(tmp_path / "wide.csv", index=False)
     fields = [{"name": "ward", "type": "string", "categories": ["north", "south"]}]
     fields += [{"name": name, "type": "integer", "categories": [0, 1]} for name in columns]
     (tmp_path / "wide.json").write_text(json.dumps({"fields": fields}))
     synthesize(tmp_path, tmp_path / "wide.csv", tmp_path / "wide.json", "--algorithm", "privbayes", "--epsilon", "50")
     release = pd.read_csv(tmp_path / "release" / "synthetic.csv")
-    assert release.shape == (400, 201)
+    assert release.shape == (400, 41)
     assert (release["ward"] == "north").mean() > 0.5
 
 

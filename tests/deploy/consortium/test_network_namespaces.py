@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.command import ROOT, program, wait_until
+from tests.harness.command import ROOT, here, program, wait_until
 from tests.harness.namespaces import Hosts, require_namespaces
 from tests.harness.walkthrough import CURATOR, PARTIES, check_release, commands, write_rows
 
 HUB, PROXY = "curator", "proxy"
 PORT, PROXY_PORT = 7443, 3128
+OVER_THE_NETWORK = re.compile("privity run ")
 
 
 @pytest.fixture
@@ -52,9 +53,11 @@ def follow(hosts: Hosts, place: Path, all_commands: list[str], proxy: str = "") 
             logs.append(place / f"{len(logs)}.log")
             hosts.start(host, program(command), place, logs[-1])
             continue
-        done = subprocess.run(
-            hosts.inside(host, program(command)), cwd=place, capture_output=True, text=True, timeout=280
-        )
+        if OVER_THE_NETWORK.match(command):
+            inside = hosts.inside(host, program(command))
+            done = subprocess.run(inside, cwd=place, capture_output=True, text=True, timeout=280)
+        else:
+            done = here(place, command, **hosts.environment(host))
         said = "".join(log.read_text() for log in logs)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{said}"
         if proxy and command.startswith("privity party init"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 from privity.common.exit_codes import Exit
 from privity.common.formats import require
-from tests.harness.command import listening, program
+from tests.harness.command import here, listening, privity, program, wait_until
 from tests.harness.walkthrough import Background, check_release, commands, write_rows
 
 MOST_COMMANDS = 15
@@ -48,9 +47,7 @@ def test_a_newcomer_reaches_a_release(place: Path, nodes: Background) -> None:
     require(statement, "privacy", "privacy")
     assert not statement["simulation"]
     assert [party["rows"] for party in statement["parties"]] == [300, 300, 300]
-    spent = subprocess.run(
-        program("privity party ledger --config north/party.toml"), cwd=place, capture_output=True, text=True
-    )
+    spent = here(place, "privity party ledger --config north/party.toml")
     assert "epsilon 1 spent. Left: 0 of 1." in spent.stdout
 
 
@@ -61,18 +58,13 @@ def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, nodes: Bac
         if command.endswith("&"):
             nodes.start(command)
         else:
-            subprocess.run(program(command), cwd=place, check=True, capture_output=True)
-    deadline = time.monotonic() + 60
-    while not listening(7443):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+            assert here(place, command).returncode == 0
+    wait_until(lambda: listening(7443), "the curator")
     # The north lost its folder and joined anew; its answer never came to the organiser.
     (place / "north").rename(place / "lost")
     again = "privity party init --invite organiser/invites/north.json --data north.csv --population p --total-epsilon 1"
-    subprocess.run(program(again), cwd=place, check=True, capture_output=True)
-    done = subprocess.run(
-        program("privity party serve --config north/party.toml"), cwd=place, capture_output=True, text=True, timeout=120
-    )
+    assert here(place, again).returncode == 0
+    done = privity("party", "serve", "--config", "north/party.toml", cwd=place)
     assert done.returncode == Exit.CONNECTION
     assert "connection-failed" in done.stderr
     assert "manifest does not list it" in done.stderr

@@ -18,7 +18,7 @@ from privity.common.crypto.certificates import self_signed
 from privity.common.node.tls_check import check_connection
 from privity.common.release.release_folder import verify_release
 from privity.common.storage.safe_files import write_private
-from tests.harness.command import ROOT, run_in, wait_until
+from tests.harness.command import ROOT, run_in, start, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES
 
@@ -88,10 +88,10 @@ def envoy(site: Site) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(command: list[str], log: Path, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is ended with SIGTERM and leaves nothing behind."""
     with log.open("ab") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, **options)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     try:
         yield process
     finally:
@@ -116,17 +116,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     found(site.place, f"localhost:{site.proxy_port}", listen=f"127.0.0.1:{site.curator_port}")
     with contextlib.ExitStack() as stack:
         for role, name in (("curator", "curator"), *(("party", party) for party in PARTIES)):
-            command = [
-                sys.executable,
-                "-m",
-                "privity.deploy.cli.main",
-                role,
-                "serve",
-                "--config",
-                f"{name}/{role}.toml",
-            ]
-            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-            stack.enter_context(running(command, site.place / f"{name}.log", cwd=site.place, env=environment))
+            with (site.place / f"{name}.log").open("ab") as log:
+                node = start(role, "serve", "--config", f"{name}/{role}.toml", cwd=site.place, output=log)
+            stack.callback(node.wait, 20)
+            stack.callback(node.terminate)
         wait_until(lambda: answers(site.curator_port), "the curator listens")
         yield site
 
