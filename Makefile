@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint generate clean
+AT_ONCE := -n logical --dist loadfile --no-loadscope-reorder
+
+.PHONY: demo check test test-long lint generate clean
 
 # The RAND health insurance table (statsmodels), split among three hospitals of unequal size.
 demo: $(VENV)/plain.stamp
@@ -14,16 +16,22 @@ demo: $(VENV)/plain.stamp
 	  --algorithm dp-subn --epsilon 1.0 --out demo-release
 	@echo; head -n 6 demo-release/synthetic.csv
 
-test: $(VENV)/test.stamp
+# An answer within a minute, while you work: what needs no other process, and no large sample.
+check: lint
+	$(BIN)/pytest -m unit $(AT_ONCE) --hypothesis-profile quick
+
+test: lint
+	$(BIN)/pytest -m "not long" $(AT_ONCE)
+
+lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not long" -n logical --dist loadfile --no-loadscope-reorder
 
 # Everything, the checks that take minutes too.
 test-long: $(VENV)/test.stamp
-	$(BIN)/pytest
+	$(BIN)/pytest --hypothesis-profile thorough
 
 # Regenerate the committed protobuf and gRPC code from protos/.
 generate: $(VENV)/test.stamp

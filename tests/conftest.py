@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +21,41 @@ assert _benchmarks is not None
 sys.modules["benchmarks"] = importlib.util.module_from_spec(_benchmarks)
 
 # How long an example takes is a matter of the machine and of what else it does.
-settings.register_profile("privity", deadline=None)
+EXAMPLES = {"quick": 10, "privity": 50, "thorough": 200}
+"""Of each property: in ``make check``, in ``make test``, in ``make test-long``."""
+
+for profile, examples in EXAMPLES.items():
+    settings.register_profile(profile, deadline=None, max_examples=examples)
 settings.load_profile("privity")
+
+OTHER_KINDS = ("statistical", "process", "external", "long")
+STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "socket.bind")
+_unit_at_work = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test without another mark is a ``unit`` test."""
+    for item in items:
+        if not any(item.get_closest_marker(kind) for kind in OTHER_KINDS):
+            item.add_marker("unit")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    global _unit_at_work
+    _unit_at_work = item.get_closest_marker("unit") is not None
+    try:
+        return (yield)
+    finally:
+        _unit_at_work = False
+
+
+def _refuse_to_start(event: str, _arguments: tuple[object, ...]) -> None:
+    if _unit_at_work and event in STARTS:
+        raise AssertionError(f"a unit test may not do {event}: mark it process, or external")
+
+
+sys.addaudithook(_refuse_to_start)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ def imported(path: Path) -> set[str]:
     return modules
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("line", ["import common.errors", "from party import agent"])
 def test_a_bare_import_of_a_folder_fails_the_lint(line: str) -> None:
     lint = [

@@ -15,6 +15,8 @@ from tests.crash.node import CURATOR
 from tests.crash.runs import COMBINER, IN_RHO, SMALL
 from tests.crash.world import again_and_again
 
+pytestmark = pytest.mark.process
+
 EVERYBODY = (CURATOR, *SMALL.names)
 
 

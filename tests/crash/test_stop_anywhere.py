@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from privity.common.protocol.secure_sum_method import Method
 from privity.curator.run_progress_marks import COMPLETED, STOPPED
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
+
+pytestmark = pytest.mark.process
 
 REQUEST = {"secure_sum": Method.MASKS.value, "key_bits": None}
 

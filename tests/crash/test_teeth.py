@@ -10,6 +10,8 @@ from tests.crash.matrix import Worlds, kill_at, points
 from tests.crash.node import CURATOR
 from tests.crash.runs import COMBINER, SMALL
 
+pytestmark = pytest.mark.process
+
 AROUND_THE_ANSWER = ("/plan", "ledger", "/vector/", "/round/", "/contribute/")
 
 

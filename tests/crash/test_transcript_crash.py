@@ -7,6 +7,8 @@ import signal
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 from privity.common.consortium.manifest import manifest_from
 from privity.common.crypto.identity import Identity
 from privity.common.privacy.ledger import Ledger
@@ -24,6 +26,8 @@ from privity.party.rows import InMemory
 from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import POPULATION, make_consortium, make_schema, make_table, open_policy
 from tests.harness.zygote import zygote
+
+pytestmark = pytest.mark.process
 
 NAME, RUN = "party-1", "run-1"
 ROUND = Round(RUN, "test", "1", ((0,),), Fraction(1))

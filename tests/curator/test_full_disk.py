@@ -23,6 +23,8 @@ from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 
+pytestmark = pytest.mark.process
+
 
 def fill(store) -> Callable[[], None]:
     """Take all room from a journal or a ledger, as SQLite sees it; gives back what makes room again."""

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.storage.journal import Journal
 from privity.curator.run_progress_marks import COMPLETED
@@ -26,6 +28,8 @@ from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 from tests.harness.places import ROOT
+
+pytestmark = pytest.mark.process
 
 RUNS = 20
 REQUEST = request(epsilon="1/100", key_bits=None, secure_sum="masks")

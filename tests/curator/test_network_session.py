@@ -24,6 +24,8 @@ from tests.harness.consortium import make_consortium
 from tests.harness.network import HOST, NetworkConsortium
 from tests.harness.tls import Pair
 
+pytestmark = pytest.mark.process
+
 NO_NOISE = Fraction(600)
 
 

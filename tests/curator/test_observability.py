@@ -26,6 +26,8 @@ from tests.harness.network import HOST, NetworkConsortium
 from tests.harness.scrape import free_address, shown
 from tests.harness.tls import OPERATOR, Pair
 
+pytestmark = pytest.mark.process
+
 SERVICES = ("", "common.wire.v1.PartyLink", "common.wire.v1.Operator")
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 

@@ -20,6 +20,8 @@ from privity.curator.run_request import parse_request
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 
+pytestmark = pytest.mark.process
+
 REQUEST = {"format_version": 1, "algorithm": "one-way", "epsilon": "1", "tolerate": 1, "key_bits": 2048}
 
 

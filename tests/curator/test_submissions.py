@@ -33,6 +33,8 @@ from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST, OPERATOR, TestTls
 
+pytestmark = pytest.mark.process
+
 OTHER = "other"
 REQUEST = json.loads(request(secure_sum="masks", key_bits=None))
 

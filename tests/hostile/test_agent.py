@@ -25,6 +25,8 @@ from tests.harness.network import NetworkConsortium
 from tests.hostile.mutations import Mutator
 from tests.hostile.party_target import World
 
+pytestmark = pytest.mark.process
+
 WAIT_SECONDS = 30
 
 

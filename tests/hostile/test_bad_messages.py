@@ -13,6 +13,8 @@ from tests.harness.middleman import Fault, Kind, Message, Middleman
 from tests.harness.network import NetworkConsortium
 from tests.harness.repeated_run import DRAWS, MASKS, PAILLIER, RUN, Outcome, RepeatedRun
 
+pytestmark = pytest.mark.process
+
 RUNS = {
     "one-way": RepeatedRun(MASKS, parties=2),
     "draws": RepeatedRun(DRAWS),

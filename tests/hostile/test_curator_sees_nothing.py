@@ -28,6 +28,8 @@ from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import KEY_BITS, make_consortium
 from tests.harness.network import NetworkConsortium
 
+pytestmark = pytest.mark.process
+
 
 class Wiretap(grpc.aio.ServerInterceptor):
     """Keeps every request message that reaches the curator's server, as bytes."""

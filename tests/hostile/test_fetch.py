@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
@@ -122,7 +122,6 @@ def test_every_file_that_a_release_has_is_bounded() -> None:
     assert sum(LARGEST_FILES.values()) < 1 << 35
 
 
-@settings(max_examples=40)
 @given(
     parts=st.lists(
         st.tuples(st.sampled_from(["", *LARGEST_FILES]) | st.text(max_size=9), st.binary(max_size=9)), max_size=12
@@ -219,7 +218,6 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=40)
 @given(name=st.sampled_from(DOCUMENTS), data=st.data())
 def test_a_document_that_does_not_fit_its_format_becomes_no_release(
     curator: LyingCurator,
@@ -247,6 +245,7 @@ def test_a_document_that_does_not_fit_its_format_becomes_no_release(
         assert headline(current).startswith("Privacy loss of a person: ")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("document", [b"{}", b"[]", b"7", b'{"format_version": 2}'])
 def test_the_command_names_a_broken_statement(
     curator: LyingCurator, tmp_path: Path, autumn: dict[str, bytes], document: bytes
@@ -259,6 +258,7 @@ def test_the_command_names_a_broken_statement(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.process
 def test_the_command_says_what_came(curator: LyingCurator, tmp_path: Path) -> None:
     curator.parts = [("..", b"evil")]
     done = privity("run", "fetch", "autumn", "--out", tmp_path / "out", "--config", curator.operator, "--json")

@@ -22,6 +22,8 @@ from tests.harness.command import privity
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 
+pytestmark = pytest.mark.process
+
 FORGED = "Release written to release."
 EVIL = f"{FORGED}\x1b]0;title\x07\x1b[2J\x1b[1;32mCOMPLETED\x1b[0m \x9b2J \u202eevil\u200b\r\n{FORGED}\u2028{FORGED}"
 SHOWN = rf"\u001b[2J\u001b[1;32mCOMPLETED\u001b[0m \u009b2J \u202eevil\u200b\r\n{FORGED}\u2028{FORGED}"

@@ -14,6 +14,8 @@ from tests.hostile.campaign import campaign, no_log_lines
 from tests.hostile.mutations import Mutator
 from tests.hostile.party_target import DOMAIN, endless_refusals
 
+pytestmark = pytest.mark.process
+
 
 def test_nothing_crashes_hangs_grows_or_is_charged(tmp_path: Path) -> None:
     tally = campaign(tmp_path, to_parties=3_000, to_curator=2_000, runs=10, seed=7)

@@ -28,6 +28,8 @@ from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 
+pytestmark = pytest.mark.process
+
 SECRET = "/srv/curator/state/secret.sqlite"
 BREAKS = {
     ("party", "GetManifest"): ("privity.common.consortium.manifest_file.ManifestFile", "document"),

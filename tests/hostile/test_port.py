@@ -21,6 +21,8 @@ from tests.harness.ledgers import charged
 from tests.harness.network import HOST, NetworkConsortium
 from tests.hostile.tally import memory_mb
 
+pytestmark = pytest.mark.process
+
 NO_NOISE = Fraction(600)
 CONNECTIONS = 30
 

@@ -34,6 +34,8 @@ from privity.curator.run_queue import COMPLETED, FAILED
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 
+pytestmark = pytest.mark.process
+
 REQUEST = {"format_version": 1, "epsilon": "1", "tolerate": 1, "key_bits": None, "secure_sum": "masks"}
 Lie = Callable[[TestConsortium, Step, bytes], bytes]
 """(consortium, step, honest answer) -> what is sent."""

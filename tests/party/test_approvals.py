@@ -318,6 +318,7 @@ def test_a_run_that_the_policy_refuses_is_not_filed(tmp_path: Path) -> None:
     assert desk(tmp_path).filed() == []
 
 
+@pytest.mark.process
 def test_over_the_network_the_curator_waits_and_says_for_whom(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Longer than its patience: whoever waits for a person shows life. It is neither logged nor counted again."""
     caplog.set_level(logging.INFO, "privity")

@@ -52,6 +52,7 @@ def test_a_simulation_has_no_idle_time() -> None:
     assert prepared(consortium) == 0
 
 
+@pytest.mark.process
 def test_a_party_that_waits_for_its_next_step_makes_some(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = make_consortium(simulation=False)

@@ -43,6 +43,7 @@ async def until(condition) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.process
 def test_a_run_that_waits_for_a_yes_that_does_not_come_expires_and_the_next_goes_on(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = consortium_for_runs(policies={"party-2": open_policy(approval=Approval.MANUAL)})
@@ -67,6 +68,7 @@ def test_a_run_that_waits_for_a_yes_that_does_not_come_expires_and_the_next_goes
     asyncio.run(scenario())
 
 
+@pytest.mark.process
 def test_a_stopped_run_expires_unless_it_is_resumed_and_a_resumption_begins_the_lease_anew(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = consortium_for_runs(policies={"party-2": open_policy(approval=Approval.MANUAL)})
@@ -92,6 +94,7 @@ def test_a_stopped_run_expires_unless_it_is_resumed_and_a_resumption_begins_the_
     asyncio.run(scenario())
 
 
+@pytest.mark.process
 def test_a_stopped_runs_lease_goes_on_while_the_curator_is_down_and_a_running_ones_begins_anew(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = consortium_for_runs(folder=tmp_path, policies={"party-2": open_policy(approval=Approval.MANUAL)})

@@ -87,6 +87,7 @@ def test_people_who_were_not_declared_have_no_budget(tmp_path):
     assert not file.exists()
 
 
+@pytest.mark.process
 def test_the_command_writes_a_release_and_prints_the_running_total(tmp_path):
     table, schema = write_people(tmp_path, 300)
     ledger = tmp_path / "ledger.sqlite"

@@ -106,6 +106,7 @@ def test_a_rho_is_made_divisible_at_next_to_no_loss():
     assert spent > had, "or it would not have to be made so"
 
 
+@pytest.mark.process
 def test_a_peer_that_takes_too_long_or_fails_says_so(tmp_path):
     with pytest.raises(PeerError, match="did not finish within 0 s"):
         _said([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, 0.2)

@@ -12,6 +12,8 @@ import pytest
 from privity.common.exit_codes import Exit
 from tests.harness.command import ROOT
 
+pytestmark = pytest.mark.process
+
 
 def measured(*options: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks.secure_sum", *map(str, options)]

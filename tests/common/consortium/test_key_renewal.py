@@ -30,6 +30,8 @@ from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST, OPERATOR
 
+pytestmark = pytest.mark.process
+
 PARTY = "party-1"
 NO_NOISE = Fraction(400)
 POSSESSION = b64(Identity.generate().public().agreement)

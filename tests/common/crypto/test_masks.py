@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -34,7 +34,6 @@ def test_vectors() -> None:
         assert [int(v) for v in masks.words(VECTORS["count"])] == [int(v) for v in member["words"]]
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.text(min_size=1, max_size=6), min_size=2, max_size=6, unique=True),
     st.integers(2, 2**400),

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.crypto import packing
@@ -55,7 +55,6 @@ def test_bad_vectors(case: dict) -> None:
         unpack([int(v) for v in case["residues"]], int(VECTORS["n"]), Layout(**VECTORS["layout"]))
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_sums_of_packed_vectors_decode_to_the_sums(data: st.DataObject) -> None:
     width = data.draw(st.integers(3, 62))

@@ -2,7 +2,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.contingency_tables import contingency_table, contingency_tables
@@ -32,7 +32,6 @@ def test_grid_of_shapes(make_table, domain, rows):
         assert np.array_equal(counts, brute_force(table, attributes))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_any_list_of_marginals(make_table, data):
     domain = data.draw(st.lists(st.integers(2, 9), min_size=1, max_size=5))

@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable, decode, write_csv
@@ -218,7 +218,6 @@ def coded_tables(draw):
     return CodedTable(schema, tuple(columns))
 
 
-@settings(max_examples=60, deadline=None)
 @given(table=coded_tables(), seed=st.integers(0, 2**32))
 def test_decode_then_encode_gives_the_same_codes(tmp_path_factory, table, seed):
     frame = decode(table, np.random.default_rng(seed))

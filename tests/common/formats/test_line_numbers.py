@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.schema import load_schema
@@ -147,7 +147,6 @@ def documents(scalars: st.SearchStrategy) -> st.SearchStrategy:
 SCALARS = st.integers(-9, 10**6) | st.booleans() | NAMES | st.floats(-9, 9).map(lambda x: round(x, 2))
 
 
-@settings(deadline=None)
 @given(st.data(), documents(SCALARS))
 def test_toml(data: st.DataObject, document: dict) -> None:
     writer = Writer(data.draw, toml=True)
@@ -158,7 +157,6 @@ def test_toml(data: st.DataObject, document: dict) -> None:
     assert found == writer.lines
 
 
-@settings(deadline=None)
 @given(st.data(), documents(SCALARS | st.none()))
 def test_json(data: st.DataObject, document: dict) -> None:
     writer = Writer(data.draw, toml=False)

@@ -30,6 +30,8 @@ from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.repeated_run import DRAWS, PAILLIER, SILENCE_SECONDS, Outcome, RepeatedRun
 
+pytestmark = pytest.mark.process
+
 PARTIES = 3
 NO_NOISE = Fraction(600)
 HANDSHAKE, EARLY, LATE = 2000, 9000, 13000

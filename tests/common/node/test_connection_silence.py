@@ -24,6 +24,8 @@ from privity.deploy.consortium.provisioning import Consortium, Limits, point_to,
 from tests.harness.command import PATIENCE_SECONDS, ROOT, privity, start, wait_until
 from tests.harness.tables import people, write_people
 
+pytestmark = pytest.mark.process
+
 MEMBERS = ("north", "south")
 LIMITED = (
     "import os, resource, sys; soft, hard = map(int, sys.argv[1:3]); "

@@ -206,7 +206,7 @@ def test_so_many_are_connected_at_a_time_and_others_find_the_page_when_they_are_
     assert capfd.readouterr().err == ""
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.binary(max_size=200))
 @example(b"GET / HTTP/1.1\r\nContent-Length: -1")
 @example(b"GET /\xff%00?name[]=\x00 HTTP/1.1\r\nAccept-Encoding: gzip\r\nAccept: \xff")

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 SHOWN = "import ctypes, resource; print(ctypes.CDLL(None).prctl(3), *resource.getrlimit(resource.RLIMIT_CORE))"
 
 

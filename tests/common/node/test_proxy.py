@@ -22,6 +22,8 @@ from tests.harness.network import NetworkConsortium
 from tests.harness.proxy import ConnectProxy
 from tests.harness.tls import HOST, OPERATOR
 
+pytestmark = pytest.mark.process
+
 HIDDEN = "curator.hidden.invalid"
 """Only the proxy knows it."""
 

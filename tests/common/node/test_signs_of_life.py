@@ -16,6 +16,8 @@ from tests.harness.bad_line import Deaf, Line, Relay
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 
+pytestmark = pytest.mark.process
+
 NO_NOISE = Fraction(600)
 SILENCE_SECONDS, PATIENCE_SECONDS, STEP_SECONDS = 0.5, 2.0, 4.0
 STANDING = 6700

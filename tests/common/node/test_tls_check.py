@@ -15,6 +15,8 @@ from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST, Pair
 
+pytestmark = pytest.mark.process
+
 
 def found(folder: Path, pair: Pair | None = None, **changes) -> Finding:
     """What a party finds that dials a curator of its own; ``changes`` of the address, the name or the authority."""

@@ -90,7 +90,7 @@ def test_calibrated_noise_keeps_the_promise_and_less_is_refused(composition, wei
         less.check(weights, epsilon)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=6),
     st.fractions(Fraction(1, 50), 5, max_denominator=100),

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
@@ -87,7 +87,6 @@ def gaussian_epsilon(rho: float, delta: float) -> float:
     return brentq(excess, 0, 1000, xtol=1e-12) if excess(0) > 0 else 0.0
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.fractions(min_value=Fraction(1, 1000), max_value=10, max_denominator=1000),
     st.integers(2, 9).map(lambda k: Fraction(1, 10**k)),
@@ -100,7 +99,6 @@ def test_the_bounds_stand_in_order_above_the_exact_epsilon_of_a_gaussian(rho, de
     assert tight.epsilon < simple.epsilon
 
 
-@settings(max_examples=60, deadline=None)
 @given(RHOS, DELTAS)
 def test_the_tighter_bound_is_never_above_the_simple_one_and_both_are_rounded_up(rho, delta):
     budget = Zcdp(rho, ADD)
@@ -116,7 +114,6 @@ def test_the_tighter_bound_is_never_above_the_simple_one_and_both_are_rounded_up
     assert less < 0 or less**2 <= 4 * rho * log_above(1 / delta)
 
 
-@settings(max_examples=40, deadline=None)
 @given(RHOS, DELTAS)
 def test_no_order_nearby_gives_a_much_better_bound(rho, delta):
     found = float(zcdp_to_approximate(Zcdp(rho, REPLACE), delta).epsilon)
@@ -128,7 +125,6 @@ def test_no_order_nearby_gives_a_much_better_bound(rho, delta):
         assert found <= max(0.0, r * (1 + more) + inner / more) + 1e-8 * (1 + found)
 
 
-@settings(deadline=None)
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9))
 def test_logarithms_are_bounded_from_both_sides(x):
     low, high = log_below(x), log_above(x)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -77,7 +77,6 @@ def test_odd_neighbours_keep_their_exact_ratio():
     assert abs(ratio - rounded) > 0.05
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 10**12), st.integers(1, 10**9), st.integers(0, 40))
 def test_every_parameter_within_the_limits_gives_plausible_draws(top, bottom, size):
     sigma_squared = Fraction(top, bottom)

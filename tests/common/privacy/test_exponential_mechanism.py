@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.privacy.budget import Zcdp
@@ -120,7 +120,6 @@ def test_noisy_max_has_a_wider_range_and_more_divergence_than_would_be_charged()
     assert found > 1.1 * epsilon**2 / 8
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=6), st.integers(0, 2**40))
 def test_scores_of_any_size_are_compared_exactly(values, sensitivity):
     entropy = SeededEntropy(b"exponential", "sizes")

@@ -58,7 +58,7 @@ def test_what_a_run_may_cost_a_person_is_enough_for_its_one_round(rows):
     assert most_of_a_person(ONE, DELTA, rows)[0] == rows
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.integers(1, 20), min_size=1, max_size=6),
     st.integers(1, 30),

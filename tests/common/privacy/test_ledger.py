@@ -66,7 +66,6 @@ COPRIME = st.integers(1, 400).map(lambda k: 2**60 + 2 * k + 1)
         st.tuples(st.sampled_from("pqr"), COPRIME, st.sampled_from([0, 1]), st.integers(0, 4)), min_size=20, max_size=50
     )
 )
-@settings(max_examples=50, deadline=None)
 def test_sums_stay_short_and_never_fall_below_what_was_charged(charged_):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ledger_lines, "LONGEST_BITS", 320)
@@ -533,7 +532,7 @@ class AnyHistory(RuleBasedStateMachine):
 
 TestAnyHistory = AnyHistory.TestCase
 TestAnyHistory.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=25, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow]
 )
 
 
@@ -551,6 +550,7 @@ def spend(path: Path, name: str, start, accepted) -> None:
     ledger.close()
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("importable_by_children")
 def test_two_processes_spend_the_whole_budget_together_and_no_more(tmp_path):
     path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("spawn")

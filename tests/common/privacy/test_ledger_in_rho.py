@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
@@ -25,7 +25,6 @@ def rho_charge(ledger, step, rho, *, run="r", rho_budget=RHO_BUDGET, **limits):
     ledger.charge(asked, Allowance(**limits, rho_budget=rho_budget), "hospital")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5), st.booleans()), max_size=30), st.data())
 def test_what_was_charged_in_rho_is_that_of_the_sum_after_any_prefix(steps, data):
     """Two runs in any order, steps repeated, the ledger opened anew in between, pure charges among them."""

@@ -155,6 +155,7 @@ def raise_to(path, total, seen, go, told):
         told.put((total, error.message))
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("importable_by_children")
 def test_of_two_processes_that_raise_a_total_at_once_one_is_told_to_look_again(tmp_path):
     path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("spawn")
@@ -234,6 +235,7 @@ def fork_while_locked(path):
     return told, memory, str(ledger.spent())
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("importable_by_children")
 def test_a_forked_process_opens_its_own_connection_and_one_of_memory_is_refused(tmp_path):
     Ledger.declare(tmp_path / "l", FOUR).close()

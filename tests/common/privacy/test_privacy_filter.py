@@ -128,7 +128,6 @@ EPSILONS = st.fractions(Fraction(1, 1000), 20, max_denominator=1000)
 DELTAS = st.sampled_from([Fraction(1, 1000), Fraction(1, 2**30), DELTA, Fraction(1, 10**20)])
 
 
-@settings(max_examples=40, deadline=None)
 @given(EPSILONS, DELTAS, st.integers(1, 30), st.fractions(0, 2, max_denominator=10**6))
 def test_the_charge_is_linear_at_least_the_theorems_and_the_whole_costs_exactly_epsilon(epsilon, delta, rows, part):
     rho_budget = RhoBudget(epsilon, delta)
@@ -146,7 +145,7 @@ def test_the_charge_is_linear_at_least_the_theorems_and_the_whole_costs_exactly_
         assert found.spent(rho) >= zcdp_to_approximate(Zcdp(rho, RELATION), delta).epsilon - Fraction(1, 10**12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.fractions(Fraction(1, 10**6), 3), DELTAS)
 def test_the_order_is_short_and_no_neighbour_is_better(rho, delta):
     order = best_order(rho, delta)
@@ -168,7 +167,7 @@ def test_a_cap_that_costs_more_than_it_claims_is_refused():
         PrivacyFilter(rho * Fraction(1001, 1000), Fraction(1), DELTA)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.fractions(Fraction(1, 10**4), 2), DELTAS)
 def test_a_run_of_unknown_cap_is_charged_at_least_what_any_cap_up_to_its_rho_says_and_little_more(rho, delta):
     assert len(set(UNKNOWN_CAP_ORDERS)) == len(UNKNOWN_CAP_ORDERS)

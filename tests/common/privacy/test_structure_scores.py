@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.privacy.score_f import _by_enumeration, _by_states, f_scores, f_sensitivity
@@ -26,7 +26,6 @@ def by_hand(table: list[list[int]]) -> int:
     return total
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(
         lambda s: st.lists(st.lists(st.integers(0, 10**10), min_size=s[1], max_size=s[1]), min_size=s[0], max_size=s[0])

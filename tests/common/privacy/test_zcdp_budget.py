@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.noisy_tables import AttributeParentPair
@@ -34,7 +34,6 @@ EPSILONS = st.fractions(Fraction(1, 1000), 20, max_denominator=1000)
 DELTAS = st.sampled_from([Fraction(1, 1000), Fraction(1, 2**30), DELTA, Fraction(1, 10**20)])
 
 
-@settings(max_examples=40, deadline=None)
 @given(EPSILONS, DELTAS)
 def test_the_rho_of_an_epsilon_is_never_above_it_and_within_a_part_in_2_18_of_the_best(epsilon, delta):
     rho = rho_within(epsilon, delta)
@@ -54,7 +53,6 @@ def test_golden_numbers():
     assert converted(Fraction(0), DELTA) == 0
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.fractions(Fraction(1, 10**6), 3), min_size=2, max_size=12), DELTAS)
 def test_less_rho_never_costs_more(rhos, delta):
     ordered = sorted(rhos)
@@ -63,7 +61,6 @@ def test_less_rho_never_costs_more(rhos, delta):
     assert all(a <= b for a, b in pairwise(found))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.fractions(Fraction(1, 10**9), 10**6), st.integers(2, 30))
 def test_short_numbers_stand_on_both_sides(value, bits):
     below, above = short_below(value, bits), short_above(value, bits)
@@ -75,7 +72,6 @@ def test_short_numbers_stand_on_both_sides(value, bits):
         assert number.denominator & (number.denominator - 1) == 0
 
 
-@settings(max_examples=60, deadline=None)
 @given(EPSILONS, st.lists(st.integers(1, 50), min_size=1, max_size=20), st.integers(1, 25), st.data())
 def test_parts_of_an_account_never_add_up_to_more(epsilon, shares, quota, data):
     rho_budget = RhoBudget(epsilon, DELTA)

@@ -41,7 +41,7 @@ def opened(how: BlockSum, vectors: list[np.ndarray], groups: int) -> np.ndarray:
     return found
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(2, 5), st.integers(1, 90), st.integers(1, 3), st.integers(0, 2**32 - 1), st.booleans())
 def test_what_is_opened_is_the_sum(parties: int, cells: int, groups: int, seed: int, paillier_sum: bool) -> None:
     generator = np.random.default_rng(seed)

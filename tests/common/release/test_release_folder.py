@@ -40,6 +40,7 @@ def release(made, tmp_path) -> Path:
     return copy
 
 
+@pytest.mark.process
 def test_a_release_is_read_back_with_its_schema(release):
     found = read_release(release)
     assert found.schema == parse_schema({"name": "people", "fields": FIELDS}, "people")
@@ -87,6 +88,7 @@ def test_a_folder_without_run_json_is_no_release(release):
         verify_release(release)
 
 
+@pytest.mark.process
 def test_the_command_makes_the_same_report_and_writes_over_nothing(release, tmp_path):
     done = privity("report", release, "--out", tmp_path / "again.html")
     assert done.returncode == Exit.DONE, done.stderr

@@ -199,6 +199,7 @@ def test_opening_a_new_file_waits_for_another_that_is_writing_to_it(path):
     timer.join()
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("importable_by_children")
 def test_processes_that_open_a_new_file_at_once_agree_on_every_answer(path):
     context = multiprocessing.get_context("spawn")

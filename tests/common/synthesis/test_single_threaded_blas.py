@@ -41,6 +41,7 @@ def threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
+@pytest.mark.process
 def test_in_a_node_who_leaves_first_gives_the_others_no_second_thread():
     two = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=two, capture_output=True, text=True, timeout=120)

@@ -16,6 +16,8 @@ from privity.deploy.audit.findings import as_markdown
 from privity.deploy.audit.subject import Subject, seeded_source, system_source
 from privity.deploy.cli.main import app
 
+pytestmark = pytest.mark.statistical
+
 ALL = all_subjects()
 
 

@@ -43,6 +43,8 @@ from privity.deploy.audit.subject import Subject, seeded_source
 from privity.party.answers_from_rows import noisy_counts
 from privity.party.charged_releases import ChargedReleases
 
+pytestmark = pytest.mark.statistical
+
 ONE = Fraction(1)
 FIRST, SECOND = Setting((3, 3), 1, 0), Setting((3, 3), 1, 1)
 ROUND = one_round(FIRST, ONE, 1_200, 0)

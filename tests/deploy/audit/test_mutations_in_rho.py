@@ -18,6 +18,8 @@ from privity.deploy.audit.runs_in_zcdp import adaptive_rounds, selections_of_tab
 from privity.deploy.audit.subject import Subject, seeded_source
 from privity.party.charged_releases import ChargedReleases
 
+pytestmark = pytest.mark.statistical
+
 THREE = adaptive_rounds(Setting((3, 4, 5), 1, 0), 2_400, 0)
 TWO = adaptive_rounds(Setting((3, 3), 1, 0), 300, 0)
 DRAWS = series_of_selections("one up, one down", Fraction(1, 5), 800, 0)

@@ -11,6 +11,8 @@ from benchmarks.published import main, published_subjects
 from privity.deploy.audit.auditor import Finding, audit
 from privity.deploy.audit.subject import seeded_source
 
+pytestmark = pytest.mark.statistical
+
 GOLDEN = {
     # privacy.md, sections 1, 4 and 6; two values that were found with fewer samples are exceeded.
     "ideal, charged once, K=3, row at party 1": (1.49, 1.5),

@@ -12,6 +12,8 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from tests.harness.command import privity
 from tests.harness.tables import FIELDS, write_people
 
+pytestmark = pytest.mark.process
+
 
 def simulate(folder: Path, *more: str, table: Path | None = None, schema: Path | None = None):
     good_table, good_schema = write_people(folder, 50)

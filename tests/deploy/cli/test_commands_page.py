@@ -62,6 +62,7 @@ def test_what_the_list_says_of_a_command_is_what_it_says_of_itself() -> None:
         assert load(name).help.split("\n\n")[0].replace("\n", " ") == listed
 
 
+@pytest.mark.process
 def test_the_list_of_commands_loads_none() -> None:
     code = (
         "import sys; from privity.deploy.cli.main import app; sys.argv[1:] = ['--help']; app(standalone_mode=False);"
@@ -72,6 +73,7 @@ def test_the_list_of_commands_loads_none() -> None:
     assert done.stderr.split() == []
 
 
+@pytest.mark.process
 def test_the_version_and_completion_are_there() -> None:
     script = Path(sys.executable).with_name("privity")
     told = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, timeout=100)

@@ -15,6 +15,8 @@ from privity.common.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

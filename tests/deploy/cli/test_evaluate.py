@@ -16,6 +16,8 @@ from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import people, write_people
 
+pytestmark = pytest.mark.process
+
 NOT_FOR_RELEASE = "Not for release"
 
 

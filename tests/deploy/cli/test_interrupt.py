@@ -11,6 +11,8 @@ import pytest
 from privity.common.exit_codes import Exit
 from tests.harness.command import ROOT
 
+pytestmark = pytest.mark.process
+
 BUSY = """
 import asyncio, signal, sys, time
 from privity.common.node.process import at_interrupt

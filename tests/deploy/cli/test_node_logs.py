@@ -25,6 +25,8 @@ from tests.harness.places import ROOT
 from tests.harness.scrape import free_address, shown
 from tests.harness.tables import people, write_people
 
+pytestmark = pytest.mark.process
+
 ALWAYS = ["time", "level", "logger", "event"]
 
 

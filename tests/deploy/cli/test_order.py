@@ -14,6 +14,8 @@ from privity.deploy.operator import operator_client
 from tests.harness.command import here, listening, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 
+pytestmark = pytest.mark.process
+
 INIT, INVITE, ALL_JOINED, SEALED, ACCEPTED, SERVED = 1, 2, 7, 8, 9, 10
 """How many commands of the page were run before."""
 

@@ -22,6 +22,8 @@ from tests.harness.command import program
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES, free_port
 
+pytestmark = pytest.mark.process
+
 SPEC = RunSpec("autumn", "dp-subn", {"largest_degree": 2}, Fraction(1, 3), 1, PARTIES, "0" * 64)
 CONFIG = "--config north/party.toml"
 

@@ -11,6 +11,8 @@ from privity.common.exit_codes import Exit
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(name="schema")
 def schema_file(tmp_path: Path) -> Path:

@@ -17,6 +17,8 @@ from privity.common.privacy.ledger_folder import ledgers_folder
 from tests.harness.command import privity
 from tests.harness.tables import write_people
 
+pytestmark = pytest.mark.process
+
 PUBLIC = {"schema.json", "organiser.pub", "authority.pem", "tls.pem", "tls.request.pem", "manifest.json"}
 """What everybody in a consortium has; nobody but the owner may write it."""
 

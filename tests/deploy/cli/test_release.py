@@ -197,6 +197,7 @@ def test_an_option_that_cannot_be_is_refused(release, tmp_path, monkeypatch, opt
     assert said in done.stderr
 
 
+@pytest.mark.process
 def test_a_whole_release_is_verified_in_plain_words(release):
     done = in_a_process("verify", release)
     assert done.returncode == Exit.DONE, done.stderr
@@ -339,6 +340,7 @@ def test_an_export_is_written_whole_and_over_nothing(release, tmp_path):
     assert "exists already" in again.stderr
 
 
+@pytest.mark.process
 def test_a_process_says_of_damage_what_the_library_does(release, tmp_path):
     (release / "model.json").unlink()
     done = in_a_process("sample", release, "--rows", "5", "--out", tmp_path / "a.csv")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from privity.common.consortium.manifest import read_manifest
 from privity.common.crypto.identity import Identity
 from privity.common.release.release_folder import verify_release
 from tests.harness.command import here, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
+
+pytestmark = pytest.mark.process
 
 RENEW = [
     "privity party renew --config north/party.toml --keys --answer organiser/joins/north.json",

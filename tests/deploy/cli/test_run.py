@@ -7,12 +7,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from privity.common.exit_codes import Exit
 from privity.common.release.release_folder import WRITTEN_AT
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST, OPERATOR
+
+pytestmark = pytest.mark.process
 
 OPTIONS = ("--epsilon", "1", "--algorithm", "one-way", "--key-bits", "2048")
 

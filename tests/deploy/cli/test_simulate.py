@@ -26,6 +26,8 @@ from privity.deploy.cli.main import app
 from tests.harness.command import children, privity, start, wait_until
 from tests.harness.tables import write_people
 
+pytestmark = pytest.mark.process
+
 ROWS = 900
 
 

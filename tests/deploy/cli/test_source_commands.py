@@ -19,6 +19,8 @@ from tests.harness.command import here, privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import people, write_people
 
+pytestmark = pytest.mark.process
+
 SETTINGS = """\
 format_version = 1
 name = "north"

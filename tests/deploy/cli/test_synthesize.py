@@ -17,6 +17,8 @@ from tests.harness.command import privity
 from tests.harness.ledgers import declared
 from tests.harness.tables import write_people
 
+pytestmark = pytest.mark.process
+
 
 def synthesize(folder: Path, table: Path, schema: Path, *more: str, expect: int = 0, rows_per_person: int = 1):
     declared(folder / "ledger", rows=rows_per_person).close()

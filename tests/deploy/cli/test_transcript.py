@@ -18,6 +18,8 @@ from tests.harness.command import here, program, run_in, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port
 
+pytestmark = pytest.mark.process
+
 RUN = "autumn"
 FILES = tuple(f"{party}.json" for party in PARTIES)
 

@@ -14,6 +14,8 @@ from tests.harness.command import ROOT, here, program, wait_until
 from tests.harness.namespaces import Hosts, require_namespaces
 from tests.harness.walkthrough import CURATOR, PARTIES, check_release, commands, write_rows
 
+pytestmark = pytest.mark.external
+
 HUB, PROXY = "curator", "proxy"
 PORT, PROXY_PORT = 7443, 3128
 OVER_THE_NETWORK = re.compile("privity run ")

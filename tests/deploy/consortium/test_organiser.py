@@ -405,6 +405,7 @@ def test_every_faulty_join_is_named_at_once(organiser: Organiser) -> None:
     assert {Path(p.file).name for p in caught.value.problems} == {"join-north.json", "join-south.json", "second.json"}
 
 
+@pytest.mark.process
 def test_answers_of_others_are_left_aside(organiser: Organiser) -> None:
     join_all(organiser)
     agreement = organiser.agreement_file

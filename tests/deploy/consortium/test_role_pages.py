@@ -20,6 +20,8 @@ from privity.common.release.release_folder import verify_release
 from tests.harness.command import ROOT, here, listening, program, shown_commands, wait_until
 from tests.harness.tables import write_people
 
+pytestmark = pytest.mark.process
+
 PAGES = ROOT / "docs" / "roles"
 PARTIES = ("north", "south", "east")
 RUN = "autumn"

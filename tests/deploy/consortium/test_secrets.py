@@ -5,9 +5,13 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import pytest
+
 from privity.deploy.consortium.provisioning import Consortium
 from tests.deploy.cli.test_node_logs import Nodes, consortium, operator_of
 from tests.harness.command import privity
+
+pytestmark = pytest.mark.process
 
 __all__ = ["consortium"]
 

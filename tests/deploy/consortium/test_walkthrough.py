@@ -14,6 +14,8 @@ from privity.common.formats import require
 from tests.harness.command import here, listening, privity, program, wait_until
 from tests.harness.walkthrough import Background, check_release, commands, write_rows
 
+pytestmark = pytest.mark.process
+
 MOST_COMMANDS = 15
 
 

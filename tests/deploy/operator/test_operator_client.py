@@ -21,6 +21,8 @@ from tests.deploy.cli.test_run import operator_of, run_command
 from tests.harness.bad_line import Cut, Deaf, EndError, Line, Relay, Way
 from tests.harness.network import NetworkConsortium
 
+pytestmark = pytest.mark.process
+
 RUN = "autumn"
 REQUEST = {"format_version": 1, "algorithm": "one-way", "epsilon": "1", "tolerate": 1, "secure_sum": "masks"}
 SILENCE_SECONDS = 0.8

@@ -19,6 +19,8 @@ from tests.deploy.packaging.test_image import state_home
 from tests.harness.command import ROOT
 from tests.harness.walkthrough import PARTIES
 
+pytestmark = pytest.mark.external
+
 FILE = ROOT / "deploy" / "packaging" / "compose.yaml"
 VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 

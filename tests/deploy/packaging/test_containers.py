@@ -23,6 +23,8 @@ from tests.deploy.packaging.test_image import state_home
 from tests.harness.command import ROOT
 from tests.harness.walkthrough import PARTIES
 
+pytestmark = pytest.mark.external
+
 pytest.importorskip("docker", reason="the docker SDK is not installed (extra containers)")
 
 NAME = "privity-test"

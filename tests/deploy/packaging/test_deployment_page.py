@@ -28,6 +28,8 @@ from tests.harness.command import ROOT, here
 from tests.harness.founding import entry_points, found
 from tests.harness.walkthrough import PARTIES
 
+pytestmark = pytest.mark.external
+
 PAGE = ROOT / "docs" / "deploy.md"
 
 

@@ -24,6 +24,8 @@ from privity.party.config import load_config
 from tests.harness.command import ROOT, privity, run_in
 from tests.harness.founding import entry_points
 
+pytestmark = pytest.mark.external
+
 CHART = ROOT / "deploy" / "packaging" / "helm" / "privity"
 NORTH = "patients of the north"
 PEOPLE = {"name": NORTH, "totalEpsilon": 1}

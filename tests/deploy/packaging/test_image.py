@@ -17,6 +17,8 @@ from privity.common.exit_codes import Exit
 from tests.harness.command import ROOT
 from tests.harness.tables import write_people
 
+pytestmark = pytest.mark.process
+
 FILE = ROOT / "deploy" / "packaging" / "Dockerfile"
 ENTRY_POINTS = ("privity-party", "privity-curator")
 SECRETS = (

@@ -22,6 +22,8 @@ from tests.harness.command import ROOT, run_in, start, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES
 
+pytestmark = pytest.mark.external
+
 SAMPLES = ROOT / "deploy" / "packaging" / "proxies"
 CUT = "no connection to the curator"
 

@@ -14,6 +14,8 @@ from privity.common.privacy.ledger_folder import ledgers_folder
 from tests.harness.command import ROOT
 from tests.harness.founding import entry_points
 
+pytestmark = pytest.mark.external
+
 UNITS = ROOT / "deploy" / "packaging" / "systemd"
 INSTALLED = "/opt/privity/bin"
 STATE = "/var/lib"

@@ -14,6 +14,8 @@ import pytest
 
 from tests.harness.command import ROOT
 
+pytestmark = pytest.mark.process
+
 LEFT_OUT = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "dist", "docs", "tests", "benchmarks")
 SCHEMA = {"fields": [{"name": "smokes", "type": "string", "categories": ["no", "yes"]}]}
 

@@ -171,6 +171,7 @@ def test_what_is_expected_is_the_profile_that_was_named() -> None:
     assert strong.error.expected == strong.error.greatest > typical.error.expected
 
 
+@pytest.mark.process
 def test_other_processes_find_the_same_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privity.deploy.planning.expected_error.WORTH_PROCESSES", 0.0)
     found = estimates(shape(), grid("one-way"), profiles=PROFILES, processes=2)

@@ -34,6 +34,8 @@ from tests.harness.typed_table import (
     write_csv_of,
 )
 
+pytestmark = pytest.mark.external
+
 SCHEMA, ROWS = typed_schema(), typed_rows()
 CODES = codes_by_hand(SCHEMA, ROWS)
 MEMORY = 1 << 28

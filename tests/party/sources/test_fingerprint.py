@@ -61,7 +61,7 @@ def test_two_rows_that_swap_a_value_show(some: Rows, data) -> None:
     assert of([tuple(row) for row in changed]) != of(some)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(rows)
 def test_sql_gives_the_same(some: Rows) -> None:
     values = ", ".join(str(row) for row in some)

@@ -16,6 +16,8 @@ from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
 from tests.harness.stores import Row, put
 
+pytestmark = pytest.mark.external
+
 NAMES = [
     'a"b', "it's", "back\\slash", "semi;colon", "$1", "%s", "{x}", "${x}", "--", "/*", "a.b", "`tick`", "select", "x]y",
     "'; DROP TABLE visits; --", '"; DROP TABLE visits; --', "a0", "k0", "q", "n", "f", "coded", "mixed", "found", ":p",

@@ -13,6 +13,8 @@ from tests.harness import postgresql
 from tests.harness.command import PATIENCE_SECONDS, children, here, privity, start
 from tests.harness.stores import put
 
+pytestmark = pytest.mark.external
+
 LIBPQ = ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE")
 
 

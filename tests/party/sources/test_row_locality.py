@@ -53,6 +53,8 @@ from privity.party.synthesizer import OneWay
 from tests.harness import ledgers
 from tests.harness.column_readers import column_as_text, ranks_by_all
 
+pytestmark = pytest.mark.external
+
 MEMORY = 1 << 28
 Coded = Counter[tuple[int, ...]] | None
 """The coded rows; None if the table is refused."""
@@ -369,7 +371,7 @@ def test_any_values_of_a_frame(examples: int) -> None:
     numbers = st.one_of(st.integers(-(2**65), 2**65), st.floats(), st.booleans(), st.none())
     values = st.one_of(st.sampled_from(VALUES), numbers, st.text(max_size=3), st.datetimes(), st.decimals())
 
-    @settings(max_examples=examples, deadline=None, database=None)
+    @settings(max_examples=examples, database=None)
     @given(rows=st.lists(values, min_size=2, max_size=6), kind=st.sampled_from(list(FRAMES)))
     def check(rows: list[Any], kind: str) -> None:
         for field in FIELDS:
@@ -755,9 +757,7 @@ def test_any_orders_of_any_persons(examples: int, tmp_path: Path) -> None:
         st.sampled_from(ORDERS), st.integers(-20, 20).map(str), st.text(st.characters(codec="utf-8"), max_size=2)
     )
 
-    @settings(
-        max_examples=examples, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=examples, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(orders=st.lists(st.lists(texts, min_size=1, max_size=4), min_size=2, max_size=4), most=st.integers(1, 3))
     def check(orders: list[list[str]], most: int) -> None:
         persons = [person(f"p{place}", *own) for place, own in enumerate(orders)]

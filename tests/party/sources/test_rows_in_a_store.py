@@ -25,6 +25,8 @@ from tests.harness.consortium import TestConsortium, make_consortium, seeded
 from tests.harness.network import NetworkConsortium
 from tests.harness.stores import put
 
+pytestmark = pytest.mark.external
+
 SEED = 5
 MEMORY = 1 << 28
 NAME = "party-2"

@@ -26,6 +26,8 @@ from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 
+pytestmark = pytest.mark.external
+
 MARKS = 40
 
 
@@ -150,7 +152,7 @@ def test_persons_and_their_order_are_told_apart_byte_by_byte(server: postgresql.
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), most=st.integers(1, 3), data=st.data())
 def test_which_rows_are_left_out_depends_on_person_and_order_alone(
     form: str, seed: int, most: int, data: st.DataObject, tmp_path: Path
@@ -165,7 +167,7 @@ def test_which_rows_are_left_out_depends_on_person_and_order_alone(
         assert set(np.flatnonzero(found.count([(2,)])[:MARKS]).tolist()) == kept
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), most=st.integers(1, 3), data=st.data(), form=st.sampled_from(["csv", "parquet"]))
 def test_all_rows_of_a_person_replaced_change_its_places_and_nothing_else(
     seed: int, most: int, data: st.DataObject, form: str, tmp_path: Path

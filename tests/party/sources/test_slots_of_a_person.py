@@ -29,6 +29,8 @@ from privity.party.synthesizer import OneWay, declare_population
 from tests.harness.ledgers import declared
 from tests.harness.places import SHARED_DATA
 
+pytestmark = pytest.mark.external
+
 MOST = 3
 NAMES = ["race", "gender", "age", "admission_type_id", "time_in_hospital", "number_inpatient", "A1Cresult", "insulin",
          "change", "diabetesMed", "readmitted"]  # fmt: skip

@@ -23,6 +23,8 @@ from privity.party.sources.table_supersets import supersets
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 
+pytestmark = pytest.mark.external
+
 SCHEMA = parse_schema(
     {
         "fields": [

@@ -28,6 +28,8 @@ from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 
+pytestmark = pytest.mark.external
+
 SCHEMA = parse_schema(
     {
         "fields": [

@@ -159,7 +159,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(tree=TREES, seed=st.integers(0, 1000))
 def test_a_rule_refuses_the_rows_for_which_it_is_false_read_one_by_one(tree, seed):
     table, frame = sampled(60, seed)

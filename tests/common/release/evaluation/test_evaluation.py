@@ -55,6 +55,7 @@ def made():
     return evaluated(Question(real, synthetic, tasks=tuple(usual_tasks(real.schema))))
 
 
+@pytest.mark.process
 def test_the_k_marginal_score_is_that_of_all_tables_counted_one_by_one(made):
     real, synthetic = table(600), table(400, 1)
     for entry in made["k_marginal"]:

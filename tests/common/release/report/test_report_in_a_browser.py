@@ -25,7 +25,10 @@ from tests.harness import browser
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 
-pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {browser.missing()}")
+pytestmark = [
+    pytest.mark.external,
+    pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {browser.missing()}"),
+]
 
 AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
 NAMES = ["<script>document.title = 'broken'</script>", "long " * 40, "x" * 200, "عمر المريض", '😀 & "so" on']

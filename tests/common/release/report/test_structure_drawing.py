@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.release.report.model_structure import NETWORK, Box, Structure, Tie
@@ -23,7 +23,6 @@ def graphs(drawn) -> Structure:
 
 
 @given(graphs())
-@settings(max_examples=60, deadline=None)
 def test_boxes_lie_apart_within_the_picture_and_ties_lead_down(graph):
     drawing = draw(graph)
     assert len(drawing.boxes) == len(graph.boxes)

@@ -8,7 +8,7 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable
@@ -289,7 +289,6 @@ def test_an_edge_of_the_strength_asked_for_is_as_strong_as_its_noise():
 
 
 @given(graphs(), st.integers(2, 500))
-@settings(max_examples=50)
 def test_bigger_cliques_are_those_of_a_larger_chordal_graph(drawn, cells):
     graph, domain = drawn
     edges = sorted(map(tuple, map(sorted, graph.edges)))

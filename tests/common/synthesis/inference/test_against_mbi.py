@@ -10,9 +10,12 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
 from tests.common.synthesis.inference.test_maximum_likelihood import DOMAIN, LOOP, ROWS, SCHEMA, all_measured
+
+pytestmark = pytest.mark.process
 
 DEVIATION = 1.0
 """Of the noise on a cell, in rows."""

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation, cells_of_tree, tree_over
@@ -48,7 +48,6 @@ def onto(joint, attributes):
     return table.transpose([kept.index(a) for a in attributes])
 
 
-@settings(max_examples=60)
 @given(problems())
 @example(LOOP)
 @example(FOREST)
@@ -61,7 +60,6 @@ def test_beliefs_and_partition_function_are_those_of_the_joint_table(problem):
         np.testing.assert_allclose(belief, onto(joint, clique), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=60)
 @given(problems())
 @example(LOOP)
 @example(FOREST)

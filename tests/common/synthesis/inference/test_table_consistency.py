@@ -79,7 +79,6 @@ def by_least_squares(estimates, rows, domain):
 
 
 @given(table_sets())
-@settings(deadline=None)
 def test_every_shared_marginal_is_one_table_and_totals_are_the_rows(case):
     noisy, _ = random_tables(*case)
     found = make_consistent(noisy, ROWS)
@@ -95,7 +94,6 @@ def test_every_shared_marginal_is_one_table_and_totals_are_the_rows(case):
 
 
 @given(table_sets())
-@settings(deadline=None)
 def test_exact_tables_stay_as_they_are(case):
     _, exact = random_tables(*case)
     for key, estimate in make_consistent(exact, ROWS).items():
@@ -103,7 +101,6 @@ def test_exact_tables_stay_as_they_are(case):
 
 
 @given(table_sets())
-@settings(deadline=None)
 def test_a_second_time_changes_nothing_and_zeros_become_uniform(case):
     noisy, _ = random_tables(*case)
     once = make_consistent(noisy, 7)
@@ -115,7 +112,6 @@ def test_a_second_time_changes_nothing_and_zeros_become_uniform(case):
 
 
 @given(table_sets(), st.integers(0, 2**32), st.integers(-3, 3))
-@settings(deadline=None)
 def test_tables_and_rows_together_are_mapped_linearly(case, seed, factor):
     domain, keys, variances, _ = case
     one, _ = random_tables(*case)
@@ -127,7 +123,6 @@ def test_tables_and_rows_together_are_mapped_linearly(case, seed, factor):
 
 
 @given(table_sets())
-@settings(deadline=None)
 def test_the_error_weighted_by_variance_never_grows(case):
     noisy, exact = random_tables(*case)
     found = make_consistent(noisy, ROWS)
@@ -139,7 +134,6 @@ def test_the_error_weighted_by_variance_never_grows(case):
 
 
 @given(table_sets(), st.randoms())
-@settings(deadline=None)
 def test_the_order_of_the_tables_does_not_matter(case, random):
     noisy, _ = random_tables(*case)
     shuffled = list(noisy)
@@ -151,7 +145,6 @@ def test_the_order_of_the_tables_does_not_matter(case, random):
 
 
 @given(table_sets(most=8))
-@settings(deadline=None)
 def test_it_is_what_the_steps_over_all_intersections_give(case):
     noisy, _ = random_tables(*case)
     stepped = by_steps(noisy, ROWS)
@@ -181,7 +174,7 @@ def test_it_is_the_weighted_least_squares_solution(keys):
 
 
 @given(table_sets(most=4))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_it_is_the_weighted_least_squares_solution_on_random_tables(case):
     domain = [min(size, 3) for size in case[0]]
     noisy, _ = random_tables(domain, *case[1:])

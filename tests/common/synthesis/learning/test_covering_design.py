@@ -8,7 +8,7 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
@@ -132,7 +132,6 @@ def test_transversal_views_hold_every_pair_of_different_rows_exactly_once(column
         assert pairs_held(transversal) == expected
 
 
-@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(2, 5), st.booleans())
 def test_every_corner_is_a_tree_whose_views_have_its_numbers_and_hold_every_pair_once(count, size, infinity_row):
     for corner in corners(count, size, infinity_row, TABLE_CELLS):
@@ -213,9 +212,6 @@ def test_allowing_more_never_costs_more():
 
 
 # What is returned.
-
-
-@settings(deadline=None)
 @given(DOMAINS, st.booleans())
 def test_every_pair_is_held_once_and_the_cost_is_the_formula_of_the_views(domains, infinity_row):
     design = optimal_design(domains, infinity_row=infinity_row)

@@ -78,7 +78,6 @@ def given_codes(probabilities, codes):
 CODES = st.dictionaries(st.integers(0, 4), st.integers(0, 1), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
 @given(codes=CODES, seed=st.integers(0, 500), kind=st.sampled_from(["tree", "chain", "star", "clique"]))
 def test_a_model_given_codes_is_the_conditional_distribution(codes, seed, kind):
     model = tree(TREE, seed) if kind == "tree" else network(NETWORKS[kind], seed)
@@ -90,7 +89,7 @@ def test_a_model_given_codes_is_the_conditional_distribution(codes, seed, kind):
     np.testing.assert_allclose(joint(found), expected, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(codes=CODES, seed=st.integers(0, 500))
 def test_what_cannot_be_entered_is_left_and_the_rest_is_exact(codes, seed):
     """Two parents that are in no conditional together: what is below them is left to rejection."""

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable
@@ -129,7 +129,6 @@ def joint(network):
     return product
 
 
-@settings(max_examples=60, deadline=None)
 @given(networks(), st.integers(0, 2**32))
 def test_rejection_samples_the_distribution_given_that_nothing_is_absent(network, seed):
     whole = joint(network)
