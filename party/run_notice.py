@@ -11,10 +11,10 @@ from itertools import product
 
 from privity.common.data.schema import Schema
 from privity.common.errors import PrivityError
+from privity.common.planned_run import PlannedSession, rehearse
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.run_record import OWN_MODEL, Cost, noise_on_scores
-from privity.common.protocol.dry_session import PlannedSession, rehearse
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.synthesis.algorithms import ALGORITHMS, rho_budget_of
 from privity.party.policy import Policy

@@ -13,9 +13,9 @@ from privity.common.consortium.key_renewal import CERTIFICATE, KEY, KEYS, REQUES
 from privity.common.crypto.certificates import Role, certificate_request, self_signed
 from privity.common.crypto.identity import Identity, PublicIdentity
 from privity.common.data.schema import parse_schema
+from privity.common.data.spreadsheet_formulas import warning
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import write_private, write_whole
-from privity.common.text.spreadsheet_formulas import warning
 
 SCHEMA, ORGANISER_KEY, AUTHORITY = "schema.json", "organiser.pub", "authority.pem"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from privity.common.data.spreadsheet_formulas import warning
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.copula_model import CopulaModel
-from privity.common.text.spreadsheet_formulas import warning
 
 FITS = {
     PGM: "All noisy marginals were fitted at once by one graphical model (pgm)",

@@ -10,11 +10,11 @@ import typer
 
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.schema_draft import LEAK_WARNING, draft_schema
+from privity.common.data.spreadsheet_formulas import warning
 from privity.common.data.table_reading import RowProblemsFound
 from privity.common.errors import ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.storage.safe_files import write_text
-from privity.common.text.spreadsheet_formulas import warning
 from privity.common.text.terminal import say
 from privity.deploy.options import refuse_existing
 from privity.party.sources.address import Address, parse_address, refuse_password

@@ -26,12 +26,12 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
 from privity.common.crypto.identity import Identity
 from privity.common.data.schema import Schema, load_schema
+from privity.common.data.spreadsheet_formulas import REMEDY, WHY, in_words
 from privity.common.errors import PrivityError
 from privity.common.node.proxy import Proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_folder import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
-from privity.common.text.spreadsheet_formulas import REMEDY, WHY, in_words
 from privity.curator import server
 from privity.deploy.operator.operator_folder import link_of
 from privity.party import config as party_config

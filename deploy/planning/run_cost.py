@@ -8,9 +8,9 @@ from typing import Any
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.planned_run import PlannedSession, rehearse
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.zcdp_budget import RhoBudget
-from privity.common.protocol.dry_session import PlannedSession, rehearse
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation

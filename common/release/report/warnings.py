@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.spreadsheet_formulas import REMEDY, WHY, formulas
 from privity.common.privacy.statement import Split
 from privity.common.release.release_contents import Release
 from privity.common.release.report.distributions import Distribution
@@ -14,7 +15,6 @@ from privity.common.release.report.number_texts import count, counted, percent
 from privity.common.release.report.pair_strengths import Pair
 from privity.common.release.shortcomings import WHY_ALONE, WHY_WEAKENED, weakened_pairs
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.text.spreadsheet_formulas import REMEDY, WHY, formulas
 
 NAMED = 40
 """Tables that a warning lists; more are counted."""

@@ -17,7 +17,7 @@ from benchmarks.methods.table_distances import distances, triples
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import load_schema, parse_schema
-from privity.common.protocol.dry_session import PlannedSession, rehearse
+from privity.common.planned_run import PlannedSession, rehearse
 from privity.common.protocol.secure_sum_method import PAILLIER
 from privity.common.release.evaluation.classifier_utility import (
     Task,

@@ -17,12 +17,12 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
+from privity.common.planned_run import PlannedSession
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.run_record import RunRecord
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.privacy.zcdp_budget import RhoBudget, selection_rho
-from privity.common.protocol.dry_session import PlannedSession
 from privity.common.protocol.evaluation_scores import LARGEST_SYNTHETIC
 from privity.common.protocol.expected_tables import LARGEST_PENALTY, SENSITIVITY, ExpectedTables, check_expected
 from privity.common.protocol.step_limits import SELECTION_CELLS

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from privity.common.crypto.residues import Exponents
+from privity.common.planned_run import PlannedSession, rehearse
 from privity.common.privacy.discrete_laplace import discrete_laplace
 from privity.common.privacy.random_bits import SystemEntropy
-from privity.common.protocol.dry_session import PlannedSession, rehearse
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, Method, SumKind
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.planning.cost_forecast import Arithmetic, Planner, products

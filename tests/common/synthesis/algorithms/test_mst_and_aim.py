@@ -13,9 +13,9 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.planned_run import PlannedSession
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.zcdp_budget import RhoBudget
-from privity.common.protocol.dry_session import PlannedSession
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithms import ALGORITHMS, aim, mst
 from privity.common.synthesis.algorithms.mst import most_edges

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from privity.common.data.attribute import read_number
 from privity.common.data.schema import Schema, parse_schema
+from privity.common.data.spreadsheet_formulas import NAMED, formulas, warning
 from privity.common.release.release_contents import REPORT, SCHEMA
 from privity.common.release.release_folder import write_release
 from privity.common.release.shortcomings import notes
-from privity.common.text.spreadsheet_formulas import NAMED, formulas, warning
 from privity.deploy.cli.main import app
 from tests.harness.releases import release_of
 
