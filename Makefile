@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-AT_ONCE := -n logical --dist loadfile --no-loadscope-reorder
+AT_ONCE := --dist loadfile --no-loadscope-reorder
+# Tests are compiled once, whatever the environment says: that takes longer than most of them run.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo check test test-long lint generate clean
 
@@ -18,10 +20,11 @@ demo: $(VENV)/plain.stamp
 
 # An answer within a minute, while you work: what needs no other process, and no large sample.
 check: lint
-	$(BIN)/pytest -m unit $(AT_ONCE) --hypothesis-profile quick
+	$(BIN)/pytest -m unit --ignore tests/benchmarks -n logical $(AT_ONCE) --hypothesis-profile quick
 
+# One worker more than there are processors: many of these tests wait.
 test: lint
-	$(BIN)/pytest -m "not long" $(AT_ONCE)
+	$(BIN)/pytest -m "not long" -n $$(($$(nproc) + 1)) $(AT_ONCE)
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """For all tests: a state home of their own, a schema with every kind of attribute, the tables for development."""
 
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,14 @@ settings.load_profile("privity")
 OTHER_KINDS = ("statistical", "process", "external", "long")
 STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "socket.bind")
 _unit_at_work = False
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """For ``-m unit``, a file that is of another kind as a whole is not even loaded: that would take seconds."""
+    if config.option.markexpr != "unit" or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return re.search(rf"^pytestmark = .*\bmark\.({'|'.join(OTHER_KINDS)})$", text, re.MULTILINE) is not None or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,7 +13,7 @@ from itertools import combinations, product
 
 import numpy as np
 from scipy.special import expit, logit
-from statsmodels.api import RLM
+from statsmodels.robust.robust_linear_model import RLM
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_table

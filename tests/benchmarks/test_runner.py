@@ -95,6 +95,7 @@ def options(tmp_path: Path) -> argparse.Namespace:
     return runner.parse(["noise", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
 
 
+@pytest.mark.statistical
 def test_a_run_measures_tells_keeps_and_goes_on(
     options: argparse.Namespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import select
 import shutil
 import signal
 import socket
@@ -30,7 +29,7 @@ from tests.crash.node import CURATOR, Life, live
 from tests.crash.recording import Records
 from tests.crash.switch import Kill
 from tests.harness.tables import FIELDS, people
-from tests.harness.zygote import Forked, zygote
+from tests.harness.zygote import Forked, readable, zygote
 
 RUN = "crash"
 PATIENCE_SECONDS = 30.0
@@ -214,7 +213,7 @@ class World:
         self._alive[who].kill()
 
     def _tend(self) -> None:
-        ended = select.select(list(self._alive.values()), [], [], 0.005)[0]
+        ended = readable(self._alive.values(), 0.005)
         for who in [who for who, process in self._alive.items() if process in ended]:
             if self._alive.pop(who).wait() != -signal.SIGKILL:
                 raise StuckError(f"{who} ended by itself: {self._log(who)}")

@@ -20,6 +20,7 @@ from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.steps import Begin, Enrol, Enrolled
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_whole
+from privity.curator import run_driver
 from privity.curator.answer_store import Answers
 from privity.curator.network_session import NetworkSession
 from privity.curator.run_queue import DAY
@@ -33,6 +34,8 @@ from privity.party.sources.source_settings import RowSettings
 from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
+
+run_driver.CLOSE_SECONDS = 1  # for parties that a test keeps away
 
 
 class TestNode(Node):

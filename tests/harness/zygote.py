@@ -25,10 +25,10 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol, TypeVar
 
 from tests.harness.places import ROOT
 
@@ -36,6 +36,22 @@ PR_SET_PDEATHSIG = 1
 LOADED_WHEN_USED = ("sklearn.ensemble", "sklearn.linear_model", "sklearn.metrics", "scipy.optimize", "psycopg")
 LOADED_BY_FEW = ("ibis_store", "merging_by_cccp")
 LONGEST_COMMAND = 1 << 16
+
+
+Stream = TypeVar("Stream", bound="HasFileno")
+
+
+class HasFileno(Protocol):
+    def fileno(self) -> int: ...
+
+
+def readable(streams: Iterable[Stream], timeout: float | None) -> list[Stream]:
+    """Those that can be read, or have ended, waiting so many seconds for the first; unlike select, of any number."""
+    by_handle = {stream.fileno(): stream for stream in streams}
+    poll = select.poll()
+    for handle in by_handle:
+        poll.register(handle, select.POLLIN)
+    return [by_handle[handle] for handle, _ in poll.poll(None if timeout is None else timeout * 1000)]
 
 
 class Forked:
@@ -75,7 +91,7 @@ class Forked:
 
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
-            if not select.select([self], [], [], timeout)[0]:
+            if not readable([self], timeout):
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
             self.returncode = self._told()
         return self.returncode
@@ -87,7 +103,7 @@ class Forked:
         unread = list(texts)
         while unread:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
-            ready = select.select(unread, [], [], left)[0]
+            ready = readable(unread, left)
             if not ready:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
             for stream in ready:

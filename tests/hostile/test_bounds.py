@@ -63,6 +63,7 @@ STEPS = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("what", STEPS)
 def test_steps(what: str) -> None:
     with pytest.raises(MalformedMessageError):
@@ -84,6 +85,7 @@ def test_replies_name_the_step_that_they_spoil(body: dict) -> None:
     assert (caught.value.run, caught.value.key) == ("run-1", "k")
 
 
+@pytest.mark.statistical
 def test_a_party_refuses_to_send_what_nobody_takes() -> None:
     with pytest.raises(PrivityError, match="message of more than"):
         encode_reply("run-1", "learn/x", Learned({"a": "x" * LARGEST_MODEL}))

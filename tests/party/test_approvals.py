@@ -281,6 +281,7 @@ def test_approval_of_a_joint_overview_is_none_of_selections(tmp_path: Path, algo
     assert bool(charged(consortium.parties[NAME].ledger)) == isinstance(reply, Choice)
 
 
+@pytest.mark.process
 def test_what_nobody_says_yes_to_does_not_fill_the_house(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
     for number in range(MOST_WAITING):

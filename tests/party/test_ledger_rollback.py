@@ -63,6 +63,7 @@ def other_ledger(folder: Path, lines: int) -> Path:
     return file
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("instead", ["nothing", "an older one", "another one"])
 def test_a_ledger_that_was_set_back_between_runs_is_refused_until_it_is_restored(tmp_path: Path, instead: str) -> None:
     consortium = make_consortium(2, folder=tmp_path)
@@ -79,6 +80,7 @@ def test_a_ledger_that_was_set_back_between_runs_is_refused_until_it_is_restored
     assert party.ledger.spent() == 3
 
 
+@pytest.mark.process
 def test_a_party_that_is_started_again_goes_on_and_keeps_one_mark(tmp_path: Path) -> None:
     consortium = make_consortium(2, folder=tmp_path)
     for run in range(3):

@@ -128,6 +128,7 @@ def test_a_ledger_that_fails_when_the_run_begins_lets_nothing_out(monkeypatch) -
     assert victim.ledger.spent() == 1, "for the row elsewhere"
 
 
+@pytest.mark.process
 def test_a_run_over_places_publishes_rows_that_are_there_and_about_as_many(tmp_path: Path) -> None:
     """Each party has 600 places, of which rows fill 200: the release has about 400 rows, and none of them is absent."""
     schema = parse_schema({**make_schema((2, 3, 2)).table_schema(), "absentRows": True}, "s")

@@ -187,6 +187,7 @@ def test_a_run_that_waited_too_long_for_its_owner_is_forgotten_and_a_no_is_not(t
     assert [filed.spec.run for filed in approvals.filed()] == ["refused", "fresh"]
 
 
+@pytest.mark.process
 def test_the_node_lets_go_without_any_curator(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium, _ = begun(tmp_path)
@@ -195,7 +196,7 @@ def test_the_node_lets_go_without_any_curator(tmp_path: Path) -> None:
         (tmp_path / "party-2-manifest.json").write_bytes((tmp_path / "manifest.json").read_bytes())
         journal = consortium.parties["party-2"].journal
         age(journal, 100.0)
-        network.start_agent("party-2", lease=60.0)
+        network.start_agent("party-2", lease=10.0)
         await until(lambda: not journal.keys("run-1/"))
         await network.stop_agent("party-2")
 

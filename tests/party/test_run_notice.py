@@ -35,6 +35,7 @@ KINDS = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_every_kind_of_answer_that_may_leave_is_named_with_its_cost(algorithm: str) -> None:
     words = told(replace(SPEC, algorithm=algorithm))
@@ -66,6 +67,7 @@ def test_what_depends_on_the_number_of_rows_is_named_whatever_it_is() -> None:
     assert KINDS["sum"] in text
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("algorithm", ["aim", "mst"])
 @pytest.mark.parametrize(
     ("chosen", "kinds"), [(None, {"sum", "draw"}), ("parties", {"sum", "draw"}), ("joint", {"sum"})]
@@ -118,6 +120,7 @@ def test_the_cost_is_that_of_a_person() -> None:
     assert "a person with one row here: epsilon 1." in "\n".join(told(SPEC))
 
 
+@pytest.mark.process
 def test_the_cost_of_a_person_with_several_rows_names_its_delta() -> None:
     delta = Fraction(1, 2**30)
     spec = replace(SPEC, algorithm="copula", delta=delta)

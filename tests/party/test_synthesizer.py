@@ -114,6 +114,7 @@ def test_the_command_writes_a_release_and_prints_the_running_total(tmp_path):
     assert "epsilon 1 spent" in shown.stdout
 
 
+@pytest.mark.statistical
 def test_a_delta_is_charged_and_told(tmp_path):
     ledger = tmp_path / "ledger"
     declare_population("patients", total_epsilon="10", total_delta="1/1000", ledger=ledger)

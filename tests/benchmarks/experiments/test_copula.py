@@ -41,6 +41,7 @@ def test_the_parts_of_lap_are_those_of_the_paper():
     assert copula_outputs.part_of(Fraction(1), 45) == pytest.approx(0.022579, abs=1e-6)
 
 
+@pytest.mark.statistical
 def test_without_noise_correlations_help_and_a_row_may_have_two_categories_by_the_papers_decoding(make_table):
     table = made(20_000, [2, 3, 4, 5], 2)
     found = {what: copula_outputs.errors(table, what, Fraction(1), 1) for what in ("cop", "cop-ID", "no-cor")}
@@ -56,6 +57,7 @@ def test_without_noise_correlations_help_and_a_row_may_have_two_categories_by_th
     assert (raced[:, 9:14].sum(axis=1) == 1).all()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("what", TABLE_2)
 def test_every_output_has_errors(what):
     found = copula_outputs.errors(made(3000, [2, 3, 4], 1), what, Fraction(1), 1)

@@ -115,6 +115,7 @@ def test_random_marginals_are_sets_that_repeat_with_the_seed():
     assert all(len(set(m)) == 4 and list(m) == sorted(m) and max(m) < 9 for m in one)
 
 
+@pytest.mark.statistical
 def test_private_svm_without_noise_learns_and_with_noise_does_not():
     generator = np.random.default_rng(2)
     answer = generator.integers(0, 2, 3000)

@@ -43,6 +43,7 @@ def test_rows_of_memory_that_are_counted_in_blocks_are_all_counted(make_table):
     assert counts[3:].tolist() == [int((codes == cell).sum()) for cell in range(6)]
 
 
+@pytest.mark.statistical
 def test_rows_are_counted_and_learned_from_where_they_are(tmp_path):
     for hold in ("store", "memory"):
         with rows_in("Parquet", tmp_path, ROWS) as (file, address):
@@ -52,6 +53,7 @@ def test_rows_are_counted_and_learned_from_where_they_are(tmp_path):
         assert not file.exists()
 
 
+@pytest.mark.statistical
 def test_a_table_is_counted_in_memory_by_attributes_or_bits(table):
     by_attribute, by_bit = (count_in_memory(*table, bits) for bits in (False, True))
     assert (by_attribute["rows"], by_attribute["tables"], by_bit["tables"]) == (ROWS, PAIRS, 2556)

@@ -146,6 +146,7 @@ def test_the_first_tries_have_each_table_and_each_number_of_parties_equally_ofte
     assert Counter(one["table"] for one in made[:18]) == {"a": 6, "b": 6, "c": 6}
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", [AIM, MST])
 def test_a_try_measures_every_way_that_has_settings_of_its_own(algorithm: str) -> None:
     name = next(iter(grounds(quick=True)))
@@ -158,6 +159,7 @@ def test_a_try_measures_every_way_that_has_settings_of_its_own(algorithm: str) -
     assert all(one["ratio"] > 0 and one["noise"] == noise > 0 for one in found)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", [AIM, MST])
 def test_changes_that_come_to_the_same_run_have_one_ratio(algorithm: str) -> None:
     name = next(iter(grounds(quick=True)))

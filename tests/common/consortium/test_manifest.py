@@ -48,6 +48,7 @@ def test_a_signed_manifest_comes_back_from_its_file(tmp_path):
     assert read.digest == MANIFEST.digest
 
 
+@pytest.mark.statistical
 def test_any_changed_byte_of_the_content_is_refused(tmp_path):
     document = sign_manifest(MANIFEST, ORGANISER)
     content = canonical_bytes(document["manifest"])

@@ -16,6 +16,7 @@ def brute_force(table, attributes):
 
 
 # Sizes that meet the limits of the types: 2**8 and 2**16 cells, and more.
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     "domain", [(2, 3, 4), (16, 16, 2), (255, 256, 257), (256, 256, 3), (300, 300, 7), (70000, 2, 2)]
 )

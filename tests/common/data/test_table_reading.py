@@ -153,6 +153,7 @@ def test_take(people, tmp_path):
     assert table.take([]).rows == 0
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("size", "kind"), [(256, np.uint8), (257, np.uint16), (65536, np.uint16), (65537, np.uint32)])
 def test_smallest_type(size, kind):
     item = {"name": "x", "type": "integer", "constraints": {"minimum": 1, "maximum": size}, "bins": size}
@@ -315,6 +316,7 @@ def test_draft_leaves_identifiers_without_a_domain(tmp_path):
         parse_schema(drafted, "draft")
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["adult", "nltcs"])
 def test_shared_tables_round_trip(shared_data, name):
     schema = load_schema(shared_data / f"{name}.schema.json")

@@ -61,6 +61,7 @@ def described(heading: str) -> dict[str, set[str]]:
     return {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("registry", "heading"), [(curator(), "### Of the curator"), (party(), "### Of a party")])
 def test_the_page_describes_what_is_exported(registry: CollectorRegistry, heading: str) -> None:
     registry.register(CertificateDays(lambda: {"party/north": self_signed("north", "party")[0].decode()}))
@@ -87,6 +88,7 @@ def test_labels_are_codes_of_the_catalogue_and_never_what_a_party_made_up() -> N
         assert "count=42" not in values
 
 
+@pytest.mark.statistical
 def test_asking_often_shows_nothing_new_and_no_moment_of_any_event() -> None:
     metrics, address = CuratorMetrics(CollectorRegistry()), free_address()
     with exported(address, metrics.registry):
@@ -117,6 +119,7 @@ def test_a_ledger_that_cannot_be_read_leaves_the_other_figures() -> None:
     assert metrics.registry.get_sample_value("privity_party_connected") == 1
 
 
+@pytest.mark.statistical
 def test_an_address_that_is_taken_is_told() -> None:
     address = free_address()
     with (
@@ -143,6 +146,7 @@ def hung_up(line: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("asked", [b"", b"GET / HTTP/1.1\r\nX-A: "])
 def test_who_does_not_ask_in_time_is_hung_up_on_without_a_word(
     asked: bytes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -166,6 +170,7 @@ def test_who_does_not_ask_in_time_is_hung_up_on_without_a_word(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.statistical
 def test_who_asks_and_does_not_read_is_hung_up_on_without_a_word(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,6 +188,7 @@ def test_who_asks_and_does_not_read_is_hung_up_on_without_a_word(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.statistical
 def test_so_many_are_connected_at_a_time_and_others_find_the_page_when_they_are_gone(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -206,6 +212,7 @@ def test_so_many_are_connected_at_a_time_and_others_find_the_page_when_they_are_
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.process
 @settings(max_examples=10)
 @given(st.binary(max_size=200))
 @example(b"GET / HTTP/1.1\r\nContent-Length: -1")

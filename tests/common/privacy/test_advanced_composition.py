@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
@@ -72,6 +72,7 @@ def exact_delta(laws, epsilon):
     return float((chances * np.maximum(0, 1 - np.exp(np.minimum(0, epsilon - losses)))).sum())
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("composition", ["advanced", "zcdp"])
 @pytest.mark.parametrize("weights", [[1], [1, 1], [3, 1, 1]])
 @pytest.mark.parametrize(("epsilon", "delta"), [(ONE, Fraction(1, 1000)), (Fraction(3), Fraction(1, 10**5))])
@@ -90,7 +91,6 @@ def test_calibrated_noise_keeps_the_promise_and_less_is_refused(composition, wei
         less.check(weights, epsilon)
 
 
-@settings(max_examples=20)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=6),
     st.fractions(Fraction(1, 50), 5, max_denominator=100),

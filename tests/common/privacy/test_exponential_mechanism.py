@@ -36,6 +36,7 @@ def chi_square(counts, chances):
     return float(((counts - expected) ** 2 / expected).sum())
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("values", "sensitivity", "epsilon"),
     [([0, 2, 5], 2, Fraction(4, 3)), ([7, 7, 7, 7], 3, Fraction(1)), ([-9, 0, 1, 4, -2], 1, Fraction(1, 3))],
@@ -74,6 +75,7 @@ def test_the_law_of_the_first_accepted_pair_by_enumeration():
     assert none == pytest.approx((1 - accepted) ** 2, rel=1e-9)
 
 
+@pytest.mark.statistical
 def test_blocks_are_drawn_until_one_decides():
     """A first block of nothing but rejections changes nothing in the law."""
     values, epsilon, entropy = [0, 4], Fraction(2), SeededEntropy(b"exponential", "blocks")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable
@@ -58,7 +58,6 @@ def test_what_a_run_may_cost_a_person_is_enough_for_its_one_round(rows):
     assert most_of_a_person(ONE, DELTA, rows)[0] == rows
 
 
-@settings(max_examples=25)
 @given(
     st.lists(st.integers(1, 20), min_size=1, max_size=6),
     st.integers(1, 30),
@@ -171,6 +170,7 @@ def test_a_pure_round_costs_a_person_three_times_as_much_and_no_less():
     assert exact_delta(law, PLACES, 8, 2.9) > 0
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("composition", [None, "zcdp"])
 def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_a_row(composition):
     """Production rounds of many tables, each an answer of its own, with the noise that it would have alone."""
@@ -233,6 +233,7 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
         )  # fmt: skip
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("make", "delta", "composition"),
     [(OneWay, "0", None), (Copula, "0.000001", "zcdp"), (Copula, "0.000001", "advanced")],

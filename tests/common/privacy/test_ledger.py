@@ -101,6 +101,7 @@ def test_a_ledger_of_ordinary_runs_is_exact_however_many_there_are():
     assert ledger.spent() == 59 + sum(Fraction(1, 7 * draws) for draws in range(1, 60))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["epsilon", "delta", "rho"])
 def test_a_ledger_that_was_spoilt_before_can_be_read_again(tmp_path, monkeypatch, kind):
     """By a version without the bound: the sum has more digits than Python makes a text of."""
@@ -531,9 +532,7 @@ class AnyHistory(RuleBasedStateMachine):
 
 
 TestAnyHistory = AnyHistory.TestCase
-TestAnyHistory.settings = settings(
-    max_examples=25, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow]
-)
+TestAnyHistory.settings = settings(stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 def spend(path: Path, name: str, start, accepted) -> None:

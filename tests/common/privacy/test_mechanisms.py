@@ -141,6 +141,7 @@ def largest_loss(draw, move: int, size: int, least: int = 400) -> float:
     return worst
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1)])
 def test_the_stated_epsilon_holds_and_half_the_noise_is_caught(epsilon):
     """A worst-case pair: a lower bound of the loss stays below the claim; at half the scale it does not."""

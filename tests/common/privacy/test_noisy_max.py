@@ -35,6 +35,7 @@ def law(scores: list[int], scale: float, reach: int) -> np.ndarray:
     return wins / math.factorial(len(scores))
 
 
+@pytest.mark.statistical
 def test_the_choice_has_its_exact_law() -> None:
     scores, sensitivity, epsilon = [0, 2, 5], 2, Fraction(4, 3)
     exact = law(scores, 2 * sensitivity / epsilon, 200)

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 from scipy.stats import norm
@@ -103,6 +103,7 @@ def needed(epsilon, delta, steps, charged, spend_rest, deltas):
 POINTS = [(1, DELTA), (1, Fraction(1, 10**6)), (4, Fraction(1, 10**6))]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("rest", RESTS)
 @pytest.mark.parametrize(("epsilon", "delta"), POINTS)
 @pytest.mark.parametrize("steps", [1, 5, 20, 60, 150])
@@ -111,6 +112,7 @@ def test_no_stopping_rule_needs_more_delta_than_is_charged(steps, epsilon, delta
     assert needed(epsilon, delta, steps, along_one_order, spend_rest, deltas) <= 1
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("rest", RESTS)
 @pytest.mark.parametrize("steps", [5, 60])
 def test_no_stopping_rule_needs_more_than_a_run_of_unknown_cap_is_charged(steps, rest):
@@ -145,7 +147,6 @@ def test_the_charge_is_linear_at_least_the_theorems_and_the_whole_costs_exactly_
         assert found.spent(rho) >= zcdp_to_approximate(Zcdp(rho, RELATION), delta).epsilon - Fraction(1, 10**12)
 
 
-@settings(max_examples=30)
 @given(st.fractions(Fraction(1, 10**6), 3), DELTAS)
 def test_the_order_is_short_and_no_neighbour_is_better(rho, delta):
     order = best_order(rho, delta)
@@ -167,7 +168,6 @@ def test_a_cap_that_costs_more_than_it_claims_is_refused():
         PrivacyFilter(rho * Fraction(1001, 1000), Fraction(1), DELTA)
 
 
-@settings(max_examples=30)
 @given(st.fractions(Fraction(1, 10**4), 2), DELTAS)
 def test_a_run_of_unknown_cap_is_charged_at_least_what_any_cap_up_to_its_rho_says_and_little_more(rho, delta):
     assert len(set(UNKNOWN_CAP_ORDERS)) == len(UNKNOWN_CAP_ORDERS)

@@ -120,6 +120,7 @@ def test_epsilon_is_read_exactly(text, value):
     assert parse_epsilon(text) == value
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     "text",
     [

@@ -128,6 +128,7 @@ def session_of(parties, tolerate, rho_budget):
 CANDIDATES = [AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)), AttributeParentPair(0, (2,))]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("parties", "tolerate"), [(1, 0), (2, 1), (3, 1), (5, 3), (10, 9), (25, 1)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(4)])
 def test_a_run_of_tables_selections_and_revealed_sums_costs_every_party_what_its_steps_say(parties, tolerate, epsilon):

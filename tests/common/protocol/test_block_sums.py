@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.crypto import packing, paillier
@@ -41,7 +41,6 @@ def opened(how: BlockSum, vectors: list[np.ndarray], groups: int) -> np.ndarray:
     return found
 
 
-@settings(max_examples=25)
 @given(st.integers(2, 5), st.integers(1, 90), st.integers(1, 3), st.integers(0, 2**32 - 1), st.booleans())
 def test_what_is_opened_is_the_sum(parties: int, cells: int, groups: int, seed: int, paillier_sum: bool) -> None:
     generator = np.random.default_rng(seed)

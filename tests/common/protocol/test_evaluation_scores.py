@@ -36,6 +36,7 @@ def consortium(rows: int = 4000, **options) -> TestConsortium:
     return TestConsortium({f"party-{k}": correlated(rows, k) for k in (1, 2, 3)}, **options)
 
 
+@pytest.mark.process
 def test_the_scores_of_a_release_are_those_of_brute_force_but_for_the_noise(tmp_path: Path) -> None:
     joint = consortium()
     names = joint.schema.names
@@ -148,6 +149,7 @@ def test_an_evaluation_that_cannot_be_is_refused_before_any_party_is_asked(tmp_p
     assert joint.told == []
 
 
+@pytest.mark.process
 def test_a_curator_that_starts_again_asks_for_the_same_scores(tmp_path: Path) -> None:
     joint = consortium(60, folder=tmp_path, seed=5)
     evaluation = Evaluation(Fraction(1, 4), (joint.schema.names[0],))

@@ -266,6 +266,7 @@ def check_law(rho_budget: RhoBudget | None, price: Fraction, law: np.ndarray) ->
     return session.record
 
 
+@pytest.mark.process
 def test_a_selection_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
     assert scores_of(FEW, SMALL) == [1, 2, 2]
     record = check_law(None, Fraction(100), noisy_max_law([1, 2, 2], 2.0))
@@ -275,6 +276,7 @@ def test_a_selection_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
     assert cost.mechanism.endswith("on the distance of tables from a model")
 
 
+@pytest.mark.process
 def test_a_selection_of_a_run_in_rho_has_the_law_of_the_exponential_mechanism() -> None:
     rho_budget = RhoBudget(Fraction(30), Fraction(1, 2**30))
     epsilon = rho_budget.selection_epsilon(Fraction(30), 50)

@@ -36,6 +36,7 @@ def rejected(noise: np.ndarray, scale: float) -> float:
 
 # K shares of shape 1/(K-t) sum to one discrete Laplace variable exactly when t = 0; with t = K - 1 each
 # share is a whole one. The sum over K - t parties is the claim; the noise of all K is K/(K-t) of it.
+@pytest.mark.process
 @pytest.mark.parametrize(("parties", "tolerate"), [(2, 1), (3, 1), (3, 2), (5, 2)])
 def test_the_variance_of_the_opened_noise_is_that_of_k_shares(parties: int, tolerate: int) -> None:
     epsilon = Fraction(1, 10)
@@ -48,6 +49,7 @@ def test_the_variance_of_the_opened_noise_is_that_of_k_shares(parties: int, tole
     assert noise.mean() == pytest.approx(0, abs=4 * np.sqrt(expected / noise.size))
 
 
+@pytest.mark.process
 def test_what_remains_for_t_parties_that_subtract_their_shares_is_one_discrete_laplace() -> None:
     """Against a coalition the noise of the other K - t parties is exactly the noise that is claimed."""
     parties, tolerate, epsilon = 3, 1, Fraction(1, 10)

@@ -51,6 +51,7 @@ def steps(consortium: TestConsortium, kind: type[Step]) -> list[tuple[str, Step]
     return [(party, step) for party, step in consortium.told if isinstance(step, kind)]
 
 
+@pytest.mark.process
 @KINDS
 @pytest.mark.parametrize("parties", [3, 11])
 def test_blocks_make_up_the_vector_and_everybody_sends_each_once(parties: int, kind: SumKind) -> None:
@@ -90,6 +91,7 @@ def silence(party: str) -> PrivityError:
     return PrivityError(Catalogue.NO_PROGRESS, party=party, seconds=1, phase="test")
 
 
+@pytest.mark.process
 @KINDS
 @pytest.mark.parametrize("parties", [3, 11])
 def test_another_combiner_takes_over_from_one_that_falls_silent(parties: int, kind: SumKind) -> None:
@@ -136,6 +138,7 @@ def none_of(what: str) -> Reply | PrivityError:
     }[what]
 
 
+@pytest.mark.process
 @KINDS
 @pytest.mark.parametrize("what", ["too short", "nothing", "another kind", "a sealed blob", "an internal error"])
 def test_a_sum_that_is_none_is_asked_of_another_combiner(what: str, kind: SumKind) -> None:
@@ -168,6 +171,7 @@ def test_a_well_formed_sum_of_something_else_opens_nothing_then_or_later(kind: S
     assert {party.ledger.spent() for party in consortium.parties.values()} == {NO_NOISE}
 
 
+@pytest.mark.process
 def test_a_curator_that_starts_again_goes_on_with_the_combiners_that_it_named() -> None:
     """Before the crash one combiner failed, after it another one would have."""
 
@@ -192,6 +196,7 @@ def test_a_curator_that_starts_again_goes_on_with_the_combiners_that_it_named() 
     np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium, TABLES))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("back_after", "comes_through"), [(0.2, True), (1.5, True), (60.0, False)])
 def test_a_combiner_that_is_silent_for_a_while_at_a_real_desk(monkeypatch, back_after, comes_through) -> None:
     """Patience is a second. A member is waited for twice; one that stays away ends the round."""
@@ -309,6 +314,7 @@ def test_a_few_blocks_are_under_way_at_a_time() -> None:
     assert 1 < most <= sum_rounds.BLOCKS_AT_ONCE + 1
 
 
+@pytest.mark.process
 def test_what_a_party_sends_does_not_grow_with_the_parties() -> None:
     """The worst party's blobs, sent and received, of one block: as many at 40 parties as at 8."""
     loads = {}

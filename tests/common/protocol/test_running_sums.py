@@ -51,6 +51,7 @@ def open_all(
     ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("parties", [2, 3, 4])
 @pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 @pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded"])
@@ -127,6 +128,7 @@ def noises(parties: int, weights, epsilon: Fraction, seeds: int) -> list[np.ndar
     return [np.concatenate(parts) for parts in found]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("parties", "schedule"), [(2, "uniform"), (3, "back-loaded"), (4, "0,1/2,0,1/2")])
 def test_a_revealed_sum_carries_exactly_one_shared_noise_and_noise_never_accumulates(
     parties: int, schedule: str
@@ -143,6 +145,7 @@ def test_a_revealed_sum_carries_exactly_one_shared_noise_and_noise_never_accumul
         assert abs(np.corrcoef(first, second)[0, 1]) < 0.07, "the old noise is still in the sum"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 @pytest.mark.parametrize("schedule", ["uniform", "back-loaded"])
 def test_revealed_sums_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_what_they_say(

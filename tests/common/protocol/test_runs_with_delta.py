@@ -41,6 +41,7 @@ def consortium_of(parties: int, **changes):
     return make_consortium(parties, policies=dict.fromkeys(names, POLICY), **changes)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("parties", [2, 3])
 @pytest.mark.parametrize("composition", ["zcdp", "advanced"])
 def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, composition: str) -> None:
@@ -65,6 +66,7 @@ def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, com
     assert (marginals["tables"][0]["law"] == GAUSSIAN) == (composition == "zcdp")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("composition", ["zcdp", "advanced"])
 def test_people_with_several_rows_are_charged_and_told_what_all_of_them_cost(tmp_path, composition: str) -> None:
     """m = 1, 3, 4: rho m^2 times at the same delta; of Laplace noise epsilon m times, and delta m e^((m-1) epsilon)."""
@@ -121,6 +123,7 @@ def test_people_at_several_parties_need_a_run_without_delta() -> None:
     assert "with a delta needs people at one party each" in reply.message
 
 
+@pytest.mark.process
 def test_the_opened_noise_has_the_stated_variance() -> None:
     """100 tables of three parties: K/(K-t) times the variance of the law, tables of weight 2 a quarter of that."""
     consortium = consortium_of(3, domain=(2,) * 14, rows=4)
@@ -213,6 +216,7 @@ def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(cha
     assert entry.loss == (ONE, DELTA)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("algorithm", ["dp-subn", "privbayes"])
 def test_a_run_of_selections_and_tables_in_rho_is_charged_stated_and_reported(tmp_path, algorithm: str) -> None:
     """With an evaluation, which stays pure: (epsilon, delta) of the whole is that of its rho, and the scores'."""

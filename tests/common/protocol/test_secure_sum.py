@@ -58,6 +58,7 @@ def seal(consortium: TestConsortium, round_: Round, number: int = 1, party: str 
     return consortium.tell(party, SealBlock(round_.run, consortium.attempt(round_, number), 0))
 
 
+@pytest.mark.process
 @KINDS
 @pytest.mark.parametrize("parties", [2, 3, 5, 9, 20])
 def test_the_revealed_sum_is_the_sum_of_all_parties_counts(parties: int, kind: SumKind) -> None:

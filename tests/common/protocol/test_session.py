@@ -27,7 +27,9 @@ DOMAIN = (2, 3, 4, 2, 3)
 FOUR_PHASES = {"frontier": "always"}
 
 
-@pytest.mark.parametrize("parties", [2, 3, 7])
+@pytest.mark.parametrize(
+    "parties", [pytest.param(2, marks=pytest.mark.process), 3, pytest.param(7, marks=pytest.mark.process)]
+)
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_every_party_is_charged_exactly_the_epsilon_of_the_run(tmp_path, parties: int, algorithm: str) -> None:
     # Seven parties share four draws of dp-subn: some make none, and pay nothing for that phase.
@@ -42,6 +44,7 @@ def test_every_party_is_charged_exactly_the_epsilon_of_the_run(tmp_path, parties
     assert max(Fraction(p["epsilon_per_row"]) for p in privacy["parties"]) == Fraction(3, 7)
 
 
+@pytest.mark.process
 def test_more_parties_than_attributes() -> None:
     consortium = make_consortium(9, domain=(2, 3), rows=10)
     plan = consortium.begin()
@@ -54,6 +57,7 @@ def test_one_attribute_alone(tmp_path) -> None:
     assert (tmp_path / "release" / "synthetic.csv").exists()
 
 
+@pytest.mark.process
 def test_one_party_holds_most_rows(tmp_path) -> None:
     schema = make_schema(DOMAIN)
     sizes = {"large": 800, "small": 150, "tiny": 50}
@@ -108,6 +112,7 @@ def test_a_partys_policy_ends_the_run(tmp_path, change: dict, said: str) -> None
     assert not (tmp_path / "release").exists()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("after", [1, 3, 5, 7, 9, 13, 16])
 def test_a_run_taken_up_after_a_crash_of_the_curator_gives_the_same_release(tmp_path, after: int) -> None:
     """The curator dies after some replies and drives the run again: same opened values, one charge.
@@ -168,6 +173,7 @@ def test_an_algorithm_that_overspends_is_stopped_before_any_party_is_asked() -> 
     assert len(consortium.recorder.sent) == told
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("schedule", ["uniform", "back-loaded", "0,1/3,2/3"])
 def test_dp_subn_under_a_schedule_charges_the_first_party_in_full_and_later_ones_less(tmp_path, schedule: str) -> None:
     consortium = make_consortium(3, domain=DOMAIN, rows=200)
@@ -196,6 +202,7 @@ def test_a_frontier_that_would_drown_is_left_out(tmp_path) -> None:
     assert max(party.ledger.spent() for party in consortium.parties.values()) == Fraction(1, 10)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_a_party_with_a_single_row_takes_part(tmp_path, algorithm: str) -> None:
     """Far fewer rows than any design could use: it still adds them, under the same noise and for the same price."""

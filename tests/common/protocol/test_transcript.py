@@ -95,7 +95,7 @@ def test_entries_cannot_be_changed_moved_added_or_left_out(transcript: Transcrip
     assert code_of(document) == "tampered"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6), st.integers(1, 255))
 def test_a_changed_byte_anywhere_is_found(tmp_path: Path, place: int, flip: int) -> None:
     text = transcript_text(sample()).encode()

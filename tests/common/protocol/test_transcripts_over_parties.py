@@ -68,6 +68,7 @@ def steps_of(transcript: Transcript | None) -> list[str]:
     return [entry.step for entry in transcript.entries]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("parties", "request_"),
     [
@@ -91,6 +92,7 @@ def test_parties_that_were_told_the_same_agree(tmp_path: Path, parties: int, req
         assert consortium.parties[transcript.party].journal.keys(f"{RUN}/") == []
 
 
+@pytest.mark.process
 def test_every_blob_that_a_combiner_was_given_is_in_its_senders_transcript(tmp_path: Path) -> None:
     consortium = make_consortium(9, domain=(2, 3), rows=20, folder=tmp_path)
     consortium.drive(tmp_path / "release", algorithm="one-way")
@@ -363,6 +365,7 @@ def test_nothing_is_kept_of_a_run_without_an_enrolment(tmp_path: Path) -> None:
     assert not file_of(tmp_path, "party-1").exists()
 
 
+@pytest.mark.process
 def test_a_curator_that_never_stops_being_refused_ends_the_run(tmp_path: Path) -> None:
     consortium = make_consortium(2, folder=tmp_path)
     consortium.tell("party-1", Enrol(consortium.spec()))

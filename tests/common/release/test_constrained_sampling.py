@@ -156,6 +156,7 @@ def test_rows_of_hardly_any_mass_are_refused_with_the_rules_and_their_shares():
         synthesise(network(schema_of(), weights), 10, 1, {0: 2}, Patience(1 << 15, 1 << 4))
 
 
+@pytest.mark.statistical
 def test_a_release_gives_up_the_rule_that_cannot_be_met_keeps_the_others_and_says_so():
     """All epsilon is spent by then: a release with a plain word about a rule beats none."""
     weights = {**WEIGHTS, "age": np.array([1.0, 0.0, 0.0])}

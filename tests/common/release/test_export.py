@@ -26,6 +26,8 @@ from tests.harness.ledgers import declared
 from tests.harness.places import ROOT
 from tests.harness.tables import FIELDS, people
 
+pytestmark = pytest.mark.process
+
 PAGE = ROOT / "docs" / "using_a_release.md"
 SCHEMA = parse_schema(
     {
@@ -134,7 +136,6 @@ def with_a_generalisation(release):
     return replace(release, marginals={**release.marginals, "tables": [*release.marginals["tables"], entry]})
 
 
-@pytest.mark.process
 def test_mbi_loads_the_lines_of_the_page_and_fits(release, tmp_path):
     (script,) = [
         code for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "mbi import" in code

@@ -17,6 +17,8 @@ from tests.harness.ledgers import declared
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people, write_people
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
@@ -40,7 +42,6 @@ def release(made, tmp_path) -> Path:
     return copy
 
 
-@pytest.mark.process
 def test_a_release_is_read_back_with_its_schema(release):
     found = read_release(release)
     assert found.schema == parse_schema({"name": "people", "fields": FIELDS}, "people")
@@ -88,7 +89,6 @@ def test_a_folder_without_run_json_is_no_release(release):
         verify_release(release)
 
 
-@pytest.mark.process
 def test_the_command_makes_the_same_report_and_writes_over_nothing(release, tmp_path):
     done = privity("report", release, "--out", tmp_path / "again.html")
     assert done.returncode == Exit.DONE, done.stderr

@@ -194,6 +194,7 @@ class SharedByTwo(InAFile):
         return self.journals[0]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("way", [InMemory, InAFile, ReopenedAtEveryCall, KilledAtEveryCall, SharedByTwo])
 def test_the_store_keeps_its_contract(way: type[StoreContract], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privity.common.storage.journal.WHOLE_BYTES", 1000)

@@ -19,17 +19,20 @@ def holds(subject: Subject) -> bool:
     return all(finding.holds for finding in audit([subject], confirm=True))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("subject", [ORDERED, MISSING], ids=lambda subject: subject.name)
 def test_a_release_from_a_file_or_a_frame_holds_its_claim(subject: Subject) -> None:
     assert holds(subject)
 
 
+@pytest.mark.statistical
 def test_an_order_that_all_texts_of_the_column_decide_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finding A1: one text that is no integer chose which rows of everybody count."""
     monkeypatch.setattr(csv_files, "_ranks", ranks_by_all)
     assert not holds(ORDERED)
 
 
+@pytest.mark.statistical
 def test_a_column_that_is_written_as_text_by_its_type_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finding A2: one missing value made 1.0 of everybody's 1."""
     monkeypatch.setattr("privity.common.data.table_reading.read_column", column_as_text)

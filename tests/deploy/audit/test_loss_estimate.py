@@ -35,6 +35,7 @@ def randomised_response(epsilon: float, world: int, runs: int, generator: np.ran
     return np.where(kept, world, 1 - world)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["labels", "statistic"])
 def test_the_bound_lies_above_the_true_loss_as_rarely_as_promised(kind: str) -> None:
     """600 audits at 90 % of a mechanism with a loss of exactly 1: at most 10 % may err."""
@@ -62,6 +63,7 @@ def test_an_event_that_one_world_cannot_show_gives_a_large_finite_bound() -> Non
     assert bound.rarely == 0
 
 
+@pytest.mark.statistical
 def test_delta_is_granted() -> None:
     """With probability 0.01 the world is shown outright: no pure epsilon, but (0.5, 0.01)."""
     generator = np.random.default_rng(4)

@@ -168,6 +168,7 @@ def test_every_condition_that_cannot_be_is_named_at_once(release, tmp_path):
     assert not (tmp_path / "a.csv").exists()
 
 
+@pytest.mark.statistical
 def test_rows_that_the_model_does_not_have_end_in_a_plain_word_and_no_file(release, tmp_path):
     descriptor = json.loads((release / "schema.json").read_text())
     rule = "age >= 89 and cost > 999.999 and score == 3 and ward == 'west' and age > 88 and cost >= 999.9999"

@@ -51,6 +51,7 @@ def grid(*algorithms: str, epsilons: tuple[str, ...] = ("1/10", "2"), parties: t
     return Grid(tuple(map(Fraction, epsilons)), {name: {} for name in algorithms}, Fraction(0), parties)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 @pytest.mark.parametrize("parties", [1, 3])
 def test_every_algorithm_can_be_rehearsed_and_its_parts_add_up(algorithm: str, parties: int) -> None:
@@ -146,6 +147,7 @@ def test_distance_is_half_the_difference_of_shares() -> None:
     assert pair_distances(first, first, [(0, 1)]) == pytest.approx([0])
 
 
+@pytest.mark.process
 def test_estimates_cover_the_grid_and_their_parts_add_up() -> None:
     told: list[tuple[int, int]] = []
     found = estimates(

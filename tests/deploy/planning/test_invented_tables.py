@@ -64,6 +64,7 @@ def test_absent_rows_are_not_invented() -> None:
     assert schema.domain == (4, 4)
 
 
+@pytest.mark.process
 def test_common_variance_is_what_the_profile_says() -> None:
     profile = Profile(EVEN, 0.5, 1.5, 0.2)
     shares = (sample_loadings(profile, 4000, np.random.default_rng(5)) ** 2).sum(axis=1)
@@ -107,6 +108,7 @@ def test_a_profile_moves_with_the_size_of_the_table_and_no_further() -> None:
     assert wide.at(99, 99).evenness == pytest.approx(wide.evenness)
 
 
+@pytest.mark.process
 def test_a_fit_finds_the_communality_again() -> None:
     known = [fit_table(invented(Profile(EVEN, c, 2.5, 0.05), rows=5000, seed=11)) for c in (-2.0, 1.0)]
     found = [fit.communality[2] for fit in known]

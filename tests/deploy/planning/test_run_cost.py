@@ -35,6 +35,7 @@ def planned(algorithm: str, parties: int, kind: SumKind = PAILLIER, delta: Fract
     return session, Planner(session, 1, kind, KEY_BITS if kind.method is Method.PAILLIER else None).phases()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("algorithm", "parties", "delta"),
     [
@@ -90,6 +91,7 @@ def test_the_error_is_what_the_noise_makes() -> None:
     assert Planner(session, 1, PAILLIER, KEY_BITS).phases()[0].error == 1.0, "no distance is larger"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_nothing_is_drawn_from_chance_so_a_plan_is_the_same_each_time(algorithm: str) -> None:
     first, second = (planned(algorithm, 3)[0].record.costs for _ in range(2))
@@ -108,6 +110,7 @@ def test_seconds_follow_from_products_and_powers() -> None:
     assert [products(kind, 3072) for kind in Exponents] == [193, 33, 385], "docs/performance.md"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_what_an_algorithm_is_declared_to_ask_for_is_what_it_asks_for(algorithm: str) -> None:
     """Parties go by the declaration: it is all that a run of this algorithm may ask of them."""

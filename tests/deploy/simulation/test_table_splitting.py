@@ -104,6 +104,7 @@ def unlikeness(parts):
     return float(np.mean([(share - whole).abs().sum() / 2 for share in shares]))
 
 
+@pytest.mark.statistical
 def test_parties_are_the_more_unlike_the_smaller_alpha_is():
     frame = frame_of(4000)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable, decode
@@ -159,7 +159,6 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=150)
 @given(tree=TREES, seed=st.integers(0, 1000))
 def test_a_rule_refuses_the_rows_for_which_it_is_false_read_one_by_one(tree, seed):
     table, frame = sampled(60, seed)
@@ -277,6 +276,7 @@ def test_a_schema_is_read_back_with_its_rules(rule):
     assert schema.digest == SCHEMA.digest
 
 
+@pytest.mark.statistical
 def test_wide_domains_are_read_without_a_look_at_every_combination():
     fields = [
         {"name": "a", "type": "integer", "constraints": {"minimum": 0, "maximum": 10**6}, "bins": 2_000},

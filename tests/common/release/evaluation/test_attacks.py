@@ -7,6 +7,8 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.release.evaluation.attacks import MOST_SECRETS, Attack, run_attacks, secrets
 
+pytestmark = pytest.mark.statistical
+
 pytest.importorskip("anonymeter")
 ATTACKS = 120
 FIELDS = [

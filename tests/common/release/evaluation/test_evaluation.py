@@ -68,6 +68,7 @@ def test_the_k_marginal_score_is_that_of_all_tables_counted_one_by_one(made):
     assert k_marginal_score([0.25, 0.75]) == 500
 
 
+@pytest.mark.statistical
 def test_distances_stand_between_no_structure_and_mere_sampling(made):
     for entry in made["distances"][1:]:
         assert entry["independent"]["mean"] > entry["synthetic"]["mean"]
@@ -78,6 +79,7 @@ def test_distances_stand_between_no_structure_and_mere_sampling(made):
         assert worst[0] == entry["synthetic"]["largest"]
 
 
+@pytest.mark.statistical
 def test_the_worst_pair_is_the_one_whose_structure_was_lost():
     real = table(600)
     lost = independent_columns(real, np.random.default_rng(3))
@@ -115,6 +117,7 @@ def test_pmse_of_samples_of_the_real_rows_is_what_is_expected_of_a_true_model():
     assert np.mean(found) == pytest.approx(expected[0], rel=0.3)
 
 
+@pytest.mark.statistical
 def test_trees_tell_rows_apart_where_only_the_structure_is_lost():
     real = table(2000)
     found = propensity(real, independent_columns(real, np.random.default_rng(0)))
@@ -170,6 +173,7 @@ def test_a_column_with_a_single_value_has_no_correlation_and_that_is_said():
     assert (pairs["mean"], pairs["scored"], pairs["of"], pairs["worst"]) == (None, 0, 1, [])
 
 
+@pytest.mark.statistical
 def test_the_same_tables_give_the_same_document(made):
     real, synthetic = table(600), table(400, 1)
     assert evaluated(Question(real, synthetic, tasks=tuple(usual_tasks(real.schema)))) == made
@@ -200,6 +204,7 @@ def test_what_cannot_be_made_is_said_with_a_remedy(monkeypatch):
     assert "without control rows" in page
 
 
+@pytest.mark.statistical
 def test_absent_rows_and_a_single_attribute_are_no_trouble():
     real, synthetic = (table(80, seed, absent=True).with_absent(5) for seed in (0, 1))
     made = evaluated(Question(real, synthetic, tasks=tuple(usual_tasks(real.schema))))
@@ -211,6 +216,7 @@ def test_absent_rows_and_a_single_attribute_are_no_trouble():
     assert "utility" not in made
 
 
+@pytest.mark.statistical
 def test_parties_have_rows_of_their_own():
     real, synthetic = table(600), table(600, 1)
     parts = tuple((f"party-{k}", real.take(np.arange(600) % 3 == k)) for k in range(3))

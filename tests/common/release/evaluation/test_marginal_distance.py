@@ -28,6 +28,7 @@ def brute_force(real, synthetic, way):
 
 
 # From tables that are all dense to tables whose pairs are sparse already.
+@pytest.mark.statistical
 @pytest.mark.parametrize("domain", [(2, 3, 4, 2), (16, 9, 20, 7), (300, 200, 3, 250), (5000, 2, 3)])
 @pytest.mark.parametrize("sparse_factor", [0, 4, 10**9])
 def test_equals_brute_force(make_table, monkeypatch, domain, sparse_factor):
@@ -51,6 +52,7 @@ def test_extremes(make_table):
     assert "tvd3" not in apart
 
 
+@pytest.mark.statistical
 def test_more_cells_than_64_bits_number(make_table):
     table, other = make_table([2**13] * 5, 30), make_table([2**13] * 5, 30, seed=9)
     assert marginal_distances(table, other, ways=(5,))["tvd5"] == 1.0
@@ -79,6 +81,7 @@ def files(tmp_path, people):
     return tmp_path
 
 
+@pytest.mark.statistical
 def test_evaluate_command(files, people):
     app = typer.Typer()
     app.command()(evaluate)
@@ -126,6 +129,7 @@ def test_schema_draft_command(files):
     assert json.loads(printed.stdout)["fields"]
 
 
+@pytest.mark.statistical
 def test_adult_marginals_of_three(shared_data):
     schema = load_schema(shared_data / "adult.schema.json")
     table = read_table(shared_data / "adult.csv.gz", schema)

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable
@@ -72,7 +72,6 @@ def predicted(tree: Tree, row: tuple[int, ...]) -> int:
     return tree
 
 
-@settings(max_examples=300)
 @given(scores, tables(), st.data())
 def test_a_replaced_row_changes_a_score_by_one_at_most(score, table, data):
     place = data.draw(st.integers(0, table.rows - 1))

@@ -62,6 +62,7 @@ def test_categories_that_are_not_there_change_nothing():
     assert strength(padded, int(counts.sum())).bits == pytest.approx(bits_by_hand(counts))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("shape", "scale"), [((2, 2), 60), ((4, 6), 40), ((12, 15), 20), ((16, 16), 400)])
 def test_noise_on_independent_attributes_shows_about_nothing(shape, scale):
     counts = table_of(20_000, shape, 0.0, 3)
@@ -86,6 +87,7 @@ def textbook_of_noisy(counts, scale, seed) -> float:
     return float(textbook(positive, method="cramer"))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("shape", "scale"), [((2, 2), 30), ((4, 6), 20), ((12, 15), 10)])
 def test_noise_on_dependent_attributes_is_taken_off(shape, scale):
     counts = table_of(20_000, shape, 0.4, 4)
@@ -95,6 +97,7 @@ def test_noise_on_dependent_attributes_is_taken_off(shape, scale):
     assert np.mean([s.bits for s in found]) == pytest.approx(bits_by_hand(counts), rel=0.15)
 
 
+@pytest.mark.statistical
 def test_no_noise_makes_a_figure_that_cannot_be():
     counts = table_of(300, (5, 4), 0.2, 5)
     for seed in range(20):

@@ -65,6 +65,7 @@ def page_of(folder, algorithm="one-way", frame=None, schema=SCHEMA, **rest) -> s
     return report_page(release, synthetic.table)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", SYNTHESIZERS)
 def test_every_algorithm_has_a_report_and_the_folder_gives_the_same_one(algorithm, tmp_path):
     release, synthetic = release_of(tmp_path, algorithm, people(400), SCHEMA)
@@ -94,6 +95,7 @@ def test_without_noisy_tables_the_synthetic_rows_are_shown_alone(tmp_path):
     assert page.text.count("the synthetic rows only") == 5
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("encoding", ["binary", "gray", "hierarchical", "vanilla"])
 def test_what_is_measured_of_bits_and_generalisations_is_shown(encoding, tmp_path):
     settings = {"encoding": encoding}
@@ -154,6 +156,7 @@ def hostile_schema() -> tuple[dict, pd.DataFrame]:
     return {"name": '<b>bold</b> & "more"', "title": "<i>", "fields": fields}, frame
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", ["dp-subn", "jtree", "copula"])
 def test_hostile_names_and_categories_are_text(algorithm, tmp_path):
     document, frame = hostile_schema()
@@ -208,6 +211,7 @@ def test_the_run_request_of_the_report_is_one(tmp_path):
     assert run_request(release_of(tmp_path, "dp-subn", people(300), SCHEMA)[0]) is None
 
 
+@pytest.mark.statistical
 def test_attributes_that_stand_alone_and_tables_below_the_noise_floor_are_warned_of(tmp_path):
     page = Page(page_of(tmp_path, "dp-subn", epsilon="0.01"))
     assert "below the noise floor" in page.text

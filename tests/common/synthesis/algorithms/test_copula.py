@@ -102,6 +102,7 @@ def test_the_nearest_matrix_is_one_of_correlations(size, seed):
     assert nearest_correlations(fine) == pytest.approx(fine, abs=1e-6)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("domain", [[3], [2, 2], [2, 5, 16, 3], [2] * 8])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(3, 2), Fraction(100)])
 @pytest.mark.parametrize("parties", [1, 3])
@@ -114,6 +115,7 @@ def test_a_run_costs_epsilon_and_gives_every_attribute(make_table, domain, epsil
     assert all(column.min() >= 0 and column.max() < size for column, size in zip(sample.columns, domain, strict=True))
 
 
+@pytest.mark.statistical
 def test_dependent_attributes_come_back_at_a_large_epsilon():
     generator = np.random.default_rng(5)
     a = generator.choice(4, size=40_000, p=[0.4, 0.3, 0.2, 0.1])
@@ -129,6 +131,7 @@ def test_dependent_attributes_come_back_at_a_large_epsilon():
     assert far["tvd2_max"] > 0.2
 
 
+@pytest.mark.statistical
 def test_a_pair_that_normal_variables_cannot_show_is_named():
     """Twelve categories that decide each other in a shuffled order."""
     a = np.random.default_rng(7).integers(0, 12, 60_000)
@@ -148,6 +151,7 @@ def test_without_any_certainty_all_attributes_are_alone(make_table):
     assert model.alone == {0, 1, 2}
 
 
+@pytest.mark.statistical
 def test_odd_tables_give_numbers_only():
     """Constant columns, categories that never are, attributes that are equal or opposite."""
     generator = np.random.default_rng(2)
@@ -228,6 +232,7 @@ def test_many_categories_that_decide_each_other_give_numbers_and_a_note():
     assert session.releases[0].ledger.spent() == 5
 
 
+@pytest.mark.statistical
 def test_the_share_of_the_one_way_tables_may_be_nothing(make_table):
     table = make_table([2, 3, 4], 2000)
     for one_way, singles in (("0", 0), ("1/10", 3)):

@@ -141,6 +141,7 @@ def test_only_codes_in_an_order_are_smoothed(people):
     assert names == {"age": 16, "gain": 3, "weight": 3, "grade": 3}
 
 
+@pytest.mark.statistical
 def test_the_model_of_strong_pairs_is_near_them(make_table):
     table = make_table([4, 4, 4], 30_000)
     column = table.columns[0]

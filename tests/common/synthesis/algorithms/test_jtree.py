@@ -40,6 +40,7 @@ def run(tables, algorithm, epsilon, chosen=None):
     return session, asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, chosen or {}))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("domain", [[3], [2, 2], [2, 5, 16, 3], [2] * 8])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(3, 2), Fraction(100)])
@@ -176,6 +177,7 @@ def test_cliques_of_the_most_cells_fit_into_a_round_whatever_the_graph(domain):
     assert 0 < limit <= TABLE_CELLS
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 def test_a_theta_that_allows_huge_tables_is_held_within_a_round(make_table, algorithm):
     session, model = run(
@@ -195,6 +197,7 @@ def chain(size, values, rows=3000):
     return CodedTable(parse_schema({"fields": fields}, "small"), tuple(c.astype(np.uint8) for c in columns))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(2)])
 def test_a_clique_has_the_separator_of_the_one_that_it_hangs_from(algorithm, epsilon):
@@ -229,6 +232,7 @@ def test_few_tables_get_little(algorithm):
     assert wide == plan.share * (wide + sum(single)) < sum(single)
 
 
+@pytest.mark.statistical
 def test_settings_of_jtree_decide_what_is_measured(make_table):
     table = make_table([2] * 9, 20_000)
     few, forest = (measured(run([table], "jtree", Fraction(1), {"edges": edges})[0]) for edges in (3, 8))
@@ -318,6 +322,7 @@ def test_settings_that_cannot_be_are_named_together(people, algorithm, chosen, s
     assert len(caught.value.problems) == int(said[0])
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 def test_pairs_that_are_too_large_for_a_selection_are_refused_beforehand(make_table, algorithm):
     with pytest.raises(PrivityError, match="190 tables"):

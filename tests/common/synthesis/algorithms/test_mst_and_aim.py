@@ -78,6 +78,7 @@ def distance(model, table):
     return np.mean([np.abs(one - other).sum() / 2 / table.rows for one, other in apart])
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 def test_an_owner_alone_finds_the_structure_of_its_rows(algorithm, delta):
@@ -93,6 +94,7 @@ def test_an_owner_alone_finds_the_structure_of_its_rows(algorithm, delta):
     assert ledger.spent_delta() == delta
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("selection", ["parties", "joint"])
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
@@ -140,6 +142,7 @@ def test_an_overview_is_asked_where_many_parties_draw_by_few_rows_each(delta):
     assert noise == sorted(noise)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("chosen", [{}, {"selection": "parties"}, {"selection": "joint"}])
 def test_who_chooses_follows_from_public_numbers_unless_it_is_asked_for(algorithm, chosen):
@@ -151,6 +154,7 @@ def test_who_chooses_follows_from_public_numbers_unless_it_is_asked_for(algorith
     assert [cost.mechanism for cost in other.record.costs] == [cost.mechanism for cost in session.record.costs]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(3, 7), Fraction(50)])
 @pytest.mark.parametrize("domain", [(3,), (2, 3), (2, 5, 16, 3), (2,) * 8])
@@ -195,6 +199,7 @@ def test_mst_ends_in_either_fit_and_an_overview_is_part_of_it(selection, inferen
     assert distance(model, table) < 0.03
 
 
+@pytest.mark.statistical
 def test_aim_makes_as_many_rounds_as_it_is_told_and_its_model_stays_within_its_cells():
     session, model = run([known(5000)], "aim", Fraction(50), {"rounds": 9, "cells": 1 << 10})
     assert len(chosen_pairs(session, "aim")) == 9
@@ -258,6 +263,7 @@ def test_a_pair_that_fills_a_selection_is_a_candidate():
     assert len(candidate_pairs(planned((1024, 1024, 1024)))) == 1
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", BOTH)
 @pytest.mark.parametrize("selection", ["parties", "joint"])
 def test_attributes_in_no_candidate_are_modelled_alone(monkeypatch, algorithm, selection):

@@ -37,6 +37,7 @@ def drive(consortium: TestConsortium, algorithm: str, delta: Fraction = Fraction
     return release
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", sorted(SMALL))
 @pytest.mark.parametrize("selection", ["parties", "joint"])
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
@@ -60,6 +61,7 @@ def test_a_run_selects_one_table_at_each_party_in_turn_and_charges_what_it_says(
     assert len([table for table in marginals["tables"] if table["phase"] == phase]) == 3
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", sorted(SMALL))
 @pytest.mark.parametrize("selection", ["parties", "joint"])
 def test_a_run_taken_up_after_a_crash_of_the_curator_gives_the_same_release(

@@ -26,6 +26,7 @@ def fitted(make_table, algorithm, settings):
     return session.record.inference
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", sorted(GRAPHICAL | LIGHT))
 def test_an_algorithm_ends_in_the_fit_that_was_measured_to_be_better(make_table, algorithm):
     used = fitted(make_table, algorithm, {})

@@ -145,6 +145,7 @@ def test_a_release_and_its_report_say_which_fit_was_used_and_why_not_another(tmp
     assert json.loads((tmp_path / "out" / "marginals.json").read_text())["inference"] == three
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("algorithm", ["copula", "one-way"])
 def test_an_algorithm_with_a_way_of_its_own_says_nothing_of_a_fit(tmp_path, algorithm):
     release, table = released(tmp_path / "r", algorithm, {})
@@ -157,6 +158,7 @@ def asked(algorithm="mst", settings="{}", inference=None):
     return run_request(RunOptions(epsilon="1", algorithm=algorithm, settings=settings, inference=inference))
 
 
+@pytest.mark.statistical
 def test_a_plan_says_what_a_fit_takes_and_that_consistency_post_processing_takes_its_place(capsys, monkeypatch):
     rows = {"a": 3000, "b": 3000}
 

@@ -5,7 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -174,7 +174,6 @@ def test_it_is_the_weighted_least_squares_solution(keys):
 
 
 @given(table_sets(most=4))
-@settings(max_examples=20)
 def test_it_is_the_weighted_least_squares_solution_on_random_tables(case):
     domain = [min(size, 3) for size in case[0]]
     noisy, _ = random_tables(domain, *case[1:])
@@ -192,6 +191,7 @@ def test_two_tables_with_one_separator_by_hand():
     assert found[1, 2].counts == pytest.approx(np.array([[4.5, -0.5, 0.5], [2.5, 2.5, 0.5]]))
 
 
+@pytest.mark.statistical
 def test_means_are_the_truth_and_variances_as_claimed():
     domain, keys, variances = [2, 3, 2, 1, 2], [(0, 1), (1, 2, 4), (0, 1, 4), (1,)], [1.0, 4.0, 9.0, 25.0]
     _, exact = random_tables(domain, keys, variances, 1)

@@ -84,6 +84,7 @@ def test_the_best_move_and_merge_are_those_of_brute_force(seed):
     assert not work.merge()
 
 
+@pytest.mark.statistical
 def test_the_relaxed_programme_is_never_worse_than_greedy():
     """A hundred graphs: docs/benchmarks/junction_tree.md."""
     cccp = pytest.importorskip("privity.common.synthesis.learning.merging_by_cccp")
@@ -95,6 +96,7 @@ def test_the_relaxed_programme_is_never_worse_than_greedy():
         assert total_variance(found, domain) <= total_variance(greedy, domain)
 
 
+@pytest.mark.statistical
 def test_the_relaxed_programme_by_itself_leads_to_the_optimum_most_of_the_time():
     """From clusters that were joined for few cells alone, and without the moves that improve a solution."""
     cccp = pytest.importorskip("privity.common.synthesis.learning.merging_by_cccp")

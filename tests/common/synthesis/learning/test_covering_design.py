@@ -52,6 +52,7 @@ def test_golden_root_of_52_attributes():
     assert not any(row.rows for row in best.tree.rows)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("count", "tables", "cost"), [(12, 13, 162240), (30, 31, 24909120), (52, 57, 794809368)])
 def test_an_infinity_row_needs_fewer_tables(count, tables, cost):
     design = optimal_design([2] * count, infinity_row=True)
@@ -187,6 +188,7 @@ def every_list_of_views(count):
                 yield [[order[a] for a in view] for view in chosen]
 
 
+@pytest.mark.statistical
 def test_no_arrangement_of_six_different_domains_is_cheaper():
     generator = random.Random(5)
     for _ in range(12):
@@ -204,6 +206,7 @@ def test_wide_domains_are_almost_all_pairs():
     assert optimal_design([16] * 15).kind == "pairs"
 
 
+@pytest.mark.statistical
 def test_allowing_more_never_costs_more():
     generator = random.Random(6)
     for _ in range(20):
@@ -280,6 +283,7 @@ def test_a_pair_over_the_limit_is_refused():
             optimal_design(wrong)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("count", [52, 200])
 def test_many_attributes_have_a_design_of_all_pairs(count):
     generator = random.Random(count)

@@ -70,6 +70,7 @@ def test_a_very_wide_attribute_is_offered_its_narrow_parents():
     assert not pairs_fit_one_selection(domain)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("domain", [[2] * 40, [9] * 25, [1000] * 18])
 def test_a_network_over_many_attributes_places_each_once(make_table, domain, monkeypatch):
     monkeypatch.setattr(network_structure, "MOST_CANDIDATES", 500)

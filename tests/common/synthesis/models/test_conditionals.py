@@ -24,6 +24,7 @@ def law(cell):
     return WEIGHTS[:, cell] / WEIGHTS[:, cell].sum()
 
 
+@pytest.mark.statistical
 def test_every_row_follows_the_law_of_its_weights(drawn):
     for row, cell in enumerate(GIVEN):
         seen = np.bincount(drawn[:, row], minlength=len(WEIGHTS))
@@ -66,6 +67,7 @@ def test_siblings_of_one_parent_are_independent_given_it():
         assert stats.chi2_contingency(table, correction=False).pvalue > 1e-4
 
 
+@pytest.mark.statistical
 def test_siblings_of_small_groups_are_independent_given_their_parent():
     """Groups of two rows: strata are halves, so rows that kept their halves would always agree."""
     agree = 0

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.noisy_tables import AttributeParentPair
@@ -89,7 +89,6 @@ def test_a_model_given_codes_is_the_conditional_distribution(codes, seed, kind):
     np.testing.assert_allclose(joint(found), expected, atol=1e-12)
 
 
-@settings(max_examples=30)
 @given(codes=CODES, seed=st.integers(0, 500))
 def test_what_cannot_be_entered_is_left_and_the_rest_is_exact(codes, seed):
     """Two parents that are in no conditional together: what is below them is left to rejection."""

@@ -83,6 +83,7 @@ MODELS = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", MODELS)
 def test_synthetic_rows_are_like_those_of_the_table_that_are_there(name):
     """Half of the rows are absent. Drawing so few rows alone errs by about .007."""
