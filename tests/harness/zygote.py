@@ -217,10 +217,13 @@ def serve(control: int, loads: str) -> None:
 
 def _load(module: str) -> None:
     import privity
-    from privity.common import pages
+    from privity.common import formats, pages
     from privity.common.release.report import TEMPLATES
 
     pages.read_all(TEMPLATES)
+    for file in Path(formats.__path__[0]).glob("*.schema.json"):
+        formats.check({}, file.name.removesuffix(".schema.json"), "")  # a format is compiled when it is first used
+    import_module("cryptography.hazmat.backends.openssl")
     everything = (found.name for found in pkgutil.walk_packages(privity.__path__, "privity."))
     for name in [module] if module else [*everything, *LOADED_WHEN_USED]:
         if not name.endswith(LOADED_BY_FEW):
