@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,13 @@ def test_tests_lie_where_what_they_test_lies() -> None:
     folders = {p.parent.relative_to(ROOT / "tests") for p in (ROOT / "tests").rglob("test_*.py")}
     assert len(folders) > 20
     assert not [f for f in folders if f.parts[0] not in of_no_one_folder and not (ROOT / f).is_dir()]
+
+
+def test_a_unit_test_that_starts_a_process_or_listens_fails() -> None:
+    with pytest.raises(AssertionError, match="mark it process"):
+        subprocess.run(["true"], check=False)
+    with socket.socket() as listener, pytest.raises(AssertionError, match="mark it process"):
+        listener.bind(("127.0.0.1", 0))
 
 
 def test_files_stay_small() -> None:
