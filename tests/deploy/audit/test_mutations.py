@@ -194,7 +194,7 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "subject", [NOISY_MAX, replace(DRAWS, runs=640), DISTANCES], ids=["made-up scores", "pairs", "tables"]
+    "subject", [NOISY_MAX, replace(DRAWS, runs=640), DISTANCES], ids=["scores", "pairs", "tables"]
 )
 def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731

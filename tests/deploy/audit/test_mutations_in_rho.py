@@ -85,7 +85,7 @@ def _only_the_first(self, line, with_line=Spent.with_line):
 @pytest.mark.parametrize(
     "subject",
     [DRAWS, pytest.param(replace(TABLES, runs=600), marks=pytest.mark.long)],
-    ids=["made-up scores", "tables"],
+    ids=["scores", "tables"],
 )
 def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
