@@ -104,8 +104,8 @@ def shared_data() -> Path:
 
 
 @pytest.fixture
-def descriptor() -> dict:
-    """A descriptor with an attribute of every kind."""
+def schema_document() -> dict:
+    """A schema with an attribute of every kind."""
     return {
         "name": "people",
         "fields": [
@@ -132,8 +132,8 @@ def descriptor() -> dict:
 
 
 @pytest.fixture
-def people(descriptor: dict) -> Schema:
-    return parse_schema(descriptor, "people.json")
+def people(schema_document: dict) -> Schema:
+    return parse_schema(schema_document, "people.json")
 
 
 @pytest.fixture(scope="session")

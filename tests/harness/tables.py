@@ -35,7 +35,7 @@ def people(rows: int, seed: int = 0) -> pd.DataFrame:
 
 
 def write_people(folder: Path, rows: int, *, gzip: bool = False) -> tuple[Path, Path]:
-    """(table, descriptor) as files."""
+    """(table, schema) as files."""
     table = folder / ("people.csv.gz" if gzip else "people.csv")
     people(rows).to_csv(table, index=False)
     schema = folder / "people.schema.json"

@@ -61,7 +61,7 @@ class Background:
 
 
 def write_rows(folder: Path, rows_in_all: int = ROWS) -> None:
-    """Each party's rows and the descriptor."""
+    """Each party's rows and the schema."""
     table, _ = write_people(folder, rows_in_all)
     rows = pd.read_csv(table, dtype=str, keep_default_na=False)
     for number, party in enumerate(PARTIES):

@@ -1,4 +1,4 @@
-"""A run of several parties under rules: its release meets them, though the curator alone has them in its descriptor."""
+"""A run of several parties under rules: its release meets them, though the curator alone has them in its schema."""
 
 from __future__ import annotations
 

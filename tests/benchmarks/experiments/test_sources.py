@@ -1,4 +1,4 @@
-"""The benchmark of sources: made rows that fit their descriptor, and a small run from files to page."""
+"""The benchmark of sources: made rows that fit their schema, and a small run from files to page."""
 
 import json
 
@@ -19,7 +19,7 @@ PAIRS = 190
 
 @pytest.fixture
 def table(tmp_path):
-    """A CSV file of made rows, and its descriptor."""
+    """A CSV file of made rows, and its schema."""
     write_rows(tmp_path / "small.parquet", ROWS)
     with duckdb.connect() as connection:
         connection.from_parquet(str(tmp_path / "small.parquet")).write_csv(str(tmp_path / "small.csv"))

@@ -195,19 +195,19 @@ def test_missing_values_of_the_field_replace_those_of_the_top_and_none_apply_by_
     assert parse_schema({"fields": fields}, "s").domain == (2, 2, 3)
 
 
-def test_schema_round_trip(people, descriptor):
+def test_schema_round_trip(people, schema_document):
     texts = {"title": "t", "license": "l", "source": "s", "description": "d", "$schema": "u", "format_version": 1}
-    descriptor["fields"][0]["description"] = "years"
-    schema = parse_schema(descriptor | texts, "s")
+    schema_document["fields"][0]["description"] = "years"
+    schema = parse_schema(schema_document | texts, "s")
     written = json.loads(json.dumps(schema.table_schema()))
     assert parse_schema(written, "s") == schema
     assert written == json.loads(json.dumps(parse_schema(written, "s").table_schema()))
     assert schema.digest == people.digest
 
 
-def test_digest_is_of_what_decides_the_codes(people, descriptor):
+def test_digest_is_of_what_decides_the_codes(people, schema_document):
     known = {people.digest}
-    same = copy.deepcopy(descriptor)
+    same = copy.deepcopy(schema_document)
     same["fields"][0] |= {"title": "Age"}
     same["fields"][1]["outOfDomain"] = "refuse"
     same["fields"][3]["constraints"] = span(0.1, 2.0)
@@ -218,7 +218,7 @@ def test_digest_is_of_what_decides_the_codes(people, descriptor):
         (5, "other", 0.5), (6, "categoriesOrdered", False), (3, "missingValues", [""]),
     ]  # fmt: skip
     for place, key, value in changes:
-        changed = copy.deepcopy(descriptor)
+        changed = copy.deepcopy(schema_document)
         changed["fields"][place][key] = value
         digest = parse_schema(changed, "s").digest
         assert digest not in known

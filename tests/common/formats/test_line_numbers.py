@@ -232,7 +232,7 @@ shape.round = true
 
 
 def test_problems_of_a_schema_show_theirs(tmp_path: Path) -> None:
-    descriptor = """\ufeff{
+    document = """\ufeff{
   "colour": 1,
   "fields": [
     {"name": "a", "type": "string", "categories": ["x", "y"],
@@ -242,7 +242,7 @@ def test_problems_of_a_schema_show_theirs(tmp_path: Path) -> None:
      "type": "number"}
   ]
 }"""
-    assert shown(load_schema, tmp_path / "s.json", descriptor) == [
+    assert shown(load_schema, tmp_path / "s.json", document) == [
         (2, "colour", "additionalProperties"),
         (5, "fields[0].taxonomy", "taxonomy-leaves"),
         (6, "fields[1]", "required"),

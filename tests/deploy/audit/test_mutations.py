@@ -193,9 +193,7 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
     assert "party-2" in broken(replace(ROUND, runs=6_000))
 
 
-@pytest.mark.parametrize(
-    "subject", [NOISY_MAX, replace(DRAWS, runs=640), DISTANCES], ids=["scores", "pairs", "tables"]
-)
+@pytest.mark.parametrize("subject", [NOISY_MAX, replace(DRAWS, runs=640), DISTANCES], ids=["scores", "pairs", "tables"])
 def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
     monkeypatch.setattr("privity.common.privacy.noisy_max.noisy_max_scale", scale)

@@ -53,8 +53,8 @@ def made(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     area = np.random.default_rng(1).choice(["7", "9", "NA"], 1500)
     people(1500).assign(area=area).to_csv(folder / "people.csv", index=False)
-    descriptor = {"name": "people", "fields": [*FIELDS, AREA], "rowConstraints": RULES}
-    (folder / "schema.json").write_text(json.dumps(descriptor))
+    document = {"name": "people", "fields": [*FIELDS, AREA], "rowConstraints": RULES}
+    (folder / "schema.json").write_text(json.dumps(document))
     declared(folder / "ledger").close()
     done = privity(
         "synthesize", "--data", folder / "people.csv", "--schema", folder / "schema.json", "--epsilon", "4",
@@ -144,8 +144,8 @@ def test_rows_of_a_release_are_typed_under_conditions_and_follow_from_the_seed(r
 
 
 def test_a_missing_value_can_be_asked_for_and_rules_added_later(release, tmp_path):
-    descriptor = json.loads((release / "schema.json").read_text())
-    (tmp_path / "strict.json").write_text(json.dumps({**descriptor, "rowConstraints": ["age < 60", "ward != 'west'"]}))
+    document = json.loads((release / "schema.json").read_text())
+    (tmp_path / "strict.json").write_text(json.dumps({**document, "rowConstraints": ["age < 60", "ward != 'west'"]}))
     asked = ("--where", "area=NA", "--schema", tmp_path / "strict.json")
     done = sample(release / "model.json", tmp_path / "a.csv", *asked)
     frame = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)
@@ -170,9 +170,9 @@ def test_every_condition_that_cannot_be_is_named_at_once(release, tmp_path):
 
 @pytest.mark.statistical
 def test_rows_that_the_model_does_not_have_end_in_a_plain_word_and_no_file(release, tmp_path):
-    descriptor = json.loads((release / "schema.json").read_text())
+    document = json.loads((release / "schema.json").read_text())
     rule = "age >= 89 and cost > 999.999 and score == 3 and ward == 'west' and age > 88 and cost >= 999.9999"
-    (tmp_path / "strict.json").write_text(json.dumps({**descriptor, "rowConstraints": [rule]}))
+    (tmp_path / "strict.json").write_text(json.dumps({**document, "rowConstraints": [rule]}))
     done = sample(release, tmp_path / "a.csv", "--schema", tmp_path / "strict.json", expect=Exit.INPUT)
     assert "error [too-rare]: of " in done.stderr
     assert rule in done.stderr.replace("\n", " ")

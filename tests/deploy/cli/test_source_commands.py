@@ -96,8 +96,8 @@ def test_check_counts_what_is_outside_the_domain(tmp_path: Path) -> None:
 
 def test_several_rows_of_a_person_fill_its_places(tmp_path: Path) -> None:
     _, schema = write_people(tmp_path, 10)
-    descriptor = json.loads(schema.read_text())
-    schema.write_text(json.dumps({**descriptor, "absentRows": True}))
+    document = json.loads(schema.read_text())
+    schema.write_text(json.dumps({**document, "absentRows": True}))
     frame = people(400).assign(patient=[n // 4 if n % 4 < 3 else 1000 + n for n in range(400)], visit=range(400))
     keys = 'person = "patient"\norder = "visit"\n'
     frame.to_csv(tmp_path / "visits.csv", index=False)

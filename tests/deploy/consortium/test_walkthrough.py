@@ -21,7 +21,7 @@ MOST_COMMANDS = 15
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """The parties' rows and the descriptor, as a consortium has them before it begins."""
+    """The parties' rows and the schema, as a consortium has them before it begins."""
     write_rows(tmp_path)
     return tmp_path
 

@@ -19,7 +19,7 @@ LIBPQ = ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE")
 
 
 def stored(server: postgresql.Server, place: Path) -> tuple[Path, str]:
-    """A descriptor, and the address of rows that fit it, without a password."""
+    """A schema, and the address of rows that fit it, without a password."""
     schema = place / "visits.schema.json"
     fields = [{"name": name, "type": "string", "categories": ["x", "y"]} for name in ("a", "b")]
     schema.write_text(json.dumps({"fields": fields}))
