@@ -3,6 +3,9 @@
 It never opens a channel or a server, because gRPC's threads do not outlive a fork; so the tests' own process cannot do
 this. A command is a JSON object on a socket, with the files that become standard input, output and error, and the end
 of a pipe on which the new process's number and the end of it are told.
+
+What it forks orders sets in one and the same way: a test that two processes write the same takes another one for the
+second (``command.here``).
 """
 
 from __future__ import annotations
@@ -290,6 +293,8 @@ def _become(command: dict[str, Any], streams: Sequence[int]) -> None:
         getattr(import_module(module), function)(*command["arguments"])
     except SystemExit as end:
         code = end.code
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
     except BaseException:
         traceback.print_exc()
         code = 1
