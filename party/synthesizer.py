@@ -5,11 +5,12 @@ Every fit is charged to a ledger before it looks at the rows, like a run over th
 
 from __future__ import annotations
 
+import inspect
 import json
 import secrets
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,7 +20,7 @@ import pandas as pd
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.table_reading import encode
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import read_json, require
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.group_privacy import EpsilonDelta, most_of_a_person
@@ -30,6 +31,7 @@ from privity.common.privacy.run_record import RunRecord
 from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY, Journal
+from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
@@ -75,13 +77,27 @@ class Synthesizer:
             person, all of whose rows may be replaced. A table has at most their rows a person: exactly so many, absent
             ones included, where the schema has absent rows.
         ledger: the population's ledger; by default the one in the user's state folder.
-        settings: the algorithm's own settings.
+        settings: the algorithm's own, as its class lists them; exact numbers as text, such as ``draws="1/10"``.
 
     Raises:
-        PrivityError, ProblemsFound: an epsilon or a setting that cannot be.
+        PrivityError, ProblemsFound: an epsilon that cannot be, or settings that there are not.
     """
 
     algorithm: ClassVar[str]
+    __signature__: ClassVar[inspect.Signature]
+
+    def __init_subclass__(cls) -> None:
+        """Show the algorithm's settings where Python shows keyword arguments."""
+        kind = ALGORITHMS[cls.algorithm].settings
+        told, hints = declared(kind), {each.name: str(each.type).replace("Fraction", "str") for each in fields(kind)}
+        _, *shared, _ = inspect.signature(Synthesizer.__init__).parameters.values()
+        own = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[name])
+            for name, each in told.items()
+        ]
+        cls.__signature__ = inspect.Signature([*shared, *own])
+        listed = "".join(f"\n    {name}: {each.told}" for name, each in told.items())
+        cls.__doc__ = f"{cls.__doc__}\n\nSettings, besides the arguments of every Synthesizer:{listed or ' none.'}"
 
     def __init__(
         self,
@@ -90,12 +106,14 @@ class Synthesizer:
         population: str,
         delta: str = "0",
         ledger: Path | str | None = None,
-        settings: Mapping[str, Any] | None = None,
+        **settings: Any,
     ) -> None:
+        if unknown := ALGORITHMS[self.algorithm].unknown(settings):
+            raise ProblemsFound(unknown)
         self.epsilon = parse_epsilon(epsilon)
         self.delta = parse_delta(delta)
         self.population = population
-        self.settings = dict(settings or {})
+        self.settings = settings
         self._ledger = ledger
         self._model: Model | None = None
         self.record: RunRecord | None = None

@@ -14,7 +14,7 @@ from benchmarks.methods.own_process import peak
 from privity.common.data.coded_table import CodedTable, code_type
 from privity.common.data.pair_tables import count_all
 from privity.common.data.schema import parse_schema
-from privity.common.synthesis.algorithms import copula
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.copula_model import columns_of
 from privity.deploy.planning.in_process_session import InProcessSession
 
@@ -54,6 +54,7 @@ def cost(rows: int, sizes: list[int]) -> Values:
     """Seconds and GB; sampled rows are made in parts and dropped, as a writer would."""
     base = peak()
     table = made(rows, sizes, 1)
+    copula = ALGORITHMS["copula"]
     memory = copula.memory(table.schema, table.rows) + sum(c.nbytes for c in table.columns)
     started = time.perf_counter()
     count_all(table, list(combinations(range(len(sizes)), 2)))

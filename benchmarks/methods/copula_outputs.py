@@ -19,7 +19,7 @@ from benchmarks.methods.conjunctions import Dummies, Numbers, Queries, dummies_o
 from benchmarks.methods.partly_exact_session import PartlyExactSession
 from privity.common.data.coded_table import CodedTable
 from privity.common.privacy.advanced_composition import advanced_epsilon
-from privity.common.synthesis.algorithms import ALGORITHMS, copula
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.copula_model import CopulaModel, blocks_of
 from privity.deploy.planning.in_process_session import InProcessSession
 
@@ -54,13 +54,13 @@ def private_model(table: CodedTable, name: str, epsilon: Fraction) -> CopulaMode
     settings = {"composition": PRIVATE[name]}
     rho_budget = ALGORITHMS["copula"].rho_budget(settings, epsilon, DELTA)
     session = InProcessSession([table], epsilon, delta=DELTA, rho_budget=rho_budget)
-    return asyncio.run(copula.learn(session, epsilon, settings))
+    return asyncio.run(ALGORITHMS["copula"].learn(session, epsilon, settings))
 
 
 def exact_model(table: CodedTable, name: str) -> CopulaModel:
     """The copula of the true counts."""
     session = PartlyExactSession(table, Fraction(1), exact_draws=True, exact_tables=True)
-    model = asyncio.run(copula.learn(session, Fraction(1), {"certainty": ALMOST_NONE}))
+    model = asyncio.run(ALGORITHMS["copula"].learn(session, Fraction(1), {"certainty": ALMOST_NONE}))
     if name == "cop":
         return model
     columns = len(model.correlations)

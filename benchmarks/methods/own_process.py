@@ -42,7 +42,7 @@ def fit_and_sample(
     # A ledger that nobody else counts with: not that of the account.
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, XDG_STATE_HOME=folder):
         declare_population("benchmark", total_epsilon="100")
-        chosen = SYNTHESIZERS[algorithm](epsilon, population="benchmark", settings=settings)
+        chosen = SYNTHESIZERS[algorithm](epsilon, population="benchmark", **settings)
         started = time.perf_counter()
         chosen.fit(table, table.schema)
         fitted = time.perf_counter()

@@ -1,103 +1,152 @@
-"""Read an algorithm's settings from the plain document of a run spec; every fault at once."""
+"""Settings of algorithms: fields of a dataclass, each declared once with its type, range, default and meaning.
+
+From this follow reading, ``privity algorithms NAME``, docs/algorithms/settings.md and the keyword arguments in Python.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from privity.common.errors import Problem, ProblemsFound
+from privity.common.data.schema import Schema
 from privity.common.privacy.budget import exact_number
 
+LARGEST = "1000"
+"""Number, unless its setting says otherwise."""
 
-class SettingsReader:
-    """Reads key after key, notes every fault, and refuses at ``finish`` if there was one."""
+NOISE = "from the noise"
+STRENGTH = "Cramer's V of an association that is worth an edge; how many are selected follows from it"
 
-    def __init__(self, algorithm: str, settings: Mapping[str, Any]) -> None:
-        self._where = f"settings of {algorithm}"
-        self._settings = settings
-        self._known: list[str] = []
-        self._problems: list[Problem] = []
 
-    def _value(self, key: str) -> Any:
-        if key not in self._known:
-            self._known.append(key)
-        return self._settings.get(key)
+class BadValueError(Exception):
+    """A value that a setting cannot have: what is wrong with it, and what to write."""
 
-    def note(self, key: str, rule: str, message: str, remedy: str) -> None:
-        self._problems.append(Problem(self._where, key, rule, message, remedy))
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message, remedy)
 
-    def weight(self, key: str, default: Fraction, largest: Fraction = Fraction(1000)) -> Fraction:
-        """A positive exact number given as text, such as "1/4" or "0.25"."""
-        value = self._value(key)
-        if value is None:
-            return default
+
+@dataclass(frozen=True)
+class Setting:
+    """How one setting was declared.
+
+    Attributes:
+        read: a value of a plain document, given the schema; raises BadValueError.
+        default: as in a document; None if what holds follows from something else.
+        rule: what a fault is called.
+        type, allowed, meaning, by_default: type, range, meaning and default in words, a line each.
+    """
+
+    read: Callable[[Any, Schema], Any]
+    default: Any
+    rule: str
+    type: str
+    allowed: str
+    meaning: str
+    by_default: str
+
+    @property
+    def told(self) -> str:
+        """All of it in one line."""
+        return f"{self.meaning} ({self.type}: {self.allowed}; by default {self.by_default})"
+
+
+def weight(default: str | None, meaning: str, most: str = LARGEST, *, zero: bool = False, by_default: str = "") -> Any:
+    """A positive exact number given as text, such as "1/4" or "0.25"; 0 too if so declared."""
+    largest = Fraction(most)
+
+    def read(value: Any, _schema: Schema) -> Fraction:
         try:
             number = exact_number(value) if isinstance(value, str) else Fraction(0)
         except (ValueError, ZeroDivisionError):
             number = Fraction(0)
-        if not 0 < number <= largest:
+        if not 0 < number <= largest and not (zero and value == "0"):
             message = f"{value!r} is not a number above 0, at most {largest}, as text."
-            self.note(key, "weight", message, 'Write for instance "1/4".')
-            return default
+            raise BadValueError(message, 'Write for instance "1/4".')
         return number
 
-    def share(self, key: str, default: Fraction, largest: Fraction) -> Fraction:
-        """An exact part, 0 included, given as text."""
-        return Fraction(0) if self._value(key) == "0" else self.weight(key, default, largest)
+    allowed = f"{'from 0' if zero else 'above 0'}, at most {largest}"
+    how = Setting(read, default, "weight", "exact number, as text", allowed, meaning, by_default)
+    return _field(how, None if default is None else Fraction(default))
 
-    def optional_weight(self, key: str, largest: Fraction) -> Fraction | None:
-        return None if self._value(key) is None else self.weight(key, largest, largest)
 
-    def whole(self, key: str, default: int, smallest: int, largest: int) -> int:
-        value = self._value(key)
-        if value is None:
-            return default
+def whole(
+    default: int | None,
+    meaning: str,
+    smallest: int,
+    most: int | tuple[str, Callable[[Schema], int]],
+    *,
+    by_default: str = "",
+) -> Any:
+    """A whole number, both ends included; the larger one may follow from the schema, in words and by a function."""
+    words, largest_of = most if isinstance(most, tuple) else (str(most), lambda _schema: most)
+
+    def read(value: Any, schema: Schema) -> int:
+        largest = largest_of(schema)
         if isinstance(value, bool) or not isinstance(value, int) or not smallest <= value <= largest:
-            self.note(key, "range", f"{value!r} is out of range.", f"Write a number from {smallest} to {largest}.")
-            return default
+            raise BadValueError(f"{value!r} is out of range.", f"Write a number from {smallest} to {largest}.")
         return value
 
-    def optional_whole(self, key: str, smallest: int, largest: int) -> int | None:
-        return None if self._value(key) is None else self.whole(key, smallest, smallest, largest)
+    how = Setting(read, default, "range", "whole number", f"{smallest} to {words}", meaning, by_default)
+    return _field(how, default)
 
-    def choice(self, key: str, default: str, allowed: Sequence[str]) -> str:
-        value = self._value(key)
-        if value is None:
-            return default
-        if value not in allowed:
-            self.note(key, "choice", f"{value!r} is unknown.", f"Write one of: {', '.join(allowed)}.")
-            return default
-        return str(value)
 
-    def optional_choice(self, key: str, allowed: Sequence[str]) -> str | None:
-        return None if self._value(key) is None else self.choice(key, allowed[0], allowed)
+def choice(default: str | None, meaning: str, options: Sequence[str], *, by_default: str = "") -> Any:
+    """One of some texts."""
+    how = Setting(
+        lambda value, _schema: _one_of(value, options),
+        default, "choice", "text", " or ".join(map(json.dumps, options)), meaning, by_default,
+    )  # fmt: skip
+    return _field(how, default)
 
-    def document(self, key: str) -> dict[str, Any]:
-        value = self._value(key)
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            self.note(key, "document", f"{value!r} holds no settings.", "Write a JSON object.")
-            return {}
-        return value
 
-    def read(self, key: str, default: str, check: Callable[[str], object]) -> str:
-        """A text that ``check`` accepts; its ValueError says what is wrong with another."""
-        value = self._value(key)
-        if value is None:
-            return default
+def attribute_name(meaning: str, *, by_default: str) -> Any:
+    """The name of an attribute of the schema, or none."""
+    how = Setting(
+        lambda value, schema: _one_of(value, schema.names),
+        None, "choice", "text", "name of an attribute", meaning, by_default,
+    )  # fmt: skip
+    return _field(how, None)
+
+
+def _one_of(value: Any, options: Sequence[str]) -> str:
+    if value not in options:
+        raise BadValueError(f"{value!r} is unknown.", f"Write one of: {', '.join(options)}.")
+    return str(value)
+
+
+def text(default: str, meaning: str, check: Callable[[str], object], allowed: str) -> Any:
+    """A text that ``check`` accepts; its ValueError says what is wrong with another."""
+
+    def read(value: Any, _schema: Schema) -> str:
         try:
             check(value if isinstance(value, str) else "")
         except (ValueError, ZeroDivisionError) as error:
-            self.note(key, "text", f"{value!r}: {error}.", f"Write for instance {default!r}.")
-            return default
+            raise BadValueError(f"{value!r}: {error}.", f"Write for instance {default!r}.") from None
         return str(value)
 
-    def finish(self) -> None:
-        """Raises ProblemsFound with everything that was wrong, unknown keys included."""
-        for key in self._settings:
-            if key not in self._known:
-                self.note(key, "unknown", "there is no such setting.", f"Known: {', '.join(self._known) or 'none'}.")
-        if self._problems:
-            raise ProblemsFound(self._problems)
+    return _field(Setting(read, default, "text", "text", allowed, meaning, ""), default)
+
+
+def document(meaning: str, allowed: str) -> Any:
+    """Settings of another algorithm, which reads them."""
+
+    def read(value: Any, _schema: Schema) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise BadValueError(f"{value!r} holds no settings.", "Write a JSON object.")
+        return value
+
+    return _field(Setting(read, None, "document", "JSON object", allowed, meaning, "{}"), None)
+
+
+def _field(how: Setting, default: Any) -> Any:
+    if not how.by_default:
+        how = replace(how, by_default=json.dumps(how.default))
+    return field(default=default, metadata={"setting": how})
+
+
+def declared(settings: type[Any]) -> dict[str, Setting]:
+    """The settings of such a dataclass by name."""
+    return {each.name: each.metadata["setting"] for each in fields(settings)}

@@ -13,7 +13,7 @@ import typer
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import dump_no_core
-from privity.common.privacy.budget import readable
+from privity.common.privacy.budget import parse_delta, readable
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.statement import headline, privacy_statement
 from privity.common.release.marginals_file import marginals_document
@@ -60,21 +60,15 @@ def synthesize_command(
     chosen = learning_settings(algorithm, settings, inference)
     refuse_existing(out)
     declared = load_schema(schema)
-    synthesizer = SYNTHESIZERS[algorithm](
-        epsilon,
-        delta=delta,
-        population=population,
-        ledger=ledger,
-        settings=chosen,
-    )
+    ALGORITHMS[algorithm].check_request(chosen, declared, parse_delta(delta))
+    synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
     with terminal.console(err=True).status("Reading all rows ..."):
         table = row_options(data, person, order).open(declared, rows_per_person).rows
     check_release_size(rows or table.rows, declared)
-    memory = ALGORITHMS[algorithm].memory
-    if memory is not None:
-        say(f"Needs about {memory(declared, table.rows) / 1e9:.2g} GB of memory besides the table.")
+    if memory := ALGORITHMS[algorithm].memory(declared, table.rows):
+        say(f"Needs about {memory / 1e9:.2g} GB of memory besides the table.")
     started = time.monotonic()
     synthesizer.fit(table, declared)
     learned = time.monotonic()

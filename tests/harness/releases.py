@@ -37,7 +37,7 @@ def release_of(
     """
     ledger = folder / f"{algorithm}.sqlite"
     declared(ledger).close()
-    fitted = SYNTHESIZERS[algorithm](epsilon, population="people", ledger=ledger, settings=settings)
+    fitted = SYNTHESIZERS[algorithm](epsilon, population="people", ledger=ledger, **(settings or {}))
     fitted.fit(frame, schema)
     assert fitted.record is not None
     assert fitted.run is not None

@@ -42,7 +42,7 @@ def test_fit_and_sample(kind, state):
 
 def test_the_repr_tells_settings_and_what_was_spent():
     declare_population("patients", total_epsilon="10")
-    model = DPSubn("1", population="patients", settings={"largest_degree": 2})
+    model = DPSubn("1", population="patients", largest_degree=2)
     assert repr(model) == "DPSubn(epsilon=1, largest_degree=2; not fitted)"
     model.fit(people(200), SCHEMA)
     model.fit(people(200), SCHEMA)
@@ -75,7 +75,9 @@ def test_a_fit_that_fails_before_it_asks_costs_nothing(tmp_path):
     with pytest.raises(ProblemsFound):
         OneWay("1", population="p", ledger=file).fit(people(10).assign(ward="east"), SCHEMA)
     with pytest.raises(ProblemsFound):
-        OneWay("1", population="p", ledger=file, settings={"depth": 1}).fit(people(10), SCHEMA)
+        OneWay("1", population="p", ledger=file, depth=1).fit(people(10), SCHEMA)
+    with pytest.raises(ProblemsFound):
+        DPSubn("1", population="p", ledger=file, theta="-1").fit(people(10), SCHEMA)
     assert charges(Ledger(file, "p")) == []
 
 
@@ -139,7 +141,7 @@ def test_a_delta_that_does_not_go_with_the_rest_is_refused_before_anything_is_sp
     ledger = tmp_path / "ledger"
     declare_population("p", total_epsilon="10", total_delta="1/1000", ledger=ledger)
     with pytest.raises(PrivityError, match=said) as caught:
-        kind("1", delta=delta, population="p", ledger=ledger, settings=settings).fit(people(50), SCHEMA)
+        kind("1", delta=delta, population="p", ledger=ledger, **settings).fit(people(50), SCHEMA)
     assert caught.value.code == "bad-option"
     assert charges(Ledger(ledger, "p")) == []
 

@@ -1,7 +1,6 @@
 """AIM: again and again the table that the model explains worst is measured, and the model fitted to all tables.
 
-Source: McKenna, Mullins, Sheldon, Miklau, "AIM: An Adaptive and Iterative Mechanism for Differentially Private
-Synthetic Data" (VLDB 2022). Deviations:
+Deviations from the paper:
 
 - The number of rounds follows from public numbers (``tables_for``), and all have one price; AIM starts with many cheap
   ones and makes them dearer as it goes.
@@ -20,14 +19,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithm_settings import SettingsReader
+from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
+from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, Inference, size_of_fit
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
 from privity.common.synthesis.inference.junction_tree import JunctionTree
@@ -35,7 +35,7 @@ from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_B
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.learning.one_way_tables import measure_single
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair
+from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 ONE_WAY, SELECTION, ROUNDS = "one-way tables", "choice of tables", "chosen tables"
@@ -48,72 +48,61 @@ MOST_ROUNDS = 400
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of AIM, all public.
+    """Settings of AIM, all public."""
 
-    Attributes:
-        one_way: share of the budget for the 1-way tables; by default it follows from the noise.
-        draws: share of the rest for choosing tables.
-        rounds: how many tables are chosen; by default it follows from the noise.
-        cells: most cells of the model's cliques.
-        selection: whether the ``parties`` select in turn, or a ``joint`` overview of all pairs tells; by default it
-            follows from the noise of either.
-    """
-
-    one_way: Fraction | None = None
-    draws: Fraction = Fraction(1, 10)
-    rounds: int | None = None
-    cells: int = LARGEST_MODEL
-    selection: str | None = None
-
-    @classmethod
-    def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
-        """From the plain document of a run spec; every fault at once."""
-        reader = SettingsReader("aim", settings)
-        default = cls()
-        read = cls(
-            one_way=reader.optional_weight("one_way", Fraction(9, 10)),
-            draws=reader.weight("draws", default.draws, Fraction(1, 2)),
-            rounds=reader.optional_whole("rounds", 1, MOST_ROUNDS),
-            cells=reader.whole("cells", default.cells, 1 << 10, 1 << 22),
-            selection=reader.optional_choice("selection", SELECTIONS),
-        )
-        reader.finish()
-        return read
+    one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
+    draws: Fraction = weight("1/10", "share of the rest for choosing tables", "1/2")
+    rounds: int | None = whole(None, "how many tables are chosen and measured", 1, MOST_ROUNDS, by_default=NOISE)
+    cells: int = whole(LARGEST_MODEL, "most cells of all cliques of the model", 1 << 10, 1 << 22)
+    selection: str | None = choice(
+        None, "tables are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE
+    )
 
 
-def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
-    """Refuse bad settings, and pairs of attributes that are too large."""
-    chosen = Settings.read(settings, schema)
-    check_all_pairs(schema)
-    return chosen
+class Aim(Algorithm[Settings]):
+    """AIM: again and again the table that the model explains worst, in a graphical model."""
 
+    name = "aim"
+    paper = (
+        "McKenna, Mullins, Sheldon, Miklau, AIM: An Adaptive and Iterative Mechanism for Differentially Private "
+        "Synthetic Data (VLDB 2022)"
+    )
+    settings = Settings
+    selects = True
+    by_rows: ClassVar = {"selection": SELECTIONS}
 
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
-    """Learn a graphical model of the joint rows for ``epsilon`` in all."""
-    schema, rows = session.schema, session.rows
-    chosen = check(settings, schema)
-    domain = schema.domain
-    if len(domain) == 1:
-        return await _release(session, await measure_single(session, ONE_WAY, epsilon), None)
-    one_way = chosen.one_way or one_way_share(session, epsilon)
-    rounds = chosen.rounds or tables_for(session, epsilon)
-    tables = await measure_single(session, ONE_WAY, epsilon * one_way)
-    rest = epsilon * (1 - one_way)
-    price = rest * (1 - chosen.draws) / rounds
-    variance = session.noise_variance(1, price)
-    chooser = await Chooser.start(session, SELECTION, rounds, rest * chosen.draws, chosen.selection)
-    measured: list[Pair] = []
-    fit: Fit | None = None
-    for round_ in range(rounds):
-        # What was seen of a pair on the way to choosing counts as soon as the pair is in the model.
-        seen = [*tables, *chooser.within(measured)]
-        fit = await session.compute(partial(fit_model, seen, schema, rows, fit, STEPS_BETWEEN))
-        pairs = await session.compute(partial(_pairs, fit.model))
-        allowed = _fitting(chooser.candidates, fit.model.tree, domain, chosen.cells * (round_ + 1) / rounds)
-        pair = await chooser.choose({pair: pairs[pair] for pair in allowed}, variance, tables)
-        tables += await session.measure(ROUNDS, [pair], price)
-        measured.append(pair)
-    return await _release(session, [*tables, *chooser.within(measured)], fit)
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        check_all_pairs(schema)
+
+    def may_select(self, settings: Mapping[str, Any]) -> bool:
+        return may_select(settings)
+
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
+        """Learn a graphical model of the joint rows for ``epsilon`` in all."""
+        schema, rows = session.schema, session.rows
+        chosen = self.check(settings, schema)
+        domain = schema.domain
+        if len(domain) == 1:
+            return await _release(session, await measure_single(session, ONE_WAY, epsilon), None)
+        one_way = chosen.one_way or one_way_share(session, epsilon)
+        rounds = chosen.rounds or tables_for(session, epsilon)
+        tables = await measure_single(session, ONE_WAY, epsilon * one_way)
+        rest = epsilon * (1 - one_way)
+        price = rest * (1 - chosen.draws) / rounds
+        variance = session.noise_variance(1, price)
+        chooser = await Chooser.start(session, SELECTION, rounds, rest * chosen.draws, chosen.selection)
+        measured: list[Pair] = []
+        fit: Fit | None = None
+        for round_ in range(rounds):
+            # What was seen of a pair on the way to choosing counts as soon as the pair is in the model.
+            seen = [*tables, *chooser.within(measured)]
+            fit = await session.compute(partial(fit_model, seen, schema, rows, fit, STEPS_BETWEEN))
+            pairs = await session.compute(partial(_pairs, fit.model))
+            allowed = _fitting(chooser.candidates, fit.model.tree, domain, chosen.cells * (round_ + 1) / rounds)
+            pair = await chooser.choose({pair: pairs[pair] for pair in allowed}, variance, tables)
+            tables += await session.measure(ROUNDS, [pair], price)
+            measured.append(pair)
+        return await _release(session, [*tables, *chooser.within(measured)], fit)
 
 
 def _pairs(model: GraphicalModel) -> Mapping[Pair, np.ndarray]:

@@ -1,7 +1,6 @@
 """The Gaussian copula: noisy marginals of all pairs of attributes, and a normal variable for each category.
 
-Source: Asghar, Ding, Rakotoarivelo, Mrabet, Kaafar, "Differentially Private Release of High-Dimensional Datasets using
-the Gaussian Copula" (2019). Deviations:
+Deviations from the paper:
 
 - One full table for each pair of attributes, with the noise of one: the paper's Lemma 2 counts the four cells of each
   pair of categories as if the other cells did not move, and falls short of its epsilon by 2 (|A| + |B| - 2).
@@ -41,7 +40,8 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.advanced_composition import ADVANCED, calibrate
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import count_cells
-from privity.common.synthesis.algorithm_settings import SettingsReader
+from privity.common.synthesis.algorithm_settings import choice, weight
+from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.estimation import nearest_counts
 from privity.common.synthesis.inference.pair_consistency import ConsistentPairs, PairStack
 from privity.common.synthesis.learning.bivariate_normal import correlation_for, orthant
@@ -51,6 +51,7 @@ from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
 TABLES = "one-way and pair tables"
 BASIC, CONCENTRATED = "basic", "zcdp"
+COMPOSITIONS = (BASIC, CONCENTRATED, ADVANCED)
 LARGEST_TERM = 64
 """Of the ratio of two weights."""
 
@@ -74,86 +75,74 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the copula, all public.
+    """Settings of the copula, all public."""
 
-    Attributes:
-        one_way: share of the budget (of epsilon, or of rho) for the 1-way tables, about; 0 derives them from the
-            pair tables.
-        composition: ``basic`` without a delta; with one ``zcdp`` or ``advanced``.
-        certainty: standard deviations of noise within which a pair of categories counts as independent; a thousandth
-            is as good as none.
-    """
-
-    one_way: Fraction = Fraction(3, 10)
-    certainty: Fraction = Fraction(3)
-    composition: str | None = None
-
-    @classmethod
-    def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
-        """From the plain document of a run spec; every fault at once."""
-        reader = SettingsReader("copula", settings)
-        default = cls()
-        read = cls(
-            one_way=reader.share("one_way", default.one_way, Fraction(9, 10)),
-            certainty=reader.weight("certainty", default.certainty),
-            composition=reader.optional_choice("composition", [BASIC, CONCENTRATED, ADVANCED]),
-        )
-        reader.finish()
-        return read
+    one_way: Fraction = weight(
+        "3/10", "about this share of the budget is for the 1-way tables; 0 derives them from pairs", "9/10", zero=True
+    )
+    certainty: Fraction = weight("3", "standard deviations of noise within which categories count as independent")
+    composition: str | None = choice(
+        None, "of all tables: zcdp by discrete Gaussian noise, the others by Laplace noise", COMPOSITIONS,
+        by_default="zcdp with a delta, basic without",
+    )  # fmt: skip
 
 
-def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
-    """Refuse bad settings, pairs of attributes that are too large, and too many categories in all."""
-    chosen = Settings.read(settings, schema)
-    check_all_pairs(schema)
-    columns = sum(map(columns_of, schema.domain))
-    if columns > COLUMNS:
-        everything = f"all {len(schema.attributes)} attributes together"
-        raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=everything, cells=columns, limit=COLUMNS)
-    return chosen
+class Copula(Algorithm[Settings]):
+    """The Gaussian copula: noisy marginals of all pairs of attributes, and a normal variable for each category."""
 
+    name = "copula"
+    paper = (
+        "Asghar, Ding, Rakotoarivelo, Mrabet, Kaafar, Differentially Private Release of High-Dimensional Datasets "
+        "using the Gaussian Copula (2019)"
+    )
+    settings = Settings
 
-def composition(settings: Mapping[str, Any], delta: Fraction) -> str:
-    """The composition that plain settings name, or the one for this delta if they name none."""
-    return str(settings.get("composition") or (CONCENTRATED if delta else BASIC))
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        """Pairs of attributes that are too large, and too many categories in all."""
+        check_all_pairs(schema)
+        columns = sum(map(columns_of, schema.domain))
+        if columns > COLUMNS:
+            everything = f"all {len(schema.attributes)} attributes together"
+            raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=everything, cells=columns, limit=COLUMNS)
 
+    def composition(self, settings: Mapping[str, Any], delta: Fraction) -> str:
+        """The composition that plain settings name, or the one for this delta if they name none."""
+        return str(settings.get("composition") or (CONCENTRATED if delta else BASIC))
 
-def check_delta(settings: Mapping[str, Any], delta: Fraction) -> None:
-    """Refuse a composition that does not go with the delta."""
-    chosen = composition(settings, delta)
-    if (chosen == BASIC) != (delta == 0):
-        reason = "basic composition spends no delta" if delta else f"the composition {chosen} needs a delta above 0"
-        hint = "Give a delta with the compositions zcdp and advanced, and none with basic."
-        raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
+    def check_delta(self, settings: Mapping[str, Any], delta: Fraction) -> None:
+        """Refuse a composition that does not go with the delta."""
+        chosen = self.composition(settings, delta)
+        if (chosen == BASIC) != (delta == 0):
+            reason = "basic composition spends no delta" if delta else f"the composition {chosen} needs a delta above 0"
+            hint = "Give a delta with the compositions zcdp and advanced, and none with basic."
+            raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
 
+    def memory(self, schema: Schema, rows: int) -> int:
+        """About how many bytes counting and fitting take besides the table: from public quantities."""
+        pairs = list(combinations(range(len(schema.attributes)), 2))
+        cells = count_cells(pairs, schema.domain)
+        columns = sum(map(columns_of, schema.domain))
+        # Counts, noise, their sum, shares, thresholds, places: some 100 bytes a cell; a dozen square matrices; Python's
+        # own objects for each table.
+        fitting = 100 * cells + 12 * 8 * columns**2 + 300 * len(pairs)
+        return counting_bytes(pairs, schema.domain, rows) + fitting
 
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> CopulaModel:
-    """Measure all 1-way and pair tables for ``epsilon`` and the session's delta in all, and fit the copula."""
-    schema = session.schema
-    chosen = check(settings, schema)
-    attributes = range(len(schema.attributes))
-    single: list[Marginal] = [(a,) for a in attributes]
-    pairs: list[Marginal] = list(combinations(attributes, 2))
-    if pairs and not chosen.one_way:
-        single = []
-    weights = _weights(len(single), len(pairs), chosen.one_way, pure=not session.delta)
-    accounting = None
-    if composition(settings, session.delta) == ADVANCED:
-        accounting = calibrate(weights, epsilon, session.delta)
-    revealed = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
-    consistent = ConsistentPairs(revealed, schema.domain, session.rows)
-    return fit(schema, consistent, session.rows, float(chosen.certainty))
-
-
-def memory(schema: Schema, rows: int) -> int:
-    """About how many bytes counting and fitting take besides the table: from public quantities."""
-    pairs = list(combinations(range(len(schema.attributes)), 2))
-    cells = count_cells(pairs, schema.domain)
-    columns = sum(map(columns_of, schema.domain))
-    # Counts, noise, their sum, shares, thresholds, places: some 100 bytes a cell; a dozen square matrices; Python's
-    # own objects for each table.
-    fitting = 100 * cells + 12 * 8 * columns**2 + 300 * len(pairs)
-    return counting_bytes(pairs, schema.domain, rows) + fitting
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> CopulaModel:
+        """Measure all 1-way and pair tables for ``epsilon`` and the session's delta in all, and fit the copula."""
+        schema = session.schema
+        chosen = self.check(settings, schema)
+        attributes = range(len(schema.attributes))
+        single: list[Marginal] = [(a,) for a in attributes]
+        pairs: list[Marginal] = list(combinations(attributes, 2))
+        if pairs and not chosen.one_way:
+            single = []
+        weights = _weights(len(single), len(pairs), chosen.one_way, pure=not session.delta)
+        accounting = None
+        if self.composition(settings, session.delta) == ADVANCED:
+            accounting = calibrate(weights, epsilon, session.delta)
+        revealed = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
+        consistent = ConsistentPairs(revealed, schema.domain, session.rows)
+        return fit(schema, consistent, session.rows, float(chosen.certainty))
 
 
 def _weights(single: int, pairs: int, share: Fraction, *, pure: bool) -> list[int]:

@@ -1,6 +1,6 @@
 """DP-CCBN: the curator constructs the Bayesian network from measured tables of all candidates.
 
-Source: Su, Tang, Cheng, Chen, Wu (ICDE 2016), section V: the first of the paper's two baselines. Half of
+It is the first of the paper's two baselines. Half of
 epsilon measures the tables of every candidate attribute-parent pair, which tells the structure; the other
 half measures the tables of the network. Deviations: the candidates' strengths are R less what the noise
 alone shows, not mutual information; every pair of attributes is measured once, not once in each direction;
@@ -19,8 +19,8 @@ from privity.common.data.schema import Schema
 from privity.common.privacy.budget import split_epsilon
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import check_tables
-from privity.common.synthesis.algorithm_settings import SettingsReader
-from privity.common.synthesis.inference.fit_choice import INFERENCES, TABLES
+from privity.common.synthesis.algorithms.algorithm import SU_2016, Algorithm
+from privity.common.synthesis.inference.fit_choice import TABLES, fit_setting
 from privity.common.synthesis.learning.pair_association import noisy_association
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_parameters
 from privity.common.synthesis.learning.search_frontier import Parents
@@ -32,40 +32,38 @@ HALVES = (Fraction(1), Fraction(1))
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of DP-CCBN, all public.
+    """Settings of DP-CCBN, all public."""
 
-    Attributes:
-        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
-    """
-
-    inference: str = TABLES
+    inference: str = fit_setting(TABLES)
 
 
-def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
-    """Refuse bad settings; all pair tables together must be within the limits of a round."""
-    reader = SettingsReader("dp-ccbn", settings)
-    chosen = Settings(reader.choice("inference", TABLES, INFERENCES))
-    reader.finish()
-    if len(schema.attributes) > 1:
-        check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
-    return chosen
+class DPCcbn(Algorithm[Settings]):
+    """DP-CCBN: a tree that the curator constructs from noisy marginals of all pairs."""
 
+    name = "dp-ccbn"
+    paper = f"{SU_2016}, section V"
+    settings = Settings
 
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
-    """Learn a tree of the joint rows of all parties for ``epsilon`` in all."""
-    chosen = check(settings, session.schema)
-    attributes = range(len(session.schema.attributes))
-    if len(attributes) == 1:
-        return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
-    for_structure, for_parameters = split_epsilon(epsilon, HALVES)
-    pairs = list(combinations(attributes, 2))
-    revealed = await session.measure(STRUCTURE, pairs, for_structure)
-    strength = {pair: noisy_association(table) for pair, table in zip(pairs, revealed, strict=True)}
-    network: Parents = {0: ()}
-    while len(network) < len(attributes):
-        best = max(
-            ((x, p) for x in attributes if x not in network for p in network),
-            key=lambda edge: (strength[min(edge), max(edge)], -edge[0], -edge[1]),
-        )
-        network[best[0]] = (best[1],)
-    return await learn_parameters(session, network, revealed, for_parameters, PAIR_SHARE, chosen.inference)
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        """All pair tables together must be within the limits of a round."""
+        if len(schema.attributes) > 1:
+            check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
+
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
+        """Learn a tree of the joint rows of all parties for ``epsilon`` in all."""
+        chosen = self.check(settings, session.schema)
+        attributes = range(len(session.schema.attributes))
+        if len(attributes) == 1:
+            return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
+        for_structure, for_parameters = split_epsilon(epsilon, HALVES)
+        pairs = list(combinations(attributes, 2))
+        revealed = await session.measure(STRUCTURE, pairs, for_structure)
+        strength = {pair: noisy_association(table) for pair, table in zip(pairs, revealed, strict=True)}
+        network: Parents = {0: ()}
+        while len(network) < len(attributes):
+            best = max(
+                ((x, p) for x in attributes if x not in network for p in network),
+                key=lambda edge: (strength[min(edge), max(edge)], -edge[0], -edge[1]),
+            )
+            network[best[0]] = (best[1],)
+        return await learn_parameters(session, network, revealed, for_parameters, PAIR_SHARE, chosen.inference)

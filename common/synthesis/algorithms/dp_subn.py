@@ -1,7 +1,6 @@
 """DP-SUBN: differentially private sequential update of a Bayesian network, over any number of parties.
 
-Source: Su, Tang, Cheng, Chen, Wu, "Differentially Private Multi-Party High-Dimensional Data Publishing"
-(ICDE 2016), section VI. Deviations, each for soundness or accuracy:
+Deviations from the paper, each for soundness or accuracy:
 
 - Structure initialisation scores attribute-parent pairs by R, not mutual information: its sensitivity
   is far smaller for the same purpose. Each party selects with the sensitivity of its own row count.
@@ -33,8 +32,9 @@ from privity.common.privacy.budget import split_epsilon
 from privity.common.protocol.running_sums import parse_schedule, schedule_weights
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import TABLE_CELLS, count_cells
-from privity.common.synthesis.algorithm_settings import SettingsReader
-from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM, TABLES
+from privity.common.synthesis.algorithm_settings import attribute_name, choice, text, weight, whole
+from privity.common.synthesis.algorithms.algorithm import SU_2016, Algorithm
+from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
 from privity.common.synthesis.learning.covering_design import optimal_design
 from privity.common.synthesis.learning.encoding import check_pairs, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
@@ -66,6 +66,7 @@ QUOTAS = ("rows", "balanced")
 EDGES = ("clear", "all")
 PARENTS = ("generalised", "native")
 LARGEST_DEGREE = 5
+SCHEDULE_FORMS = '"final", "uniform", "back-loaded" or "w1,...,wK": weights of the parties'
 
 MORE_FOR_FEW_ROWS = 3
 """Most by which the share of a forest's selections grows with the parties for each selection."""
@@ -73,50 +74,33 @@ MORE_FOR_FEW_ROWS = 3
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of DP-SUBN, all public.
+    """Settings of DP-SUBN, all public."""
 
-    Attributes:
-        correlations, initialisation, update, parameters: weights of the four phases in epsilon.
-        theta: usefulness of the network's tables, from which its degree k follows.
-        frontier_theta: usefulness of the frontier's tables, from which its degree k' follows (at least
-            k + 1), of the pair tables of edges that it adds, and of those of phase 1 on average, without
-            which there is no frontier.
-        largest_degree: most parents of an attribute in the network; the frontier allows one more.
-        degree, frontier_degree: k and k' themselves, in the place of what follows from theta.
-        frontier: ``always`` runs phases 1 and 3 whatever they get; ``useful`` leaves them out, and gives
-            their share to the others, where the pair tables of phase 1 would be below the noise floor on average. The
-            default is ``useful``, but ``always`` if a schedule is asked for: it is one of phase 3.
-        attributes: ``native`` ones with the domains of the schema, or ``binary``: the bits of their codes.
-        views: what phase 1 measures: the cheapest ``covering`` design, or all ``pairs``.
-        quotas: the parties' selections in proportion to their ``rows``, or ``balanced``.
-        edges: without a frontier, a forest of the edges whose tables are ``clear`` enough, or ``all`` of a tree.
-        parents: without a frontier or a forest, parents may be ``generalised`` so that more of them fit, or not.
-        schedule: which updates of phase 3 are revealed: ``final``, ``uniform``, ``back-loaded`` or weights
-            ``w1,...,wK``, one for each party.
-        first_attribute: name of the attribute without parents from which the structure grows;
-            without it the first one of the schema.
-        inference: how the tables are made one distribution: ``pgm``, a graphical model, or ``tables`` that agree,
-            the only way for bits.
-    """
-
-    correlations: Fraction = Fraction(1, 50)
-    initialisation: Fraction = Fraction(1, 10)
-    update: Fraction = Fraction(2, 25)
-    parameters: Fraction = Fraction(4, 5)
-    theta: Fraction = Fraction(2)
-    frontier_theta: Fraction = Fraction(2)
-    largest_degree: int = 3
-    degree: int | None = None
-    frontier_degree: int | None = None
-    frontier: str = "useful"
-    attributes: str = "native"
-    views: str = "covering"
-    quotas: str = "rows"
-    edges: str = "clear"
-    parents: str = "generalised"
-    schedule: str = "final"
-    first_attribute: str | None = None
-    inference: str = PGM
+    correlations: Fraction = weight("1/50", "weight of correlation quantification in the budget")
+    initialisation: Fraction = weight("1/10", "weight of structure initialisation")
+    update: Fraction = weight("2/25", "weight of structure update")
+    parameters: Fraction = weight("4/5", "weight of parameter learning; the four need not add up to 1")
+    theta: Fraction = weight("2", "usefulness of the network's tables, from which its degree follows")
+    frontier_theta: Fraction = weight("2", "usefulness of the frontier's tables and of those of its new edges")
+    largest_degree: int = whole(
+        3, "most parents that may follow from theta; one more in the frontier", 1, LARGEST_DEGREE
+    )
+    degree: int | None = whole(None, "most parents of an attribute", 1, LARGEST_DEGREE, by_default="from theta")
+    frontier_degree: int | None = whole(
+        None, "the same in the frontier", 1, LARGEST_DEGREE + 1, by_default="from frontier_theta, more than the degree"
+    )
+    frontier: str = choice(
+        "useful", "quantification and update run where pair tables are above the noise floor on average, or always",
+        FRONTIERS, by_default="useful; always with a schedule",
+    )  # fmt: skip
+    attributes: str = choice("native", "attributes as they are, or the bits of their codes", ATTRIBUTES)
+    views: str = choice("covering", "what quantification measures: the cheapest covering design, or all pairs", VIEWS)
+    quotas: str = choice("rows", "selections of each party: in proportion to its rows, or balanced", QUOTAS)
+    edges: str = choice("clear", "without a frontier: a forest of edges with clear tables, or all of a tree", EDGES)
+    parents: str = choice("generalised", "without a frontier: parents may be generalised so that more fit", PARENTS)
+    schedule: str = text("final", "which updates are revealed", parse_schedule, SCHEDULE_FORMS)
+    first_attribute: str | None = attribute_name("attribute from which the structure grows", by_default="the first one")
+    inference: str = fit_setting(PGM, by_default="pgm; tables for bits")
 
     @property
     def encoding(self) -> str:
@@ -125,40 +109,74 @@ class Settings:
             return "binary"
         return "hierarchical" if self.parents == "generalised" else "vanilla"
 
-    @classmethod
-    def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
-        """From the plain document of a run spec; every fault at once."""
-        reader = SettingsReader("dp-subn", settings)
-        default = cls()
-        binary = settings.get("attributes") == "binary"
-        read = cls(
-            correlations=reader.weight("correlations", default.correlations),
-            initialisation=reader.weight("initialisation", default.initialisation),
-            update=reader.weight("update", default.update),
-            parameters=reader.weight("parameters", default.parameters),
-            theta=reader.weight("theta", default.theta),
-            frontier_theta=reader.weight("frontier_theta", default.frontier_theta),
-            largest_degree=reader.whole("largest_degree", default.largest_degree, 1, LARGEST_DEGREE),
-            degree=reader.optional_whole("degree", 1, LARGEST_DEGREE),
-            frontier_degree=reader.optional_whole("frontier_degree", 1, LARGEST_DEGREE + 1),
-            frontier=reader.choice("frontier", "always" if "schedule" in settings else default.frontier, FRONTIERS),
-            attributes=reader.choice("attributes", default.attributes, ATTRIBUTES),
-            views=reader.choice("views", default.views, VIEWS),
-            quotas=reader.choice("quotas", default.quotas, QUOTAS),
-            edges=reader.choice("edges", default.edges, EDGES),
-            parents=reader.choice("parents", default.parents, PARENTS),
-            schedule=reader.read("schedule", default.schedule, parse_schedule),
-            first_attribute=reader.optional_choice("first_attribute", schema.names),
-            inference=reader.choice("inference", TABLES if binary else default.inference, INFERENCES),
-        )
-        reader.finish()
-        return read
-
     def split(self, epsilon: Fraction) -> tuple[Fraction, Fraction, Fraction, Fraction]:
         """Epsilon of the four phases, exactly ``epsilon`` together."""
         weights = (self.correlations, self.initialisation, self.update, self.parameters)
         first, second, third, fourth = split_epsilon(epsilon, weights)
         return first, second, third, fourth
+
+
+class DPSubn(Algorithm[Settings]):
+    """DP-SUBN: a Bayesian network that is updated party after party, over any number of them."""
+
+    name = "dp-subn"
+    paper = f"{SU_2016}, section VI"
+    settings = Settings
+    selects = True
+
+    def implied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        frontier = {"frontier": "always"} if "schedule" in settings else {}
+        return {**frontier, **({"inference": TABLES} if settings.get("attributes") == "binary" else {})}
+
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        check_pairs(schema, nodes_of(schema, chosen.encoding))
+
+    def reveals_running_sums(self, settings: Mapping[str, Any]) -> bool:
+        """By every schedule but ``final``."""
+        return settings.get("schedule", Settings.schedule) != Settings.schedule
+
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
+        """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
+        schema = session.schema
+        chosen = self.check(settings, schema)
+        derived = schema.derived
+        nodes = nodes_of(schema, chosen.encoding)
+        domain = [derived.domain[node] for node in nodes]
+        if len(nodes) == 1:
+            return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
+        weights = _weights(chosen.schedule, len(session.party_rows))
+        noise = noise_of(session)
+        budget = divide(chosen, epsilon, noise, domain, len(session.party_rows))
+        first = node_of(schema, nodes, chosen.first_attribute) if chosen.first_attribute else nodes[0]
+
+        async def initialise() -> Parents:
+            balanced = chosen.quotas == "balanced"
+            if budget.edges is not None:
+                return await select_forest(
+                    session, INITIALISATION, budget.selections, budget.edges, nodes, first, balanced=balanced
+                )
+            useful = not budget.frontier and chosen.parents == "generalised" and chosen.degree is None
+            if useful:
+                limits = Limits(levels_of(schema, chosen.encoding), budget.cells, chosen.largest_degree)
+            else:
+                limits = Limits({node: (node,) for node in nodes}, TABLE_CELLS, budget.degree)
+            return await select_network(
+                session, INITIALISATION, budget.selections, limits, nodes, first, balanced=balanced
+            )
+
+        if not budget.frontier:
+            return await learn_parameters(
+                session, await initialise(), [], budget.parameters, budget.share, chosen.inference
+            )
+        views, association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
+        network = await initialise()
+        edges = sum(len(parents) for parents in network.values())
+        largest_pair = useful_cells(noise, edges + len(nodes), budget.update, chosen.frontier_theta)
+        frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
+        network, revealed = await _update_structure(session, frontier, budget.degree, budget.update, weights)
+        return await learn_parameters(
+            session, network, [*views, *revealed], budget.parameters, budget.share, chosen.inference
+        )
 
 
 @dataclass(frozen=True)
@@ -229,60 +247,6 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     # Twice theta, for all of the parameters, as in PrivBayes.
     useful = useful_cells(noise, attributes, parameters, 2 * settings.theta)
     return Budget(pairs, selections, update, parameters, share, frontier, degree, further, edges, useful)
-
-
-def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
-    """Refuse bad settings, and attributes of which two together are too large for any table."""
-    chosen = Settings.read(settings, schema)
-    check_pairs(schema, nodes_of(schema, chosen.encoding))
-    return chosen
-
-
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
-    """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
-    schema = session.schema
-    chosen = check(settings, schema)
-    derived = schema.derived
-    nodes = nodes_of(schema, chosen.encoding)
-    domain = [derived.domain[node] for node in nodes]
-    if len(nodes) == 1:
-        return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
-    weights = _weights(chosen.schedule, len(session.party_rows))
-    noise = noise_of(session)
-    budget = divide(chosen, epsilon, noise, domain, len(session.party_rows))
-    first = node_of(schema, nodes, chosen.first_attribute) if chosen.first_attribute else nodes[0]
-
-    async def initialise() -> Parents:
-        balanced = chosen.quotas == "balanced"
-        if budget.edges is not None:
-            return await select_forest(
-                session, INITIALISATION, budget.selections, budget.edges, nodes, first, balanced=balanced
-            )
-        useful = not budget.frontier and chosen.parents == "generalised" and chosen.degree is None
-        if useful:
-            limits = Limits(levels_of(schema, chosen.encoding), budget.cells, chosen.largest_degree)
-        else:
-            limits = Limits({node: (node,) for node in nodes}, TABLE_CELLS, budget.degree)
-        return await select_network(session, INITIALISATION, budget.selections, limits, nodes, first, balanced=balanced)
-
-    if not budget.frontier:
-        return await learn_parameters(
-            session, await initialise(), [], budget.parameters, budget.share, chosen.inference
-        )
-    views, association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
-    network = await initialise()
-    edges = sum(len(parents) for parents in network.values())
-    largest_pair = useful_cells(noise, edges + len(nodes), budget.update, chosen.frontier_theta)
-    frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
-    network, revealed = await _update_structure(session, frontier, budget.degree, budget.update, weights)
-    return await learn_parameters(
-        session, network, [*views, *revealed], budget.parameters, budget.share, chosen.inference
-    )
-
-
-def reveals_running_sums(settings: Mapping[str, Any]) -> bool:
-    """Whether sums over some of the parties are revealed: by every schedule but ``final``."""
-    return settings.get("schedule", Settings.schedule) != Settings.schedule
 
 
 def _weights(schedule: str, parties: int) -> tuple[Fraction, ...]:

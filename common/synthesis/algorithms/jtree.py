@@ -1,7 +1,6 @@
 """JTree: a dependency graph, its junction tree, and tables of clusters of its cliques.
 
-Source: Chen, Xiao, Zhang, Xu, "Differentially Private High-Dimensional Data Publication via Sampling-Based Inference"
-(KDD 2015). Deviations, each for soundness or accuracy:
+Deviations from the paper, each for soundness or accuracy:
 
 - The graph comes from a declared number of exponential-mechanism selections (see dependency_graph.py): the published
   threshold mechanism is not differentially private.
@@ -19,6 +18,7 @@ Privacy: selections and tables compose; epsilon in all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,8 +29,9 @@ import networkx as nx
 from privity.common.data.schema import Schema
 from privity.common.privacy.budget import split_epsilon
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithm_settings import SettingsReader
-from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM
+from privity.common.synthesis.algorithm_settings import STRENGTH, choice, weight, whole
+from privity.common.synthesis.algorithms.algorithm import Algorithm
+from privity.common.synthesis.inference.fit_choice import PGM, fit_setting
 from privity.common.synthesis.inference.junction_tree import junction_tree, maximal_cliques, triangulate
 from privity.common.synthesis.learning.clique_clusters import attributes_of, check_cliques
 from privity.common.synthesis.learning.dependency_graph import (
@@ -48,84 +49,65 @@ from privity.common.synthesis.models.junction_tree_model import JunctionTreeMode
 
 STRUCTURE = "dependency graph"
 CLUSTERS = ("optimal", "apart")
+ALL_PAIRS = "the number of pairs", lambda schema: max(1, math.comb(len(schema.attributes), 2))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of JTree, all public.
+    """Settings of JTree, all public."""
 
-    Attributes:
-        strength: Cramer's V of an association that is worth an edge; how many are selected follows from it.
-        edges: their number itself, in its place.
-        beta: share of epsilon for the selections; by default what they need, at most as those of a forest: 1/10 to
-            3/10.
-        theta: usefulness of the tables of cliques of more than two attributes.
-        largest_clique: most attributes of a clique.
-        clusters: tables of the ``optimal`` clusters of cliques, or of all cliques ``apart``.
-        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
-    """
-
-    strength: Fraction = Fraction(1, 10)
-    edges: int | None = None
-    beta: Fraction | None = None
-    theta: Fraction = Fraction(2)
-    largest_clique: int = 10
-    clusters: str = "optimal"
-    inference: str = PGM
-
-    @classmethod
-    def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
-        """From the plain document of a run spec; every fault at once."""
-        reader = SettingsReader("jtree", settings)
-        default = cls()
-        attributes = len(schema.attributes)
-        read = cls(
-            strength=reader.weight("strength", default.strength),
-            edges=reader.optional_whole("edges", 1, max(1, attributes * (attributes - 1) // 2)),
-            beta=reader.optional_weight("beta", Fraction(9, 10)),
-            theta=reader.weight("theta", default.theta),
-            largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
-            clusters=reader.choice("clusters", default.clusters, CLUSTERS),
-            inference=reader.choice("inference", default.inference, INFERENCES),
-        )
-        reader.finish()
-        return read
-
-
-def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
-    """Refuse bad settings, and pairs of attributes that are too large."""
-    chosen = Settings.read(settings, schema)
-    check_all_pairs(schema)
-    return chosen
-
-
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
-    """Learn a junction tree of the rows for ``epsilon`` in all."""
-    schema = session.schema
-    chosen = check(settings, schema)
-    attributes = range(len(schema.attributes))
-    if len(attributes) == 1:
-        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
-    noise = noise_of(session)
-    rule = chosen.theta, chosen.strength, chosen.largest_clique
-    beta = chosen.beta or share_for_edges(schema.domain, noise, epsilon, *rule)
-    selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
-    plan = plan_edges(schema.domain, noise, tables, *rule, chosen.edges)
-    graph: nx.Graph = nx.Graph()
-    graph.add_nodes_from(attributes)
-    graph.add_edges_from(
-        await select_edges(
-            session,
-            STRUCTURE,
-            selections,
-            plan.edges,
-            attributes,
-            lambda graph: decomposable_edges(graph, schema.domain, plan.cells, chosen.largest_clique),
-        )
+    strength: Fraction = weight("1/10", STRENGTH)
+    edges: int | None = whole(None, "how many edges are selected", 1, ALL_PAIRS, by_default="from strength")
+    beta: Fraction | None = weight(
+        None, "share of the budget for the selections", "9/10", by_default="what a forest needs, or less: 1/10 to 3/10"
     )
-    cliques = maximal_cliques(triangulate(graph, schema.domain))
-    check_cliques(cliques, schema)
-    joint = [clique for clique in cliques if len(clique) > 1]
-    clusters = optimal_clusters(joint, schema.domain) if chosen.clusters == "optimal" else [(c,) for c in joint]
-    measured = [attributes_of(cluster) for cluster in clusters]
-    return await learn_cliques(session, junction_tree(cliques), measured, [], tables, plan.share, chosen.inference)
+    theta: Fraction = weight("2", "usefulness of the tables of cliques of more than two attributes")
+    largest_clique: int = whole(10, "most attributes of a clique", 2, LARGEST_CLIQUE)
+    clusters: str = choice("optimal", "tables of the optimal clusters of cliques, or of each clique apart", CLUSTERS)
+    inference: str = fit_setting(PGM)
+
+
+class JTree(Algorithm[Settings]):
+    """JTree: a junction tree of a dependency graph selected edge by edge."""
+
+    name = "jtree"
+    paper = (
+        "Chen, Xiao, Zhang, Xu, Differentially Private High-Dimensional Data Publication via Sampling-Based Inference "
+        "(KDD 2015)"
+    )
+    settings = Settings
+    selects = True
+
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        check_all_pairs(schema)
+
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
+        """Learn a junction tree of the rows for ``epsilon`` in all."""
+        schema = session.schema
+        chosen = self.check(settings, schema)
+        attributes = range(len(schema.attributes))
+        if len(attributes) == 1:
+            return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
+        noise = noise_of(session)
+        rule = chosen.theta, chosen.strength, chosen.largest_clique
+        beta = chosen.beta or share_for_edges(schema.domain, noise, epsilon, *rule)
+        selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
+        plan = plan_edges(schema.domain, noise, tables, *rule, chosen.edges)
+        graph: nx.Graph = nx.Graph()
+        graph.add_nodes_from(attributes)
+        graph.add_edges_from(
+            await select_edges(
+                session,
+                STRUCTURE,
+                selections,
+                plan.edges,
+                attributes,
+                lambda graph: decomposable_edges(graph, schema.domain, plan.cells, chosen.largest_clique),
+            )
+        )
+        cliques = maximal_cliques(triangulate(graph, schema.domain))
+        check_cliques(cliques, schema)
+        joint = [clique for clique in cliques if len(clique) > 1]
+        clusters = optimal_clusters(joint, schema.domain) if chosen.clusters == "optimal" else [(c,) for c in joint]
+        measured = [attributes_of(cluster) for cluster in clusters]
+        return await learn_cliques(session, junction_tree(cliques), measured, [], tables, plan.share, chosen.inference)

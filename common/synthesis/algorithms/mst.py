@@ -1,7 +1,6 @@
 """MST: 1-way tables, then the tables of a spanning tree of what independence explains worst.
 
-Source: McKenna, Miklau and Sheldon, "Winning the NIST Contest: A scalable and general approach to differentially
-private synthetic data" (Journal of Privacy and Confidentiality 2021). Deviations:
+Deviations from the paper:
 
 - The split follows from public numbers, and so does the number of edges: where the tables of a whole tree would be
   below the noise floor, a forest of its strongest edges takes its place (``tables_for``).
@@ -19,96 +18,87 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import networkx as nx
 
 from privity.common.data.schema import Schema
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithm_settings import SettingsReader
-from privity.common.synthesis.inference.fit_choice import INFERENCES, TABLES
+from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
+from privity.common.synthesis.algorithms.algorithm import Algorithm
+from privity.common.synthesis.inference.fit_choice import TABLES, fit_setting
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs
+from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 ONE_WAY, SELECTION, EDGES = "one-way tables", "spanning tree", "pair tables"
+OF_A_TREE = "attributes less one", lambda schema: max(1, len(schema.attributes) - 1)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of MST, all public.
+    """Settings of MST, all public."""
 
-    Attributes:
-        one_way: share of the budget for the 1-way tables; by default it follows from the noise.
-        draws: share of the rest for choosing edges.
-        edges: of the tree; by default as many as the noise allows.
-        selection: whether the ``parties`` select in turn, or a ``joint`` overview of all pairs tells; by default it
-            follows from the noise of either.
-        inference: ``tables``, or ``pgm`` for a graphical model.
-    """
-
-    one_way: Fraction | None = None
-    draws: Fraction = Fraction(1, 10)
-    edges: int | None = None
-    selection: str | None = None
-    inference: str = TABLES
-
-    @classmethod
-    def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
-        """From the plain document of a run spec; every fault at once."""
-        reader = SettingsReader("mst", settings)
-        default = cls()
-        read = cls(
-            one_way=reader.optional_weight("one_way", Fraction(9, 10)),
-            draws=reader.weight("draws", default.draws, Fraction(1, 2)),
-            edges=reader.optional_whole("edges", 1, max(1, len(schema.attributes) - 1)),
-            selection=reader.optional_choice("selection", SELECTIONS),
-            inference=reader.choice("inference", default.inference, INFERENCES),
-        )
-        reader.finish()
-        return read
+    one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
+    draws: Fraction = weight("1/10", "share of the rest for choosing edges", "1/2")
+    edges: int | None = whole(None, "pair tables that are measured", 1, OF_A_TREE, by_default=NOISE)
+    selection: str | None = choice(
+        None, "edges are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE
+    )
+    inference: str = fit_setting(TABLES)
 
 
-def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
-    """Refuse bad settings, and pairs of attributes that are too large."""
-    chosen = Settings.read(settings, schema)
-    check_all_pairs(schema)
-    return chosen
+class Mst(Algorithm[Settings]):
+    """MST: the tables of a spanning tree of what independence explains worst."""
+
+    name = "mst"
+    paper = (
+        "McKenna, Miklau, Sheldon, Winning the NIST Contest: A scalable and general approach to differentially "
+        "private synthetic data (Journal of Privacy and Confidentiality 2021)"
+    )
+    settings = Settings
+    selects = True
+    by_rows: ClassVar = {"selection": SELECTIONS}
+
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        check_all_pairs(schema)
+
+    def may_select(self, settings: Mapping[str, Any]) -> bool:
+        return may_select(settings)
+
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
+        """Learn a tree of the joint rows for ``epsilon`` in all."""
+        schema = session.schema
+        chosen = self.check(settings, schema)
+        domain = schema.domain
+        if len(domain) == 1:
+            tables = await measure_single(session, ONE_WAY, epsilon)
+            return await fit_cliques(session, tree_over([], domain), tables, chosen.inference)
+        one_way = chosen.one_way or one_way_share(session, epsilon)
+        edges = min(most_edges(candidate_pairs(session)), chosen.edges or tables_for(session, epsilon))
+        tables = await measure_single(session, ONE_WAY, epsilon * one_way)
+        rest = epsilon * (1 - one_way)
+        for_tables = rest * (1 - chosen.draws)
+        independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model.pairs
+        variance = session.noise_variance(edges, for_tables)
+        chooser = await Chooser.start(session, SELECTION, edges, rest * chosen.draws, chosen.selection)
+        tree: list[Pair] = []
+        part = {a: a for a in range(len(domain))}
+        for _ in range(edges):
+            joining = {pair: independent[pair] for pair in chooser.candidates if part[pair[0]] != part[pair[1]]}
+            a, b = await chooser.choose(joining, variance, tables)
+            tree.append((a, b))
+            part = {x: part[a] if root == part[b] else root for x, root in part.items()}
+        tables += await session.measure(EDGES, tree, for_tables)
+        return await fit_cliques(session, tree_over(tree, domain), [*tables, *chooser.within(tree)], chosen.inference)
 
 
 def most_edges(candidates: Sequence[Pair]) -> int:
     """Edges of a spanning forest of the candidates; some attributes may be in none."""
     graph = nx.Graph(candidates)
     return len(graph) - nx.number_connected_components(graph)
-
-
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
-    """Learn a tree of the joint rows for ``epsilon`` in all."""
-    schema = session.schema
-    chosen = check(settings, schema)
-    domain = schema.domain
-    if len(domain) == 1:
-        tables = await measure_single(session, ONE_WAY, epsilon)
-        return await fit_cliques(session, tree_over([], domain), tables, chosen.inference)
-    one_way = chosen.one_way or one_way_share(session, epsilon)
-    edges = min(most_edges(candidate_pairs(session)), chosen.edges or tables_for(session, epsilon))
-    tables = await measure_single(session, ONE_WAY, epsilon * one_way)
-    rest = epsilon * (1 - one_way)
-    for_tables = rest * (1 - chosen.draws)
-    independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model.pairs
-    variance = session.noise_variance(edges, for_tables)
-    chooser = await Chooser.start(session, SELECTION, edges, rest * chosen.draws, chosen.selection)
-    tree: list[Pair] = []
-    part = {a: a for a in range(len(domain))}
-    for _ in range(edges):
-        joining = {pair: independent[pair] for pair in chooser.candidates if part[pair[0]] != part[pair[1]]}
-        a, b = await chooser.choose(joining, variance, tables)
-        tree.append((a, b))
-        part = {x: part[a] if root == part[b] else root for x, root in part.items()}
-    tables += await session.measure(EDGES, tree, for_tables)
-    return await fit_cliques(session, tree_over(tree, domain), [*tables, *chooser.within(tree)], chosen.inference)

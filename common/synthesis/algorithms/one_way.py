@@ -10,24 +10,25 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.data.schema import Schema
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithm_settings import SettingsReader
+from privity.common.synthesis.algorithms.algorithm import Algorithm, NoSettings
 from privity.common.synthesis.inference.estimation import collect, one_way_marginals
 from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
 
 MARGINALS = "one-way marginals"
 
 
-def check(settings: Mapping[str, Any], _schema: Schema) -> None:
-    """There are no settings."""
-    SettingsReader("one-way", settings).finish()
+class OneWay(Algorithm[NoSettings]):
+    """Noisy 1-way tables only, all attributes independent: what every other algorithm must beat."""
 
+    name = "one-way"
+    settings = NoSettings
+    joins = False
 
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
-    """Measure every attribute's marginal for ``epsilon`` in all."""
-    check(settings, session.schema)
-    attributes = range(len(session.schema.attributes))
-    tables = await session.measure(MARGINALS, [(a,) for a in attributes], epsilon)
-    marginals = one_way_marginals(collect(tables), attributes, session.rows)
-    return BayesianNetwork(session.schema, [Node(AttributeParentPair(a, ()), marginals[a]) for a in attributes])
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
+        """Measure every attribute's marginal for ``epsilon`` in all."""
+        self.check(settings, session.schema)
+        attributes = range(len(session.schema.attributes))
+        tables = await session.measure(MARGINALS, [(a,) for a in attributes], epsilon)
+        marginals = one_way_marginals(collect(tables), attributes, session.rows)
+        return BayesianNetwork(session.schema, [Node(AttributeParentPair(a, ()), marginals[a]) for a in attributes])

@@ -1,7 +1,6 @@
 """PrivBayes: a Bayesian network selected by the exponential mechanism, with noisy conditionals.
 
-Source: Zhang, Cormode, Procopiuc, Srivastava, Xiao, "PrivBayes: Private Data Release via Bayesian Networks" (TODS
-2017). Deviations, each for soundness or accuracy:
+Deviations from the paper, each for soundness or accuracy:
 
 - All scores are exact integers, with sensitivities for one replaced row (common/privacy/structure_scores.py).
 - The selections get what they need instead of a fixed share, if no beta is asked for.
@@ -20,7 +19,7 @@ Privacy: selections and tables compose; epsilon in all.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -29,8 +28,9 @@ from privity.common.data.schema import Schema
 from privity.common.privacy.budget import split_epsilon
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import TABLE_CELLS
-from privity.common.synthesis.algorithm_settings import SettingsReader
-from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM, TABLES
+from privity.common.synthesis.algorithm_settings import attribute_name, choice, weight, whole
+from privity.common.synthesis.algorithms.algorithm import Algorithm, Fault
+from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
 from privity.common.synthesis.learning.encoding import BITS, ENCODINGS, check_pairs, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.network_structure import (
     Limits,
@@ -55,47 +55,26 @@ FOREST_BETA = 1 / 10
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of PrivBayes, all public.
+    """Settings of PrivBayes, all public."""
 
-    Attributes:
-        encoding: ``vanilla`` attributes, ``hierarchical`` ones (parents may be generalised), or the bits of
-            their codes, ``binary`` or ``gray``.
-        score: ``I``, ``F`` (binary attributes only) or ``R``; by default F if all are binary, else R.
-        beta: share of epsilon for the selections; by default what they need, from 1/10 to 3/10, less for a forest.
-        theta: usefulness of the network's tables.
-        largest_degree: most parents of an attribute.
-        first_attribute: name of the attribute from which the network grows; by default one of all, by a public coin.
-        inference: how the tables are made one distribution: ``pgm``, a graphical model, or ``tables`` that agree,
-            the only way for bits.
-    """
-
-    encoding: str = "hierarchical"
-    score: str | None = None
-    beta: Fraction | None = None
-    theta: Fraction = Fraction(4)
-    largest_degree: int = 3
-    first_attribute: str | None = None
-    inference: str = PGM
-
-    @classmethod
-    def read(cls, settings: Mapping[str, Any], schema: Schema) -> Settings:
-        """From the plain document of a run spec; every fault at once."""
-        reader = SettingsReader("privbayes", settings)
-        default = cls()
-        bits = settings.get("encoding") in BITS
-        read = cls(
-            encoding=reader.choice("encoding", default.encoding, ENCODINGS),
-            score=reader.optional_choice("score", SCORE_NAMES),
-            beta=reader.optional_weight("beta", Fraction(9, 10)),
-            theta=reader.weight("theta", default.theta),
-            largest_degree=reader.whole("largest_degree", default.largest_degree, 1, LARGEST_DEGREE),
-            first_attribute=reader.optional_choice("first_attribute", schema.names),
-            inference=reader.choice("inference", TABLES if bits else default.inference, INFERENCES),
-        )
-        if read.score == "F" and not read.binary(schema):
-            reader.note("score", "score", "F is for binary attributes.", "Take R, or a binary encoding.")
-        reader.finish()
-        return read
+    encoding: str = choice(
+        "hierarchical", "nodes: attributes, as parents generalised too or not, or bits or Gray bits of codes", ENCODINGS
+    )
+    score: str | None = choice(
+        None,
+        "score of selections; F for binary attributes alone",
+        SCORE_NAMES,
+        by_default="F if all are binary, else R",
+    )
+    beta: Fraction | None = weight(
+        None, "share of the budget for the selections", "9/10", by_default="what they need: 1/10 to 3/10, or less"
+    )
+    theta: Fraction = weight("4", "usefulness of the network's tables")
+    largest_degree: int = whole(3, "most parents of an attribute", 1, LARGEST_DEGREE)
+    first_attribute: str | None = attribute_name(
+        "attribute from which the network grows", by_default="by a public coin"
+    )
+    inference: str = fit_setting(PGM, by_default="pgm; tables for bits")
 
     def binary(self, schema: Schema) -> bool:
         """Whether all attributes of the network have two values."""
@@ -104,6 +83,50 @@ class Settings:
     def score_of(self, schema: Schema) -> str:
         """The kind of score of the selections."""
         return self.score or ("F" if self.binary(schema) else "R")
+
+
+class PrivBayes(Algorithm[Settings]):
+    """PrivBayes: a Bayesian network selected by the exponential mechanism, with noisy conditionals."""
+
+    name = "privbayes"
+    paper = (
+        "Zhang, Cormode, Procopiuc, Srivastava, Xiao, PrivBayes: Private Data Release via Bayesian Networks (TODS 2017)"
+    )
+    settings = Settings
+    selects = True
+
+    def implied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {"inference": TABLES} if settings.get("encoding") in BITS else {}
+
+    def conflicts(self, schema: Schema, chosen: Settings) -> Iterable[Fault]:
+        if chosen.score == "F" and not chosen.binary(schema):
+            yield "score", "score", "F is for binary attributes.", "Take R, or a binary encoding."
+
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        check_pairs(schema, nodes_of(schema, chosen.encoding))
+
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
+        """Learn a Bayesian network of the rows for ``epsilon`` in all."""
+        schema = session.schema
+        chosen = self.check(settings, schema)
+        nodes, levels = nodes_of(schema, chosen.encoding), levels_of(schema, chosen.encoding)
+        budget = divide(chosen, epsilon, noise_of(session), schema)
+        coarsest = sorted(min(schema.derived.domain[level] for level in levels[node]) for node in nodes)[:2]
+        if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
+            return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE, chosen.inference)
+        if chosen.first_attribute is None:
+            first = nodes[session.public_coin("first attribute", len(nodes))]
+        else:
+            first = node_of(schema, nodes, chosen.first_attribute)
+        score = chosen.score_of(schema)
+        if budget.edges is not None:
+            network = await select_forest(
+                session, STRUCTURE, budget.selections, budget.edges, nodes, first, score=score
+            )
+        else:
+            limits = Limits(levels, budget.cells, chosen.largest_degree)
+            network = await select_network(session, STRUCTURE, budget.selections, limits, nodes, first, score=score)
+        return await learn_parameters(session, network, [], budget.tables, budget.share, chosen.inference)
 
 
 @dataclass(frozen=True)
@@ -139,32 +162,3 @@ def divide(chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schem
         beta = Fraction(round(1000 * min(float(beta), FOREST_BETA * math.sqrt(clear))), 1000)
         selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
     return Budget(selections, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))
-
-
-def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
-    """Refuse bad settings, and attributes of which two together are too large for any table."""
-    chosen = Settings.read(settings, schema)
-    check_pairs(schema, nodes_of(schema, chosen.encoding))
-    return chosen
-
-
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
-    """Learn a Bayesian network of the rows for ``epsilon`` in all."""
-    schema = session.schema
-    chosen = check(settings, schema)
-    nodes, levels = nodes_of(schema, chosen.encoding), levels_of(schema, chosen.encoding)
-    budget = divide(chosen, epsilon, noise_of(session), schema)
-    coarsest = sorted(min(schema.derived.domain[level] for level in levels[node]) for node in nodes)[:2]
-    if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
-        return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE, chosen.inference)
-    if chosen.first_attribute is None:
-        first = nodes[session.public_coin("first attribute", len(nodes))]
-    else:
-        first = node_of(schema, nodes, chosen.first_attribute)
-    score = chosen.score_of(schema)
-    if budget.edges is not None:
-        network = await select_forest(session, STRUCTURE, budget.selections, budget.edges, nodes, first, score=score)
-    else:
-        limits = Limits(levels, budget.cells, chosen.largest_degree)
-        network = await select_network(session, STRUCTURE, budget.selections, limits, nodes, first, score=score)
-    return await learn_parameters(session, network, [], budget.tables, budget.share, chosen.inference)

@@ -1,8 +1,7 @@
 """PrivHD: a filtered candidate space, a Markov network, and a junction tree of bigger cliques.
 
-Source: Zhang, Chen, Jin, Meng, "PrivHD" (Journal of Computer Research and Development, 2018), of which the text at
-hand is legible in part; docs/algorithms/privhd.md says of each definition whether it is the paper's or ours. Ours,
-or changed for soundness:
+The text of the paper at hand is legible in part; docs/algorithms/privhd.md says of each definition whether it is the
+paper's or ours. Ours, or changed for soundness:
 
 - The high-pass filter compares noisy scores with the threshold: R of noisy marginals of all pairs, less what noise
   alone shows, and charged. A filter on exact scores gives away rows (privacy.md, section 7). Where these tables would
@@ -34,8 +33,9 @@ from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.data.schema import Schema
 from privity.common.privacy.budget import split_epsilon
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithm_settings import SettingsReader
-from privity.common.synthesis.inference.fit_choice import INFERENCES, TABLES
+from privity.common.synthesis.algorithm_settings import STRENGTH, choice, weight, whole
+from privity.common.synthesis.algorithms.algorithm import Algorithm
+from privity.common.synthesis.inference.fit_choice import TABLES, fit_setting
 from privity.common.synthesis.inference.junction_tree import (
     eliminate,
     is_useful,
@@ -65,73 +65,53 @@ FILTERS = ("useful", "always", "never")
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of PrivHD, all public.
+    """Settings of PrivHD, all public."""
 
-    Attributes:
-        filter: whether there is one: ``useful``, where the noisy pair tables are above the noise floor on average,
-            ``always`` or ``never``.
-        filtering: share of epsilon for it.
-        threshold: R that a pair's noisy score must reach to be a candidate.
-        strength: Cramer's V of an association that is worth an edge; how many are selected follows from it.
-        theta: usefulness of the clique tables, and of the filter's.
-        largest_clique: most attributes of a clique.
-        inference: how the tables are made one distribution: ``tables`` that agree, or ``pgm``, a graphical model.
-    """
+    filter: str = choice(
+        "useful", "whether there is a high-pass filter: useful ones are above the noise floor", FILTERS
+    )
+    filtering: Fraction = weight("1/10", "share of the budget for the filter", "9/10")
+    threshold: Fraction = weight("1/50", "R that a pair's noisy score must reach")
+    strength: Fraction = weight("1/10", STRENGTH)
+    theta: Fraction = weight("2", "usefulness of the clique tables, and of the filter's")
+    largest_clique: int = whole(10, "most attributes of a clique", 2, LARGEST_CLIQUE)
+    inference: str = fit_setting(TABLES)
 
-    filter: str = "useful"
-    filtering: Fraction = Fraction(1, 10)
-    threshold: Fraction = Fraction(1, 50)
-    strength: Fraction = Fraction(1, 10)
-    theta: Fraction = Fraction(2)
-    largest_clique: int = 10
-    inference: str = TABLES
 
-    @classmethod
-    def read(cls, settings: Mapping[str, Any], _schema: Schema) -> Settings:
-        """From the plain document of a run spec; every fault at once."""
-        reader = SettingsReader("privhd", settings)
-        default = cls()
-        read = cls(
-            filter=reader.choice("filter", default.filter, FILTERS),
-            filtering=reader.optional_weight("filtering", Fraction(9, 10)) or default.filtering,
-            threshold=reader.weight("threshold", default.threshold),
-            strength=reader.weight("strength", default.strength),
-            theta=reader.weight("theta", default.theta),
-            largest_clique=reader.whole("largest_clique", default.largest_clique, 2, LARGEST_CLIQUE),
-            inference=reader.choice("inference", default.inference, INFERENCES),
+class PrivHD(Algorithm[Settings]):
+    """PrivHD: a junction tree of bigger cliques, after a filter of all pairs."""
+
+    name = "privhd"
+    paper = "Zhang, Chen, Jin, Meng, PrivHD (Journal of Computer Research and Development 2018)"
+    settings = Settings
+    selects = True
+
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        check_all_pairs(schema)
+
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
+        """Learn a junction tree of the rows for ``epsilon`` in all."""
+        schema = session.schema
+        chosen = self.check(settings, schema)
+        attributes = range(len(schema.attributes))
+        if len(attributes) == 1:
+            return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
+        noise = noise_of(session)
+        filtering, selections, tables = _split(chosen, epsilon, noise, schema)
+        candidates, revealed = await _filter(session, filtering, chosen.threshold)
+        plan = plan_edges(schema.domain, noise, tables, chosen.theta, chosen.strength, chosen.largest_clique)
+
+        def left(graph: nx.Graph) -> list[Pair]:
+            return [pair for pair in candidates if not graph.has_edge(*pair)]
+
+        edges = await select_edges(session, NETWORK, selections, min(plan.edges, len(candidates)), attributes, left)
+        limits = plan.cells, chosen.largest_clique
+        cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, *limits))
+        bigger = bigger_cliques(cliques, schema.domain, *limits)
+        check_cliques(bigger, schema)
+        return await learn_cliques(
+            session, junction_tree(bigger), bigger, revealed, tables, plan.share, chosen.inference
         )
-        reader.finish()
-        return read
-
-
-def check(settings: Mapping[str, Any], schema: Schema) -> Settings:
-    """Refuse bad settings, and pairs of attributes that are too large."""
-    chosen = Settings.read(settings, schema)
-    check_all_pairs(schema)
-    return chosen
-
-
-async def learn(session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
-    """Learn a junction tree of the rows for ``epsilon`` in all."""
-    schema = session.schema
-    chosen = check(settings, schema)
-    attributes = range(len(schema.attributes))
-    if len(attributes) == 1:
-        return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
-    noise = noise_of(session)
-    filtering, selections, tables = _split(chosen, epsilon, noise, schema)
-    candidates, revealed = await _filter(session, filtering, chosen.threshold)
-    plan = plan_edges(schema.domain, noise, tables, chosen.theta, chosen.strength, chosen.largest_clique)
-
-    def left(graph: nx.Graph) -> list[Pair]:
-        return [pair for pair in candidates if not graph.has_edge(*pair)]
-
-    edges = await select_edges(session, NETWORK, selections, min(plan.edges, len(candidates)), attributes, left)
-    limits = plan.cells, chosen.largest_clique
-    cliques = maximal_cliques(useful_triangulation(attributes, edges, schema.domain, *limits))
-    bigger = bigger_cliques(cliques, schema.domain, *limits)
-    check_cliques(bigger, schema)
-    return await learn_cliques(session, junction_tree(bigger), bigger, revealed, tables, plan.share, chosen.inference)
 
 
 def _split(

@@ -11,6 +11,7 @@ from typing import Any
 
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
+from privity.common.synthesis.algorithm_settings import choice
 from privity.common.synthesis.inference.graphical_model import cells_of_tree, tree_over
 
 TABLES, PGM = "tables", "pgm"
@@ -70,6 +71,12 @@ class Inference:
             "seconds": None if size is None else round(size.seconds, 2),
             "reason": self.reason,
         }
+
+
+def fit_setting(default: str, *, by_default: str = "") -> Any:
+    """The setting ``inference`` of an algorithm that may end in either fit."""
+    meaning = "how noisy marginals are fitted: as tables that agree with each other, or as one graphical model"
+    return choice(default, meaning, INFERENCES, by_default=by_default)
 
 
 def size_of_fit(marginals: Sequence[Marginal], domain: Sequence[int], steps: int) -> Size:

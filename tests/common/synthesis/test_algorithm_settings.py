@@ -6,7 +6,7 @@ import pytest
 
 from privity.common.data.schema import parse_schema
 from privity.common.errors import ProblemsFound
-from privity.common.synthesis.algorithm_settings import SettingsReader
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.dp_subn import Settings
 
 SCHEMA = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in ("age", "work", "member")]}, "small")
@@ -14,17 +14,21 @@ SCHEMA = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in 
 
 def faults(settings):
     with pytest.raises(ProblemsFound) as caught:
-        Settings.read(settings, SCHEMA)
+        ALGORITHMS["dp-subn"].read(settings, SCHEMA)
     return sorted((p.field, p.rule) for p in caught.value.problems)
 
 
 def test_without_settings_the_defaults_hold():
-    assert Settings.read({}, SCHEMA) == Settings()
-    assert Settings.read(dict.fromkeys(["theta", "largest_degree", "first_attribute"]), SCHEMA) == Settings()
+    assert ALGORITHMS["dp-subn"].read({}, SCHEMA) == Settings()
+    assert (
+        ALGORITHMS["dp-subn"].read(dict.fromkeys(["theta", "largest_degree", "first_attribute"]), SCHEMA) == Settings()
+    )
 
 
 def test_settings_are_read_exactly():
-    read = Settings.read({"theta": "1/3", "update": "0.25", "largest_degree": 2, "first_attribute": "work"}, SCHEMA)
+    read = ALGORITHMS["dp-subn"].read(
+        {"theta": "1/3", "update": "0.25", "largest_degree": 2, "first_attribute": "work"}, SCHEMA
+    )
     assert (read.theta, read.update) == (Fraction(1, 3), Fraction(1, 4))
     assert (read.largest_degree, read.first_attribute) == (2, "work")
     assert read.parameters == Settings().parameters
@@ -60,15 +64,14 @@ def test_a_choice_is_one_of_those_allowed(value):
 
 
 def test_a_message_names_the_algorithm_the_setting_and_what_is_known():
-    reader = SettingsReader("one-way", {"theta": "6"})
     with pytest.raises(ProblemsFound, match=r"settings of one-way: theta: \[unknown\].*Known: none"):
-        reader.finish()
+        ALGORITHMS["one-way"].read({"theta": "6"}, SCHEMA)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 3), Fraction(7, 1000)])
 def test_the_four_phases_share_epsilon_exactly(epsilon):
     for settings in ({}, {"update": "1/7", "theta": "3", "parameters": "0.3"}):
-        parts = Settings.read(settings, SCHEMA).split(epsilon)
+        parts = ALGORITHMS["dp-subn"].read(settings, SCHEMA).split(epsilon)
         assert sum(parts) == epsilon
         assert min(parts) > 0
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.privacy.step_cost import noise_scale
-from privity.common.synthesis.algorithms import dp_subn
-from privity.common.synthesis.algorithms.dp_subn import Settings, divide, learn
+from privity.common.synthesis.algorithms import ALGORITHMS, dp_subn
+from privity.common.synthesis.algorithms.dp_subn import Settings, divide
 from privity.common.synthesis.learning.network_structure import select_forest
 from privity.common.synthesis.learning.parameter_learning import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
 from privity.common.synthesis.learning.theta_usefulness import TableNoise
@@ -107,7 +107,7 @@ def run(make_table, domain, epsilon, rows=400, settings=None, parties=3):
     tables = [make_table(domain, rows, seed) for seed in range(parties)]
     session = InProcessSession(tables, epsilon)
     # The light fit's model is the network itself.
-    model = asyncio.run(learn(session, epsilon, {"inference": "tables", **(settings or {})}))
+    model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, epsilon, {"inference": "tables", **(settings or {})}))
     return session, model
 
 
@@ -147,6 +147,6 @@ def test_the_model_of_strong_pairs_is_near_them(make_table):
     column = table.columns[0]
     copied = type(table)(table.schema, (column, column, table.columns[2]))
     session = InProcessSession([copied, copied], Fraction(2))
-    model = asyncio.run(learn(session, Fraction(2), {}))
+    model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(2), {}))
     sample = model.sample(5_000, np.random.default_rng(1))
     assert (sample.columns[0] == sample.columns[1]).mean() > 0.97

@@ -10,7 +10,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import ProblemsFound
 from privity.common.protocol.public_coin import public_coin
-from privity.common.synthesis.algorithms.privbayes import Settings, learn
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.encoding import levels_of
 from privity.common.synthesis.learning.network_structure import Limits, useful_candidates
 from privity.deploy.planning.in_process_session import InProcessSession
@@ -19,7 +19,9 @@ from privity.deploy.planning.in_process_session import InProcessSession
 def run(tables, epsilon, settings=None):
     session = InProcessSession(tables, epsilon)
     # The light fit's model is the network itself.
-    return session, asyncio.run(learn(session, epsilon, {"inference": "tables", **(settings or {})}))
+    return session, asyncio.run(
+        ALGORITHMS["privbayes"].learn(session, epsilon, {"inference": "tables", **(settings or {})})
+    )
 
 
 @pytest.mark.parametrize("domain", [[3], [2, 2], [2, 5, 16, 3], [2] * 6])
@@ -93,12 +95,12 @@ def test_a_table_inside_another_is_not_measured(make_table):
 )
 def test_settings_that_cannot_be_are_named_together(people, settings, said):
     with pytest.raises(ProblemsFound) as caught:
-        Settings.read(settings, people)
+        ALGORITHMS["privbayes"].read(settings, people)
     assert said in str(caught.value) or len(caught.value.problems) == int(said[0])
 
 
 def test_f_is_allowed_where_all_bits_are_binary(people):
-    assert Settings.read({"score": "F", "encoding": "gray"}, people).score == "F"
+    assert ALGORITHMS["privbayes"].read({"score": "F", "encoding": "gray"}, people).score == "F"
 
 
 def test_a_public_coin_is_uniform_and_repeatable():

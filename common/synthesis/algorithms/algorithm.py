@@ -1,0 +1,168 @@
+"""What every algorithm has: a name, settings, a way to learn a model, and what it asks of the parties."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, ClassVar, Generic, TypeVar
+
+from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.privacy.advanced_composition import ADVANCED
+from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.protocol.session import Session
+from privity.common.synthesis.algorithm_settings import BadValueError, declared
+from privity.common.synthesis.models import Model
+
+S = TypeVar("S")
+SU_2016 = "Su, Tang, Cheng, Chen, Wu, Differentially Private Multi-Party High-Dimensional Data Publishing (ICDE 2016)"
+"""Of three algorithms."""
+
+Fault = tuple[str, str, str, str]
+"""Setting, rule, message and remedy."""
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """Of an algorithm that has none."""
+
+
+class Algorithm(ABC, Generic[S]):
+    """One way to learn a model. The first line of a subclass's docstring is its title.
+
+    Attributes:
+        name: in run specs, releases and on the command line.
+        paper: authors, title and where it appeared; empty if there is none.
+        settings: a dataclass with a ``setting`` for each of its own.
+        apart: whether the parties learn models of their own, one by one; they are pure.
+        joins: whether attributes may depend on each other; if so, people are told of those that do not.
+        selects: whether it may select candidates on the rows of one party at a time.
+        by_rows: settings that follow from the parties' numbers of rows if they are left out, with what they may be.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str] = ""
+    settings: type[S]
+    apart: ClassVar[bool] = False
+    joins: ClassVar[bool] = True
+    selects: ClassVar[bool] = False
+    by_rows: ClassVar[Mapping[str, Sequence[str]]] = {}
+
+    @abstractmethod
+    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
+        """Learn a model for ``epsilon`` in all; settings are unread."""
+
+    def check_domain(self, schema: Schema, chosen: S) -> None:
+        """Refuse attributes that are too large for what the algorithm would count."""
+
+    def implied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What takes the place of defaults because of other settings, which are unread."""
+        return {}
+
+    def conflicts(self, schema: Schema, chosen: S) -> Iterable[Fault]:
+        """Settings that do not go together, or with the schema."""
+        return ()
+
+    def check_delta(self, settings: Mapping[str, Any], delta: Fraction) -> None:
+        """Refuse a delta for which there is no use."""
+        if delta and not self.spends_delta:
+            reason = "each party learns a model of its own under pure differential privacy: it has no use for a delta"
+            raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint="Leave delta away.")
+
+    def composition(self, settings: Mapping[str, Any], delta: Fraction) -> str | None:
+        """``ADVANCED`` if a run with this delta spends it in a round of its own, and has no budget in rho for it."""
+        return None
+
+    def memory(self, schema: Schema, rows: int) -> int:
+        """About how many bytes learning from so many rows takes besides the table; 0 if that is not much."""
+        return 0
+
+    def may_select(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it may select candidates on the rows of one party with these settings."""
+        return self.selects
+
+    def reveals_running_sums(self, settings: Mapping[str, Any]) -> bool:
+        """Whether with these settings it reveals sums over some of the parties, too."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What it is, in one line."""
+        return (type(self).__doc__ or self.name).split("\n")[0]
+
+    @property
+    def infers(self) -> bool:
+        """Whether a setting ``inference`` says how tables are fitted (``inference/fit_choice.py``)."""
+        return "inference" in declared(self.settings)
+
+    @property
+    def spends_delta(self) -> bool:
+        return not self.apart
+
+    def unknown(self, settings: Mapping[str, Any]) -> list[Problem]:
+        """A fault for each setting that there is not."""
+        known = declared(self.settings)
+        remedy = f"Known: {', '.join(known) or 'none'}."
+        return [self._problem(k, "unknown", "there is no such setting.", remedy) for k in settings if k not in known]
+
+    def read(self, settings: Mapping[str, Any], schema: Schema) -> S:
+        """Settings from the plain document of a run spec; one that is None counts as left out.
+
+        Raises:
+            ProblemsFound: every fault at once.
+        """
+        found, problems = self.implied(settings), []
+        for key, setting in declared(self.settings).items():
+            if settings.get(key) is not None:
+                try:
+                    found[key] = setting.read(settings[key], schema)
+                except BadValueError as error:
+                    problems.append(self._problem(key, setting.rule, *error.args))
+        chosen = self.settings(**found)
+        problems += [self._problem(*fault) for fault in self.conflicts(schema, chosen)]
+        problems += self.unknown(settings)
+        if problems:
+            raise ProblemsFound(problems)
+        return chosen
+
+    def _problem(self, key: str, rule: str, message: str, remedy: str) -> Problem:
+        return Problem(f"settings of {self.name}", key, rule, message, remedy)
+
+    def check(self, settings: Mapping[str, Any], schema: Schema) -> S:
+        """Read the settings, and refuse what is wrong with them or too large, before any party is asked.
+
+        Raises:
+            PrivityError, ProblemsFound: too large a domain; bad settings.
+        """
+        chosen = self.read(settings, schema)
+        self.check_domain(schema, chosen)
+        return chosen
+
+    def check_request(self, settings: Mapping[str, Any], schema: Schema, delta: Fraction) -> None:
+        """The same for a run with a delta.
+
+        Raises:
+            PrivityError, ProblemsFound: as ``check``, or a delta for which the algorithm has no use.
+        """
+        self.check(settings, schema)
+        self.check_delta(settings, delta)
+
+    def possible(self, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The settings with each that the numbers of rows may make of what they leave out."""
+        left = [
+            [(name, value) for value in values] for name, values in self.by_rows.items() if settings.get(name) is None
+        ]
+        return [{**settings, **dict(decided)} for decided in product(*left)]
+
+    def rho_budget(self, settings: Mapping[str, Any], epsilon: Fraction, delta: Fraction) -> RhoBudget | None:
+        """The budget in rho of a run of this algorithm, if it has one; settings may be unread.
+
+        Args:
+            epsilon: of the algorithm, without an evaluation's.
+        """
+        if not delta or self.apart or self.composition(settings, delta) == ADVANCED:
+            return None
+        return RhoBudget(epsilon, delta)
