@@ -67,7 +67,7 @@ def weight(default: str | None, meaning: str, most: str = LARGEST, *, zero: bool
             raise BadValueError(message, 'Write for instance "1/4".')
         return number
 
-    allowed = f"{'from 0' if zero else 'above 0'}, at most {largest}"
+    allowed = f"0 to {largest}" if zero else f"above 0, at most {largest}"
     how = Setting(read, default, "weight", "exact number, as text", allowed, meaning, by_default)
     return _field(how, None if default is None else Fraction(default))
 
@@ -95,9 +95,10 @@ def whole(
 
 def choice(default: str | None, meaning: str, options: Sequence[str], *, by_default: str = "") -> Any:
     """One of some texts."""
+    *others, last = map(json.dumps, options)
     how = Setting(
         lambda value, _schema: _one_of(value, options),
-        default, "choice", "text", " or ".join(map(json.dumps, options)), meaning, by_default,
+        default, "choice", "text", f"{', '.join(others)} or {last}", meaning, by_default,
     )  # fmt: skip
     return _field(how, default)
 

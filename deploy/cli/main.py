@@ -53,6 +53,10 @@ COMMANDS = {
         "plan:plan_command",
         "Say what a run would cost, and with --accuracy how far off its table would be, before anything is spent.",
     ),
+    "algorithms": (
+        "algorithms:algorithms_command",
+        "List the algorithms; or say of one what it is, and what each of its settings may be.",
+    ),
     "doctor": (
         "doctor:doctor_command",
         "Look at everything that a node, or the operator, needs; exit code 1 if anything is amiss.",

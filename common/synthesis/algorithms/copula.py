@@ -82,7 +82,7 @@ class Settings:
     )
     certainty: Fraction = weight("3", "standard deviations of noise within which categories count as independent")
     composition: str | None = choice(
-        None, "of all tables: zcdp by discrete Gaussian noise, the others by Laplace noise", COMPOSITIONS,
+        None, "of all tables: discrete Gaussian noise with zcdp, else Laplace noise", COMPOSITIONS,
         by_default="zcdp with a delta, basic without",
     )  # fmt: skip
 

@@ -58,11 +58,11 @@ class Settings:
     """Settings of PrivBayes, all public."""
 
     encoding: str = choice(
-        "hierarchical", "nodes: attributes, as parents generalised too or not, or bits or Gray bits of codes", ENCODINGS
+        "hierarchical", "attributes with generalised parents or without, or bits or Gray bits of codes", ENCODINGS
     )
     score: str | None = choice(
         None,
-        "score of selections; F for binary attributes alone",
+        "score of the selections; F is for binary attributes",
         SCORE_NAMES,
         by_default="F if all are binary, else R",
     )

@@ -1,0 +1,78 @@
+"""``privity algorithms``: what can be run, and what each may be asked for; all of it as the algorithms declare it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.synthesis.algorithm_settings import declared
+from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
+from privity.common.text import text_table
+from privity.common.text.terminal import say
+
+HEADINGS = ("setting", "type", "range", "default", "meaning")
+
+
+def algorithms_command(
+    name: Annotated[str | None, typer.Argument(help="one of the list, to be told all about it")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="all of them, as docs/algorithms/settings.md")] = False,
+) -> None:
+    """List the algorithms; or say of one what it is, and what each of its settings may be."""
+    if markdown:
+        say(*page())
+    elif name is None:
+        shown = text_table.table("name", "what it is")
+        for each in ALGORITHMS.values():
+            text_table.add(shown, each.name, each.title)
+        text_table.show(shown)
+    elif name not in ALGORITHMS:
+        hint = f"Use one of: {', '.join(ALGORITHMS)}."
+        raise PrivityError(Catalogue.BAD_OPTION, option="name", reason=f"{name!r} is unknown", hint=hint)
+    else:
+        _tell(ALGORITHMS[name])
+
+
+def _tell(algorithm: Algorithm[Any]) -> None:
+    say(algorithm.title, *([f"Paper: {algorithm.paper}."] if algorithm.paper else []))
+    rows = list(_rows(algorithm))
+    if not rows:
+        say("It has no settings.")
+        return
+    shown = text_table.table(*HEADINGS)
+    for row in rows:
+        text_table.add(shown, *row)
+    text_table.show(shown)
+
+
+def _rows(algorithm: Algorithm[Any]) -> Iterator[tuple[str, ...]]:
+    for name, each in declared(algorithm.settings).items():
+        yield name, each.type, each.allowed, each.by_default, each.meaning
+
+
+def page() -> Iterator[str]:
+    """The lines of docs/algorithms/settings.md."""
+    yield from (
+        "# Settings of the algorithms",
+        "",
+        "This page is what `privity algorithms --markdown` writes, from what the algorithms declare.",
+        "`privity algorithms NAME` shows the same of one.",
+        "",
+        "On a command line settings are JSON (`--settings '{\"rounds\": 5}'`), in a run request a part of its own",
+        "([formats.md](../formats.md#run-request)), in Python keyword arguments (`rounds=5`). An unknown or bad one is",
+        "refused. `--inference` is short for the setting of this name ([inference.md](../inference.md)).",
+    )
+    for algorithm in ALGORITHMS.values():
+        yield from ("", f"## {algorithm.name}", "", algorithm.title)
+        if algorithm.paper:
+            yield from ("", f"Paper: {algorithm.paper}.")
+        rows = list(_rows(algorithm))
+        yield ""
+        if rows:
+            yield f"| {' | '.join(HEADINGS)} |"
+            yield f"|{'---|' * len(HEADINGS)}"
+            yield from (f"| `{name}` | {' | '.join(cells)} |" for name, *cells in rows)
+        else:
+            yield "It has no settings."
