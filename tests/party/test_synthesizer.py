@@ -1,12 +1,14 @@
 """Single-party mode: fit charges a ledger, sample gives rows, the command writes a release."""
 
+import inspect
 import json
+import pydoc
 from fractions import Fraction
 
 import pandas as pd
 import pytest
 
-from privity import Copula, DPSubn, JTree, OneWay, declare_population
+from privity import Aim, Copula, DPSubn, Independent, JTree, OneWay, Synthesizer, declare_population
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.formats import require
@@ -14,6 +16,9 @@ from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
 from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import verify_release
+from privity.common.synthesis.algorithm_settings import declared
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.party.synthesizer import SYNTHESIZERS
 from tests.harness.command import privity
 from tests.harness.ledgers import charges
 from tests.harness.tables import FIELDS, people, write_people
@@ -47,6 +52,46 @@ def test_the_repr_tells_settings_and_what_was_spent():
     model.fit(people(200), SCHEMA)
     model.fit(people(200), SCHEMA)
     assert repr(model) == "DPSubn(epsilon=1, largest_degree=2; spent 2 on 'patients' so far)"
+
+
+@pytest.mark.parametrize("kind", SYNTHESIZERS.values())
+def test_python_shows_the_settings_of_each_class_with_their_defaults(kind):
+    shared = list(inspect.signature(Synthesizer).parameters)[:-1]
+    shown = inspect.signature(kind).parameters
+    settings = declared(ALGORITHMS[kind.algorithm].settings)
+    assert list(shown) == [*shared, *settings]
+    assert all(shown[name].default == setting.default for name, setting in settings.items())
+    text = pydoc.render_doc(kind, renderer=pydoc.plaintext)
+    assert all(f"    {name}: {setting.told}\n" in text for name, setting in settings.items())
+
+
+def test_settings_are_keyword_arguments_of_the_kinds_that_a_run_spec_has():
+    told = inspect.signature(Aim).parameters
+    assert (told["draws"].default, told["draws"].annotation) == ("1/10", "str")
+    assert (told["rounds"].default, told["rounds"].annotation) == (None, "int | None")
+    declare_population("patients", total_epsilon="10")
+    fitted = Aim("1", population="patients", rounds=2, draws="1/5").fit(people(200), SCHEMA)
+    assert len([phase for phase, _ in fitted.record.measured if phase == "chosen tables"]) == 2
+    assert fitted.settings == {"rounds": 2, "draws": "1/5"}
+    Independent("1", population="patients", privbayes={"theta": "3"}).fit(people(200), SCHEMA)
+
+
+def test_a_keyword_argument_that_there_is_not_is_refused_with_those_that_there_are():
+    with pytest.raises(
+        ProblemsFound, match=r"settings of aim: round: .*Known: one_way, draws, rounds, cells"
+    ) as caught:
+        Aim("1", population="patients", round=2, settings={})
+    assert [problem.field for problem in caught.value.problems] == ["round", "settings"]
+
+
+@pytest.mark.process
+def test_a_setting_of_the_command_that_has_the_name_of_an_argument_is_unknown(tmp_path):
+    table, schema = write_people(tmp_path, 50)
+    given = ["--data", table, "--schema", schema, "--epsilon", "1", "--population", "p", "--out", tmp_path / "release"]
+    done = privity("synthesize", *given, "--settings", json.dumps({"epsilon": "2", "theta": 7}))
+    assert done.returncode == Exit.INPUT
+    assert "epsilon: [unknown]" in done.stderr
+    assert "theta: [weight]" in done.stderr
 
 
 def test_two_fits_draw_different_noise():

@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privity.common.data.noisy_tables import NoisyTable
-from privity.common.data.schema import Schema
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
@@ -33,7 +32,6 @@ from privity.common.synthesis.inference.graphical_model import GraphicalModel, c
 from privity.common.synthesis.inference.junction_tree import JunctionTree
 from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
-from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
@@ -70,9 +68,6 @@ class Aim(Algorithm[Settings]):
     settings = Settings
     selects = True
     by_rows: ClassVar = {"selection": SELECTIONS}
-
-    def check_domain(self, schema: Schema, chosen: Settings) -> None:
-        check_all_pairs(schema)
 
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)

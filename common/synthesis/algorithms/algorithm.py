@@ -15,6 +15,7 @@ from privity.common.privacy.advanced_composition import ADVANCED
 from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import BadValueError, declared
+from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.models import Model
 
 S = TypeVar("S")
@@ -56,7 +57,8 @@ class Algorithm(ABC, Generic[S]):
         """Learn a model for ``epsilon`` in all; settings are unread."""
 
     def check_domain(self, schema: Schema, chosen: S) -> None:
-        """Refuse attributes that are too large for what the algorithm would count."""
+        """Refuse attributes that are too large for what the algorithm counts: pairs, unless it says otherwise."""
+        check_all_pairs(schema)
 
     def implied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What takes the place of defaults because of other settings, which are unread."""

@@ -45,7 +45,6 @@ from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.estimation import nearest_counts
 from privity.common.synthesis.inference.pair_consistency import ConsistentPairs, PairStack
 from privity.common.synthesis.learning.bivariate_normal import correlation_for, orthant
-from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.models.copula_model import CopulaModel, blocks_of, columns_of, rates_for
 from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
@@ -99,7 +98,7 @@ class Copula(Algorithm[Settings]):
 
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
         """Pairs of attributes that are too large, and too many categories in all."""
-        check_all_pairs(schema)
+        super().check_domain(schema, chosen)
         columns = sum(map(columns_of, schema.domain))
         if columns > COLUMNS:
             everything = f"all {len(schema.attributes)} attributes together"

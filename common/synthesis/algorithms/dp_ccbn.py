@@ -15,10 +15,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from privity.common.data.schema import Schema
 from privity.common.privacy.budget import split_epsilon
 from privity.common.protocol.session import Session
-from privity.common.protocol.step_limits import check_tables
 from privity.common.synthesis.algorithms.algorithm import SU_2016, Algorithm
 from privity.common.synthesis.inference.fit_choice import TABLES, fit_setting
 from privity.common.synthesis.learning.pair_association import noisy_association
@@ -43,11 +41,6 @@ class DPCcbn(Algorithm[Settings]):
     name = "dp-ccbn"
     paper = f"{SU_2016}, section V"
     settings = Settings
-
-    def check_domain(self, schema: Schema, chosen: Settings) -> None:
-        """All pair tables together must be within the limits of a round."""
-        if len(schema.attributes) > 1:
-            check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
 
     async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
         """Learn a tree of the joint rows of all parties for ``epsilon`` in all."""

@@ -26,7 +26,6 @@ from typing import Any
 
 import networkx as nx
 
-from privity.common.data.schema import Schema
 from privity.common.privacy.budget import split_epsilon
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import STRENGTH, choice, weight, whole
@@ -36,7 +35,6 @@ from privity.common.synthesis.inference.junction_tree import junction_tree, maxi
 from privity.common.synthesis.learning.clique_clusters import attributes_of, check_cliques
 from privity.common.synthesis.learning.dependency_graph import (
     LARGEST_CLIQUE,
-    check_all_pairs,
     decomposable_edges,
     plan_edges,
     select_edges,
@@ -77,9 +75,6 @@ class JTree(Algorithm[Settings]):
     )
     settings = Settings
     selects = True
-
-    def check_domain(self, schema: Schema, chosen: Settings) -> None:
-        check_all_pairs(schema)
 
     async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
         """Learn a junction tree of the rows for ``epsilon`` in all."""

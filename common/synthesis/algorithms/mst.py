@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 
 import networkx as nx
 
-from privity.common.data.schema import Schema
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
@@ -30,7 +29,6 @@ from privity.common.synthesis.inference.fit_choice import TABLES, fit_setting
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
-from privity.common.synthesis.learning.dependency_graph import check_all_pairs
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs, may_select
@@ -64,9 +62,6 @@ class Mst(Algorithm[Settings]):
     settings = Settings
     selects = True
     by_rows: ClassVar = {"selection": SELECTIONS}
-
-    def check_domain(self, schema: Schema, chosen: Settings) -> None:
-        check_all_pairs(schema)
 
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)

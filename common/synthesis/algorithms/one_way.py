@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.schema import Schema
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms.algorithm import Algorithm, NoSettings
 from privity.common.synthesis.inference.estimation import collect, one_way_marginals
@@ -24,6 +25,9 @@ class OneWay(Algorithm[NoSettings]):
     name = "one-way"
     settings = NoSettings
     joins = False
+
+    def check_domain(self, schema: Schema, chosen: NoSettings) -> None:
+        """It counts no pairs."""
 
     async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
         """Measure every attribute's marginal for ``epsilon`` in all."""

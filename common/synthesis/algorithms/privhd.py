@@ -48,7 +48,6 @@ from privity.common.synthesis.learning.clique_clusters import check_cliques
 from privity.common.synthesis.learning.dependency_graph import (
     LARGEST_CLIQUE,
     Pair,
-    check_all_pairs,
     plan_edges,
     select_edges,
     share_for_edges,
@@ -85,9 +84,6 @@ class PrivHD(Algorithm[Settings]):
     paper = "Zhang, Chen, Jin, Meng, PrivHD (Journal of Computer Research and Development 2018)"
     settings = Settings
     selects = True
-
-    def check_domain(self, schema: Schema, chosen: Settings) -> None:
-        check_all_pairs(schema)
 
     async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
         """Learn a junction tree of the rows for ``epsilon`` in all."""

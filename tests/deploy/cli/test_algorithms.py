@@ -1,4 +1,4 @@
-"""What ``privity algorithms`` prints of a setting is what is read, and what it writes is docs/algorithms/settings.md."""
+"""What ``privity algorithms`` prints of a setting is what is read; docs/algorithms/settings.md is what it writes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.cli.main import app
-from tests.harness.places import ROOT
 from tests.harness.consortium import make_schema
+from tests.harness.places import ROOT
 
 SCHEMA = make_schema([2, 2, 2])
 NAMES = sorted(ALGORITHMS)
