@@ -1,10 +1,9 @@
 """DP-CCBN: the curator constructs the Bayesian network from measured tables of all candidates.
 
-It is the first of the paper's two baselines. Half of
-epsilon measures the tables of every candidate attribute-parent pair, which tells the structure; the other
-half measures the tables of the network. Deviations: the candidates' strengths are R less what the noise
-alone shows, not mutual information; every pair of attributes is measured once, not once in each direction;
-the degree is 1, because the tables of all larger parent sets would be below the noise floor.
+It is the first of the paper's two baselines. Half of epsilon measures the tables of every candidate attribute-parent
+pair, which tells the structure; the other half measures the tables of the network. Deviations: the candidates'
+strengths are R less what the noise alone shows, not mutual information; every pair of attributes is measured once, not
+once in each direction; the degree is 1, because the tables of all larger parent sets would be below the noise floor.
 """
 
 from __future__ import annotations

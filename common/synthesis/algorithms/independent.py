@@ -1,8 +1,8 @@
 """Independent: each party learns a model of its own rows for all of epsilon; the models stand side by side.
 
 It is the paper's baseline, in which every party runs PrivBayes on its own table and the synthetic tables are put
-together. No row is in two parties, so each pays epsilon once. With
-fewer rows at each party the same noise weighs more: the error grows with the number of parties.
+together. No row is in two parties, so each pays epsilon once. With fewer rows at each party the same noise weighs more:
+the error grows with the number of parties.
 """
 
 from __future__ import annotations
