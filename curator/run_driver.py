@@ -15,24 +15,24 @@ from typing import Any
 
 from privity.common.consortium.manifest import Manifest, manifest_of_run
 from privity.common.crypto import paillier
-from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json
-from privity.common.privacy.statement import privacy_statement
-from privity.common.protocol.evaluation_scores import scores_from
+from privity.common.privacy.run_budget import PureBudget
+from privity.common.protocol.evaluation_scores import Evaluation, scores_from
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
 from privity.common.release.evaluation.scores_over_parties import score_over_parties, scores_of, to_score
-from privity.common.release.marginals_file import marginals_document
-from privity.common.release.release_contents import FORMAT_VERSION, RUN, Release
+from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import is_release, write_release
-from privity.common.release.synthetic_rows import check_release_size, rows_to_publish, synthesise_release
+from privity.common.release.session_release import Synthesised, release_of, synthesised
+from privity.common.release.synthetic_rows import check_release_size
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
-from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms import learn
 from privity.curator.answer_store import Answers, Ask
-from privity.curator.network_session import NetworkSession
+from privity.curator.network_backend import NetworkBackend
 from privity.curator.run_request import RunRequest
 from privity.curator.sum_rounds import together
 from privity.curator.traffic_meter import Meter
@@ -121,46 +121,42 @@ class RunDriver:
         secret = await self._paillier_key()
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
-        session = NetworkSession(plan, self._manifest, self._schema, secret, self._answers, self.meter)
-        model = await ALGORITHMS[spec.algorithm].learn(session, spec.learning_epsilon, spec.settings)
+        session = NetworkBackend(plan, self._manifest, self._schema, secret, self._answers, self.meter).session()
+        model = await learn(session, spec.algorithm, spec.settings)
         self.meter.enter(SYNTHESIS)
-        seed = int(self._remember("seed", str(secrets.randbits(64)).encode()))
-        present = await asyncio.to_thread(rows_to_publish, model, plan.rows, seed)
-        rows = self._request.rows or present
-        synthetic = await asyncio.to_thread(synthesise_release, model, rows, seed)
-        scores = await self._scores(session, synthetic.table, present)
-        privacy = privacy_statement(
-            run=self.run,
-            parties={e.party: e.rows for e in plan.enrolments},
+        found = await synthesised(session, model, self._request.rows, self._seed)
+        scores = await self._scores(session, spec.evaluation, found)
+        self.meter.finish()
+        content = release_of(
+            session,
+            found,
             tolerate=spec.tolerate,
             protection=plan.protection,
-            record=session.record,
-            split=self._manifest.how_split,
-            curator_member=self._manifest.curator_member,
             rows_per_person={e.party: e.rows_per_person for e in plan.enrolments},
-            parties_per_person=self._manifest.parties_per_person,
-            absent_rows=self._schema.absent_rows,
+            of_run=self._run_document(spec, plan),
+            of_statement={
+                "split": self._manifest.how_split,
+                "curator_member": self._manifest.curator_member,
+                "parties_per_person": self._manifest.parties_per_person,
+            },
+            scores=scores,
         )
-        self.meter.finish()
-        marginals = marginals_document(session.record, self._schema, session.noise_variables)
-        document = {**self._run_document(spec, plan, rows), **synthetic.documents()}
-        content = Release(model, marginals, privacy, document, scores)
-        await _to_its_end(asyncio.to_thread(write_release, release, content, synthetic))
+        await _to_its_end(asyncio.to_thread(write_release, release, content, found.synthetic))
 
-    async def _scores(self, session: NetworkSession, synthetic: CodedTable, present: int) -> dict[str, Any] | None:
-        """What the parties say of the synthetic table; None if they are not asked.
+    def _seed(self) -> int:
+        return int(self._remember("seed", str(secrets.randbits(64)).encode()))
 
-        Args:
-            present: how many rows of all parties are taken to be there.
-        """
-        evaluation = session.plan.spec.evaluation
+    async def _scores(
+        self, session: Session, evaluation: Evaluation | None, found: Synthesised
+    ) -> dict[str, Any] | None:
+        """What the parties say of the synthetic table; None if they are not asked."""
         if evaluation is None:
             return None
-        table = await asyncio.to_thread(to_score, synthetic, session.rows, present)
+        table = await asyncio.to_thread(to_score, found.synthetic.table, session.rows, found.present)
         asked = await asyncio.to_thread(scores_of, table, evaluation.targets)
         # A tree may come out otherwise under another version of its library: what was asked once is repeated.
         kept = self._remember("scores", canonical_bytes([score.content() for score in asked]))
-        return await score_over_parties(session, table, scores_from(parse(kept)), evaluation.epsilon)
+        return await score_over_parties(session, table, scores_from(parse(kept)), PureBudget(evaluation.epsilon).whole)
 
     @property
     def _schema(self) -> Schema:
@@ -209,10 +205,8 @@ class RunDriver:
             await together(remind(m, plan) for m in spec.members)
         return plan
 
-    def _run_document(self, spec: RunSpec, plan: RunPlan, rows: int) -> dict[str, Any]:
+    def _run_document(self, spec: RunSpec, plan: RunPlan) -> dict[str, Any]:
         return {
-            "format_version": FORMAT_VERSION,
-            "run": self.run,
             "algorithm": spec.algorithm,
             "settings": spec.settings,
             "epsilon": str(spec.epsilon),
@@ -221,9 +215,7 @@ class RunDriver:
             "tolerate": spec.tolerate,
             "key_bits": plan.key_bits,
             "secure_sum": spec.secure_sum.content(),
-            "rows": rows,
             "attributes": list(self._schema.names),
-            "schema_digest": self._schema.digest,
             "plan_digest": plan.digest,
             "bytes": {phase: _in_order(spec.members, moved) for phase, moved in self.meter.bytes.items()},
             "rounds": self.meter.rounds,

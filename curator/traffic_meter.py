@@ -51,10 +51,8 @@ class Meter:
         self.ciphertexts[self._phase] = self.ciphertexts.get(self._phase, 0) + ciphertexts
         self._tell()
 
-    def charged(self, record: RunRecord, cells: int = 0) -> None:
-        """Something was charged, and perhaps a round's cells were revealed for it."""
-        if cells:
-            self.exchanged(cells)
+    def charged(self, record: RunRecord) -> None:
+        """Something is charged."""
         payers = {payer for cost in record.costs for payer in cost.payers}
         self._epsilon = max((record.epsilon(payer) for payer in payers), default=Fraction(0))
         self._tell()
@@ -69,6 +67,7 @@ class Meter:
         self.rounds[self._phase] = self.rounds.get(self._phase, 0) + 1
         if cells:
             self.cells[self._phase] = self.cells.get(self._phase, 0) + cells
+        self._tell()
 
     def _tell(self) -> None:
         total = sum(sum(parties.values()) for parties in self.bytes.values())

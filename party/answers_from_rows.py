@@ -7,7 +7,7 @@ the rows leaves this file, and no error in here depends on a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from privity.common.data.noisy_tables import AttributeParentPair, Marginal
 from privity.common.data.parent_set_tables import Request
+from privity.common.privacy.mechanisms import Choosing
 from privity.common.privacy.score_r import VECTOR_ROWS
 from privity.common.privacy.structure_scores import SCORES
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates
@@ -22,8 +23,6 @@ from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.step_limits import cells_of, count_cells
 from privity.party.rows import Rows
-
-Choosing = Callable[[Sequence[int] | npt.NDArray[np.int64]], int]
 
 CELLS_AT_ONCE = 1 << 16
 """Of tables that are scored together: few calls, and they stay in the processor's cache."""

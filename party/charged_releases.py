@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.exponential_mechanism import exponential_choice, sample_trials
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
-from privity.common.privacy.noise_distribution import check_scale
-from privity.common.privacy.noisy_max import noisy_max, sample_selection_noise
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.random_bits import Entropy, SystemEntropy
-from privity.common.privacy.step_cost import selection_scale
+from privity.common.privacy.sensitivity import scores
 from privity.common.protocol.candidate_pairs import Candidates
 from privity.common.protocol.expected_tables import SENSITIVITY, check_expected
-from privity.common.protocol.round import Round
-from privity.common.protocol.step_limits import cells_of, check_candidates
+from privity.common.protocol.round import Round, Scores
+from privity.common.protocol.step_limits import check_candidates
 from privity.common.protocol.steps import Select, SelectionStep, SelectTable, step_digest
 from privity.common.storage.canonical_json import digest
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
 from privity.party.rows import Rows
 
+FREE = PureDP(Fraction(0), RELATION)
 NO_CONTRIBUTION = "this party did not contribute to the round"
 
 EntropySource = Callable[[str], Entropy]
@@ -81,13 +79,13 @@ class ChargedReleases:
             self._kept = (attributes, ChargedReleases(self.party, part, self.journal, self.ledger, self._entropy))
         return self._kept[1]
 
-    def charge_elsewhere(self, run: str, epsilon: Fraction, allowance: Allowance) -> None:
+    def charge_elsewhere(self, run: str, loss: PureDP, allowance: Allowance) -> None:
         """Charge, once, what other parties' rows of these people may cost them in a run.
 
         Raises:
             PrivityError: as ``Ledger.charge``.
         """
-        charge = Charge(run, "elsewhere", epsilon, for_a_person=True)
+        charge = Charge(run, "elsewhere", loss, for_a_person=True)
         self.ledger.charge(charge, allowance, self.party)
         self.ledger.settle(charge, hashlib.sha256(b"elsewhere").hexdigest())
 
@@ -113,25 +111,24 @@ class ChargedReleases:
         Returns:
             little-endian int64, one a cell.
         """
-        round_.check_asked(self.schema.derived, self.rows)
-        round_.check_noise(quota)
+        round_.check(self.schema.derived, self.rows, quota)
         label = vector_label(round_.run, round_.round)
 
         def answer() -> bytes:
             cells = round_.cells(self.schema.derived.domain)
-            share = self._new_share(round_, quota, cells, label)
-            change = share - self._old_share(round_, cells)
-            if round_.scores:
-                change = answers_from_rows.noisy_scores(round_.scores, self._rows, change)
+            change = self._new_share(round_, quota, label) - self._old_share(round_, cells)
+            query = round_.query
+            if isinstance(query, Scores):
+                change = answers_from_rows.noisy_scores(query.scores, self._rows, change)
             elif round_.adds_rows(position):
-                change = answers_from_rows.noisy_counts(round_.tables, self._rows, change)
+                change = answers_from_rows.noisy_counts(query.marginals, self._rows, change)
             return change.astype("<i8").tobytes()
 
         if self.journal.digest(label) is None:
             self._old_share(round_, round_.cells(self.schema.derived.domain))  # before it is charged
-        charge = Charge(round_.run, f"round/{round_.round}", Fraction(0))
-        if round_.covers(position):
-            charge = replace(charge, epsilon=round_.cost, delta=round_.delta, rho=round_.rho)
+        # Who adds noise to a sum that has no rows of its own gives one answer too, for nothing.
+        loss = round_.noise.loss(RELATION) if round_.covers(position) else FREE
+        charge = Charge(round_.run, f"round/{round_.round}", loss)
         stored = self._answer_once(label, _vector_content(round_, quota, position), charge, allowance, answer)
         if round_.replacement is not None and round_.replacement.last:
             # Rounds of one series have one name but for its end.
@@ -163,63 +160,44 @@ class ChargedReleases:
             raise PrivityError(Catalogue.ROUND_REFUSED, round=round_.round, reason=reason)
         return _integers(stored)
 
-    def _new_share(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
-        """A fresh share; kept if a later round must take it out again."""
+    def _new_share(self, round_: Round, quota: int, label: str) -> np.ndarray:
+        """A fresh share of the noise on every cell; kept if a later round must take it out again."""
+
+        def sample() -> np.ndarray:
+            return round_.noise.sample(round_.query.cells(self.schema.derived.domain), quota, self._entropy(label))
+
         r = round_.replacement
         if r is None or r.last:
-            return self._sample_noise(round_, quota, cells, label)
+            return sample()
         key, content = f"{round_.run}/share/{round_.round}", round_.series(r.coverage)
         stored = self.journal.recall(key, content)
         if stored is None:
-            share = self._sample_noise(round_, quota, cells, label)
-            stored = self.journal.record(key, content, share.astype("<i8").tobytes())
+            stored = self.journal.record(key, content, sample().astype("<i8").tobytes())
         return _integers(stored)
-
-    def _sample_noise(self, round_: Round, quota: int, cells: int, label: str) -> np.ndarray:
-        """This party's share of the noise on every cell, int64 of shape (cells,), tables in order."""
-        entropy, domain = self._entropy(label), self.schema.derived.domain
-        different = sorted(set(round_.all_weights))
-        if len(different) == 1:
-            return round_.law(different[0]).share(quota, cells, entropy)
-        sizes = cells_of(round_.tables, domain).astype(np.int64)
-        weights = np.repeat(np.array(round_.all_weights, dtype=np.int64), sizes)
-        share = np.empty(cells, dtype=np.int64)
-        for weight in different:
-            places = np.flatnonzero(weights == weight)
-            share[places] = round_.law(weight).share(quota, places.size, entropy)
-        return share
 
     def select(self, step: SelectionStep, allowance: Allowance) -> int:
         """Index of the chosen candidate, a pair or a table; the same at every repetition."""
-        sensitivity = self._selection_sensitivity(step)
-        check_scale(selection_scale(sensitivity, step.epsilon))
+        sensitivity = scores(self._largest_move(step), RELATION)
+        step.mechanism.check(sensitivity)
         label = f"{step.run}/choice/{step.selection}"
 
         def answer() -> bytes:
-            candidates, entropy = step.choices, self._entropy(label)
-            if step.rho is None:
-                noise = sample_selection_noise(candidates, sensitivity, step.epsilon, entropy)
-                choose: answers_from_rows.Choosing = partial(noisy_max, noise=noise)
-            else:
-                first = sample_trials(candidates, sensitivity, step.epsilon, entropy)
-                choose = partial(
-                    exponential_choice, sensitivity=sensitivity, epsilon=step.epsilon, first=first, entropy=entropy
-                )
+            choose = step.mechanism.sample(step.choices, sensitivity, self._entropy(label))
             if isinstance(step, SelectTable):
                 return str(answers_from_rows.select_table(step.expected, self._counts, choose)).encode()
             return str(answers_from_rows.select_pair(step.candidates, step.score, self._scores, choose)).encode()
 
-        charge = Charge(step.run, step.key, step.cost, step.delta, step.rho)
+        charge = Charge(step.run, step.key, step.mechanism.loss(RELATION))
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
 
-    def _selection_sensitivity(self, step: SelectionStep) -> int:
+    def _largest_move(self, step: SelectionStep) -> int:
         """By how much a row moves a score at most; refuses candidates that there are no scores of."""
         if isinstance(step, SelectTable):
             check_expected(step.expected, self.schema.derived, self.rows)
             return SENSITIVITY
-        return self._pair_sensitivity(step)
+        return self._move_of_pairs(step)
 
-    def _pair_sensitivity(self, step: Select) -> int:
+    def _move_of_pairs(self, step: Select) -> int:
         domain = self.schema.derived.domain
         check_candidates(step.candidates, self.schema.derived)
         if not all(all(group.parents.sets) for group in Candidates.of(step.candidates).groups):
@@ -242,9 +220,9 @@ class ChargedReleases:
         self.ledger.settle(charge, hashlib.sha256(stored).hexdigest())
         return stored
 
-    def check_affordable(self, epsilon: Fraction, delta: Fraction) -> None:
+    def check_affordable(self, most: ApproxDP) -> None:
         """Refuse a run that the ledger could not pay for to its end, before anything is spent on it."""
-        self.ledger.check(epsilon, delta, self.party)
+        self.ledger.check(most, self.party)
 
     def forget(self, run: str) -> None:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""

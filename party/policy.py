@@ -14,12 +14,12 @@ from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats import shorten
 from privity.common.formats.toml_file import read_toml
 from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon
-from privity.common.privacy.group_privacy import EpsilonDelta, most_of_a_person
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.population import Population
+from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import Method, SumKind
-from privity.common.synthesis.algorithms import ALGORITHMS, rho_budget_of
+from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
 
 FORMAT_VERSION = 1
 DECLARED = ("total_epsilon", "total_delta", "rows_per_person")
@@ -81,7 +81,8 @@ class Policy:
         Args:
             rows_elsewhere: rows that one person may have at other parties, as far as it is known.
         """
-        epsilon, delta = self.cost_of_a_person(spec, rows_elsewhere)
+        most = self.cost_of_a_person(spec, rows_elsewhere)
+        epsilon, delta = most.epsilon, most.delta
         several = "" if epsilon == spec.epsilon else f", {epsilon} for a person with several rows,"
         several_delta = "" if delta == spec.delta else f", {delta} for a person with several rows,"
         rules = [
@@ -107,10 +108,10 @@ class Policy:
             if not holds:
                 raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason=reason)
 
-    def cost_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> EpsilonDelta:
-        """(epsilon, delta) that the run may cost one of these people, all of whose rows may be in it."""
+    def cost_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> ApproxDP:
+        """What the run may cost one of these people, all of whose rows may be in it."""
         rows = self.population.rows_per_person + rows_elsewhere
-        return most_of_a_person(spec.epsilon, spec.delta, rows, rho_budget_of(spec))
+        return budget_of(spec).most_of_a_person(rows, spec.epsilon - spec.learning_epsilon)
 
     def _attribute_rules(self, asked: tuple[str, ...] | None) -> list[tuple[bool, str]]:
         if self.attributes is None:
@@ -137,9 +138,9 @@ class Policy:
 
     def allowance(self, spec: RunSpec, rows_elsewhere: int = 0) -> Allowance:
         """What the ledger may be charged for this run: what it declared, within what is allowed."""
-        epsilon, delta = self.cost_of_a_person(spec, rows_elsewhere)
-        per_run, per_run_delta = min(epsilon, self.epsilon_per_run), min(delta, self.delta_per_run)
-        return Allowance(per_run, per_run_delta, rho_budget_of(spec))
+        most = self.cost_of_a_person(spec, rows_elsewhere)
+        per_run, per_run_delta = min(most.epsilon, self.epsilon_per_run), min(most.delta, self.delta_per_run)
+        return Allowance(per_run, per_run_delta, budget_of(spec))
 
 
 def load_policy(path: Path, declared: Callable[[str], Population], known: Sequence[str] | None = None) -> Policy:

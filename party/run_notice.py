@@ -11,12 +11,16 @@ from itertools import product
 
 from privity.common.data.schema import Schema
 from privity.common.errors import PrivityError
-from privity.common.planned_run import PlannedSession, rehearse
+from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.run_record import OWN_MODEL, Cost, noise_on_scores
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP, compose
+from privity.common.privacy.run_budget import RhoBudget
+from privity.common.privacy.run_record import OWN_MODEL, Cost
+from privity.common.protocol.round import Scores, Tables
 from privity.common.protocol.run_spec import RunSpec
-from privity.common.synthesis.algorithms import ALGORITHMS, rho_budget_of
+from privity.common.protocol.session import Session
+from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
 from privity.party.policy import Policy
 
 LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -49,13 +53,13 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
     for leaving in _leaving(spec, schema):
         cost = leaving.cost
-        price = _loss(cost.epsilon, cost.delta) if cost.rho is None else f"rho {_about(cost.rho)}"
+        price = f"rho {_about(cost.loss.rho)}" if isinstance(cost.loss, ZCDP) else _loss(*_epsilon_delta(cost.loss))
         yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to {price})"
-    rho_budget = rho_budget_of(spec)
-    if rho_budget is not None:
+    budget = budget_of(spec)
+    if isinstance(budget, RhoBudget):
         yield (
-            f"The rho of all of it adds up to at most {_about(rho_budget.rho)}"
-            f" (zero-concentrated differential privacy), which is {_loss(rho_budget.epsilon, rho_budget.delta)}."
+            f"The rho of all of it adds up to at most {_about(budget.rho)}"
+            f" (zero-concentrated differential privacy), which is {_loss(budget.epsilon, budget.delta)}."
         )
     yield (
         f"Together they cost at most {_loss(spec.epsilon, spec.delta)}; how it is divided may depend on the"
@@ -77,14 +81,9 @@ def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
     found: dict[tuple[str, str], Leaving] = {}
     order: list[tuple[str, str]] = []
     for rows, settings in product(LIKELY_ROWS, ALGORITHMS[spec.algorithm].possible(spec.settings)):
-        session = PlannedSession(
-            schema.over(spec.attributes),
-            dict.fromkeys(spec.members, rows),
-            spec.tolerate,
-            spec.delta,
-            rho_budget_of(spec),
-        )
-        rehearse(session, spec.algorithm, spec.learning_epsilon, settings, spec.evaluation)
+        parties = dict.fromkeys(spec.members, rows)
+        session = planned_session(schema.over(spec.attributes), parties, spec.tolerate, budget_of(spec))
+        rehearse(session, spec.algorithm, settings, spec.evaluation)
         place = 0
         costs = [cost for cost in session.record.costs if spec.members[0] in cost.payers]
         for (phase, mechanism), cost in _summed(costs).items():
@@ -103,22 +102,21 @@ def _summed(costs: list[Cost]) -> dict[tuple[str, str], Cost]:
     together: dict[tuple[str, str], Cost] = {}
     for c in costs:
         before = together.get((c.phase, c.mechanism))
-        if before is None:
-            together[c.phase, c.mechanism] = c
-        elif c.rho is not None and before.rho is not None:
-            together[c.phase, c.mechanism] = replace(before, rho=before.rho + c.rho)
-        else:
-            more = replace(before, epsilon=before.epsilon + c.epsilon, delta=before.delta + c.delta)
-            together[c.phase, c.mechanism] = more
+        # One mechanism has one kind of loss.
+        together[c.phase, c.mechanism] = c if before is None else replace(before, loss=compose([before.loss, c.loss]))
     return together
 
 
 def _size(cost: Cost) -> tuple[Fraction, Fraction]:
-    return cost.rho or Fraction(0), cost.epsilon
+    return (cost.loss.rho, Fraction(0)) if isinstance(cost.loss, ZCDP) else (Fraction(0), cost.loss.epsilon)
 
 
-def _reveals_running_sums(session: PlannedSession, phase: str, parties: int) -> bool:
-    replaced = (round_.replacement for round_, _ in session.rounds if round_.phase == phase)
+def _epsilon_delta(loss: PureDP | ApproxDP) -> tuple[Fraction, Fraction]:
+    return loss.epsilon, loss.delta if isinstance(loss, ApproxDP) else Fraction(0)
+
+
+def _reveals_running_sums(session: Session, phase: str, parties: int) -> bool:
+    replaced = (round_.replacement for round_ in session.rounds if round_.phase == phase)
     return any(r is not None and r.coverage < parties for r in replaced)
 
 
@@ -147,14 +145,14 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
         return "a model of its rows alone, learnt here under noise that this party draws: the curator sees it"
     hidden = spec.secure_sum.in_words(None).replace(" with a None-bit modulus", "")
     noise = f"under noise of which any {len(spec.members) - spec.tolerate} parties' share is enough"
-    if mechanism == noise_on_scores(shared=True):
+    if Scores.in_words in mechanism:
         names = spec.evaluation.targets if spec.evaluation else ()
         predicted = f", and how many a classifier predicts right in {', '.join(names)}" if names else ""
         return (
             f"how far the synthetic table is from its rows{predicted}, hidden by {hidden} and with noise in it: nobody"
             f" sees this party's; the sums over all parties are revealed and published, {noise}"
         )
-    if "contingency tables" not in mechanism:
+    if Tables.in_words not in mechanism:
         return f"outcomes of private selections on its rows, {mechanism}: the curator sees which candidate was chosen"
     if leaving.running_sums:
         return (
@@ -168,7 +166,8 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
 
 
 def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
-    person, delta = policy.cost_of_a_person(spec, rows_elsewhere)
+    most = policy.cost_of_a_person(spec, rows_elsewhere)
+    person, delta = most.epsilon, most.delta
     yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
     here = f"For a person with {_rows(policy.population.rows_per_person)} here"
     if rows_elsewhere:
@@ -195,7 +194,7 @@ def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewher
     """What is left in the ledger, before and after."""
     spent, of_run, population = ledger.spent(), ledger.spent(spec.run), ledger.population
     left = population.total_epsilon - spent
-    after = left - (policy.cost_of_a_person(spec, rows_elsewhere)[0] - of_run)
+    after = left - (policy.cost_of_a_person(spec, rows_elsewhere).epsilon - of_run)
     return (
         f"The ledger of {population.name!r}: epsilon {readable(left)} left of {readable(population.total_epsilon)},"
         f" {readable(after)} after this run."

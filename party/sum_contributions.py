@@ -6,19 +6,16 @@ vector of counts itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.residues import Residues, drop_tables
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.ledger import Allowance
 from privity.common.protocol import secure_sum
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_context import RoundContext, mask_keys
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.steps import CombineBlock, Contribute, Done, Revealed, SealBlock, Sealed, Sum
 from privity.common.wire.codec import decode_step, encode_step
-from privity.party.charged_releases import NO_CONTRIBUTION, ChargedReleases, vector_label
+from privity.party.begun_run import BegunRun
+from privity.party.charged_releases import NO_CONTRIBUTION, vector_label
 from privity.party.keys import Keys
 
 AHEAD = 256
@@ -33,22 +30,6 @@ OF_BLOCKS = {"seal": 2, "combine": 3}
 """Steps about a block of a round: how many numbers stand behind the round's name in their keys."""
 
 
-@dataclass(frozen=True)
-class Begun:
-    """A run that this party has begun.
-
-    Attributes:
-        manifest: under which it enrolled.
-        releases: its rows, as far as the run sees them.
-        allowance: what the run may be charged.
-    """
-
-    plan: RunPlan
-    manifest: Manifest
-    releases: ChargedReleases
-    allowance: Allowance
-
-
 class Rounds:
     """What one party does in the rounds of a run."""
 
@@ -60,7 +41,7 @@ class Rounds:
         self._keys: tuple[str, dict[str, bytes]] = ("", {})
         self._residues: Residues | None = None
 
-    def check(self, step: Contribute, begun: Begun) -> None:
+    def check(self, step: Contribute, begun: BegunRun) -> None:
         """Refuse a round that could not be served to its end, before anything is charged."""
         context = self._new_context(step.round, begun)
         try:
@@ -69,7 +50,7 @@ class Rounds:
             raise context.refusal(str(error)) from error
         self._check_kept(step, begun)
 
-    def _check_kept(self, step: Contribute, begun: Begun) -> None:
+    def _check_kept(self, step: Contribute, begun: BegunRun) -> None:
         """Refuse more than a run needs to be kept: a round that covers other parties costs this one nothing."""
         journal, run = begun.releases.journal, step.run
         kept = {
@@ -83,7 +64,7 @@ class Rounds:
                 reason = f"{len(others)} rounds of the run are kept already"
                 raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
-    def contribute(self, step: Contribute, begun: Begun) -> Done:
+    def contribute(self, step: Contribute, begun: BegunRun) -> Done:
         """Charge a checked round, draw the noise, count, and keep the vector."""
         plan, releases = begun.plan, begun.releases
         releases.keep_vector(step.round, plan.noise_quota, begun.allowance, self._position(plan))
@@ -92,7 +73,7 @@ class Rounds:
         self._context = self._new_context(step.round, begun)
         return Done()
 
-    def seal(self, step: SealBlock, begun: Begun) -> Sealed:
+    def seal(self, step: SealBlock, begun: BegunRun) -> Sealed:
         """One block of what was contributed, for the combiner above this party."""
         context = self._recalled(step, begun)
         context.tree(step.attempt)
@@ -106,7 +87,7 @@ class Rounds:
         own, (_, keys) = self._own.of(begun.manifest), self._keys
         return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, self._party, own, keys))
 
-    def combine(self, step: CombineBlock, begun: Begun) -> Sealed | Sum:
+    def combine(self, step: CombineBlock, begun: BegunRun) -> Sealed | Sum:
         """The sum of the blobs of a node of the tree, for the combiner above it or, at the root, for the curator."""
         context = self._recalled(step, begun)
         tree = context.tree(step.attempt)
@@ -119,7 +100,7 @@ class Rounds:
         child = begun.plan.parties + step.node
         return Sealed(secure_sum.sealed(total, context, step.attempt, step.block, child, own))
 
-    def forget_round(self, step: Revealed, begun: Begun) -> Done:
+    def forget_round(self, step: Revealed, begun: BegunRun) -> Done:
         """Erase the vector of a round that was revealed, and what was answered for its blocks; that it was stays."""
         journal = begun.releases.journal
         places = (self._entry(step.run, step.round), self._gone(step.run, step.round))
@@ -149,7 +130,7 @@ class Rounds:
         residues.prepare(AHEAD_AT_ONCE)
         return True
 
-    def expect(self, begun: Begun) -> None:
+    def expect(self, begun: BegunRun) -> None:
         """A run begins: agree on its mask keys, and let its randomness be made ahead.
 
         Raises:
@@ -180,11 +161,11 @@ class Rounds:
     def _gone(run: str, name: str) -> str:
         return f"{run}/gone/{name}"
 
-    def _new_context(self, round_: Round, begun: Begun) -> RoundContext:
+    def _new_context(self, round_: Round, begun: BegunRun) -> RoundContext:
         self.expect(begun)
         return RoundContext(begun.plan, begun.manifest, round_, begun.releases.schema, self._residues)
 
-    def _recalled(self, step: SealBlock | CombineBlock, begun: Begun) -> RoundContext:
+    def _recalled(self, step: SealBlock | CombineBlock, begun: BegunRun) -> RoundContext:
         """The round as this party contributed to it; kept in memory from block to block."""
         attempt, kept = step.attempt, self._context
         if kept is not None and kept.round.digest == attempt.digest and kept.plan.digest == begun.plan.digest:

@@ -23,20 +23,22 @@ from privity.common.data.table_reading import encode
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import read_json, require
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
-from privity.common.privacy.group_privacy import EpsilonDelta, most_of_a_person
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_folder import declare, open_ledger
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population, parse_population
+from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_record import RunRecord
+from privity.common.protocol.session import Session
 from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithm_settings import declared
-from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms import ALGORITHMS, learn
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_session import LocalSession, complete
+from privity.party.local_backend import complete, local_session
 from privity.party.rows import InMemory, Rows
 
 OWNER = "owner"
@@ -116,11 +118,10 @@ class Synthesizer:
         self.settings = settings
         self._ledger = ledger
         self._model: Model | None = None
-        self.record: RunRecord | None = None
-        self.run: str | None = None
+        self.session: Session | None = None
         self.spent: Fraction | None = None
         self.spent_delta = Fraction(0)
-        self.charged: EpsilonDelta | None = None
+        self.charged: ApproxDP | None = None
         self.declared: Population | None = None
 
     def fit(self, table: pd.DataFrame | CodedTable | Rows, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
@@ -142,22 +143,21 @@ class Synthesizer:
         rows = InMemory(table) if isinstance(table, CodedTable) else table
         if rows.schema.digest != declared.digest:
             raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
-        rho_budget = ALGORITHMS[self.algorithm].rho_budget(self.settings, self.epsilon, self.delta)
+        budget = ALGORITHMS[self.algorithm].budget(self.settings, self.epsilon, self.delta)
         run = f"local-{secrets.token_hex(8)}"
         with closing(open_ledger(self.population, self._ledger)) as ledger:
             population = ledger.population
-            epsilon, delta = most_of_a_person(self.epsilon, self.delta, population.rows_per_person, rho_budget)
-            ledger.check(epsilon, delta, OWNER)
-            allowance = Allowance(epsilon, delta, rho_budget)
+            most = budget.most_of_a_person(population.rows_per_person)
+            ledger.check(most, OWNER)
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
-            session = LocalSession(run, declared, releases, allowance, self.delta)
-            learned = complete(ALGORITHMS[self.algorithm].learn(session, self.epsilon, self.settings))
+            session = local_session(run, releases, Allowance(most.epsilon, most.delta, budget))
+            learned = complete(learn(session, self.algorithm, self.settings))
             spent = ledger.spent(), ledger.spent_delta()
-            charged = ledger.spent(run), ledger.spent_delta(run)
+            charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
         self.spent, self.spent_delta, self.charged = *spent, charged
-        self._model, self.record, self.run, self.declared = learned, session.record, run, population
+        self._model, self.session, self.declared = learned, session, population
         return self
 
     @property
@@ -166,6 +166,13 @@ class Synthesizer:
         if self._model is None:
             raise ValueError("fit it first")
         return self._model
+
+    @property
+    def record(self) -> RunRecord:
+        """What the fit has revealed and charged; ValueError before ``fit``."""
+        if self.session is None:
+            raise ValueError("fit it first")
+        return self.session.record
 
     def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides the sampling only, never noise.

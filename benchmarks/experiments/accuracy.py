@@ -40,12 +40,12 @@ from benchmarks.experiment import (
 )
 from benchmarks.methods.classification_tasks import TASKS
 from benchmarks.methods.learning import errors_of, learn, session_over
-from benchmarks.methods.metered_session import MeteredSession, wire_bytes
 from benchmarks.methods.peer_programs import python_of, synthesize
 from benchmarks.methods.peers import AUTHORS, DELTA, PEERS, PURE, REPLACED, rho_of
 from benchmarks.methods.table_distances import distances
+from benchmarks.methods.wire_bytes import wire_bytes
 from privity.common.data.coded_table import CodedTable
-from privity.common.privacy.zcdp_budget import converted, rho_within
+from privity.common.privacy.loss_conversion import converted, rho_within
 from privity.common.release.evaluation.classifier_utility import hold_out, majority_error, misclassification
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import INFERENCES, PGM, TABLES
@@ -118,9 +118,9 @@ def measure(point: Point, seed: int, data: Data) -> Values | list[Values]:
 def learned(table: CodedTable, point: Point, generator: np.random.Generator) -> tuple[CodedTable, Values]:
     """A synthetic table of as many rows, learned over the point's parties; its seconds and bytes."""
     method = METHODS[point["method"]]
-    session = session_over(table, point, *method, generator, MeteredSession)
+    session = session_over(table, point, *method, generator)
     started = time.perf_counter()
-    model = learn(session, point, *method)
+    model = learn(session, *method)
     seconds = time.perf_counter() - started
     return model.sample(table.rows, generator), {"seconds": round(seconds, 2), **wire_bytes(session)}
 
@@ -376,5 +376,5 @@ EXPERIMENT = Experiment(
         Picture("parties", [over_parties("adult", delta, "mean2") for delta in GUARANTEES], x_label="parties K"),
     ),
     code=(*CODE, "common/release/evaluation/classifier_utility.py", *(f"benchmarks/methods/{name}.py" for name in (
-        "classification_tasks", "metered_session", "table_distances"))),
+        "classification_tasks", "wire_bytes", "table_distances"))),
 )  # fmt: skip

@@ -19,7 +19,8 @@ from benchmarks.experiment import Experiment, Point, Table, Values, grid, middle
 from privity.common.crypto import masks, paillier
 from privity.common.crypto.identity import Identity
 from privity.common.data.coded_table import CodedTable
-from privity.common.protocol.round import Round
+from privity.common.privacy.run_budget import PureBudget
+from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import Begin, Contribute, Enrol, Enrolled, SealBlock
 from privity.deploy.audit.audited_consortium import Consortium, generous_policy, make_schema
@@ -95,7 +96,8 @@ def begin(parties: int, bits: int) -> None:
     replies = [consortium.tell(name, Enrol(spec)) for name in names]
     enrolments = [Enrolment.from_dict(reply.enrolment) for reply in replies if isinstance(reply, Enrolled)]
     plan = RunPlan(spec, tuple(enrolments), consortium.public.n)
-    round_ = Round(spec.run, "test", "1", ((0, 1),), Fraction(1))
+    noise = PureBudget(Fraction(1)).whole.noise(Tables(((0, 1),)))
+    round_ = Round(spec.run, "test", "1", noise)
     for step in (Begin(plan), Contribute(round_), SealBlock(spec.run, consortium.attempt(round_), 0)):
         for name in names:
             consortium.tell(name, step)

@@ -48,7 +48,7 @@ from benchmarks.plots import Panel
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
-from privity.party.local_session import complete
+from privity.party.local_backend import complete
 
 EPSILONS, DELTAS = ("0.1", "0.4", "1.6"), ("0", "1e-9")
 REPORTED = ("adult", "nltcs", "diabetes130", "cps_taxunits")
@@ -69,7 +69,7 @@ def key_of(point: Point, on: Ground, constants: Constants) -> dict[str, Any]:
     epsilon, delta = Fraction(point["epsilon"]), Fraction(point["delta"])
     session = session_over(on, epsilon, delta, 1)
     with in_place(constants) as settings:
-        tables, one_way = tables_for(session, epsilon), one_way_share(session, epsilon)
+        tables, one_way = tables_for(session, session.budget.whole), one_way_share(session, session.budget.whole)
     key = {**settings, "tables": tables, "one_way": str(one_way), "handicap": constants.handicap}
     if point["algorithm"] == AIM:
         return {**key, "prior": constants.prior, "ridge": constants.ridge}
@@ -80,7 +80,7 @@ def distance(point: Point, seed: int, on: Ground, constants: Constants) -> float
     epsilon = Fraction(point["epsilon"])
     session = session_over(on, epsilon, Fraction(point["delta"]), seed)
     with in_place(constants) as settings:
-        model = complete(ALGORITHMS[point["algorithm"]].learn(session, epsilon, settings))
+        model = complete(ALGORITHMS[point["algorithm"]].learn(session, session.budget.whole, settings))
     return mean_distance(on, cast("JunctionTreeModel", model))
 
 

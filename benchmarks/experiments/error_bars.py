@@ -17,7 +17,6 @@ from benchmarks.methods.learning import learn, session_over
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.synthesis.models.present_rows import sample_present
-from privity.deploy.planning.in_process_session import InProcessSession
 
 SAMPLE = 20
 """Rows of the sample for the fitted cells, times those of the table."""
@@ -29,8 +28,8 @@ DELTAS = {"dp-subn": "0", "copula": "1/1073741824"}
 def measure(point: Point, seed: int, data: Data) -> Values:
     table, generator = data.table(point["data"]), np.random.default_rng(seed)
     point = {**point, "delta": DELTAS[point["algorithm"]]}
-    session = session_over(table, point, point["algorithm"], {}, generator, InProcessSession)
-    model = learn(session, point, point["algorithm"], {})
+    session = session_over(table, point, point["algorithm"], {}, generator)
+    model = learn(session, point["algorithm"], {})
     sample = sample_present(model, SAMPLE * table.rows, generator)
     found = {"cells": 0, "raw": 0, "fitted": 0, "width": 0.0}
     for _, noisy in session.record.measured:

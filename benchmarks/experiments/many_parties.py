@@ -75,10 +75,11 @@ def ways(algorithm: str, tables: int, most: int) -> dict[str, Mapping[str, Any]]
 
 def forecast(ground: Ground, point: Point) -> tuple[int, int, float]:
     """How many tables noise allows one party, how many there may be, and the noise of a draw over the overview's."""
-    session, epsilon = session_of(ground, point), Fraction(point["epsilon"])
+    session = session_of(ground, point)
+    share = session.budget.whole
     most = most_edges(candidate_pairs(session)) if point["algorithm"] == MST else 4 * len(ground.table.schema.domain)
-    tables = min(most, tables_for(session, epsilon))
-    return tables, most, noise_of_selections(session, tables, epsilon * (1 - one_way_share(session, epsilon)) * DRAWS)
+    tables = min(most, tables_for(session, share))
+    return tables, most, noise_of_selections(session, tables, share * (1 - one_way_share(session, share)) * DRAWS)
 
 
 @cache

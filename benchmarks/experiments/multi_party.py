@@ -22,9 +22,10 @@ from benchmarks.methods.table_distances import distances, variation
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import parse_schema
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.evaluation.classifier_utility import Task, hold_out, majority_error, misclassification
 from privity.common.synthesis.learning.covering_design import optimal_design
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 COMPARED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-subn": ("dp-subn", {}),
@@ -120,8 +121,8 @@ def views(table: CodedTable, point: Point) -> Values:
     covering = point["variant"].startswith("covering")
     design = optimal_design(table.schema.domain)
     released = list(design.views) if covering else pairs
-    epsilon = Fraction(point["epsilon"])
-    measured = asyncio.run(InProcessSession([table], epsilon).measure("views", released, epsilon))
+    budget = PureBudget(Fraction(point["epsilon"]))
+    measured = asyncio.run(InProcessBackend([table], budget).session().measure("views", released, budget.whole))
     noisy = {pair: counts for view in measured for pair, counts in pair_counts(view)}
     found = [pair_distance(table, pair, noisy[pair]) for pair in pairs]
     return {"mean2": float(np.mean(found)), "tables": f"{len(released)} ({design.kind if covering else 'pairs'})"}

@@ -15,23 +15,25 @@ import numpy as np
 
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid, middle_of
-from privity.common.privacy.budget import PureEpsilon, Zcdp
 from privity.common.privacy.discrete_laplace import geometric
-from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
-from privity.common.privacy.neighbouring_relation import Relation
+from privity.common.privacy.mechanisms import GaussianNoise, LaplaceNoise, NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.noisy_max import noisy_max_scale
+from privity.common.privacy.privacy_loss import ZCDP, PureDP
 from privity.common.privacy.random_bits import SystemEntropy, uniform_below
-from privity.common.privacy.sensitivity import Norm, contingency_tables, scores
+from privity.common.privacy.sensitivity import scores
 from privity.common.privacy.structure_scores import r_sensitivity
+from privity.common.protocol.round import Tables
 
 ENTROPY = SystemEntropy()
-RELATION = Relation.REPLACE_ONE
 TABLES, ROWS = 105, 45_222
-LAPLACE = DiscreteLaplace.calibrated(contingency_tables(TABLES, RELATION), PureEpsilon(Fraction(1), RELATION))
-SHARED = SharedDiscreteLaplace(LAPLACE.scale, parties=3, tolerate=1)
-GAUSS = DiscreteGaussian.calibrated(
-    contingency_tables(TABLES, RELATION, Norm.L2), Zcdp(Fraction(14913, 10**6), RELATION)
-)
-CHOICE = NoisyMax(scores(r_sensitivity(ROWS, 8, 8), RELATION), Fraction(1, 10))
+QUERY = Tables(((),) * TABLES)
+LAPLACE = LaplaceNoise.calibrated(QUERY, PureDP(Fraction(1), RELATION))
+QUOTA = 2
+"""Of three parties of which one may tell what it knows."""
+GAUSS = GaussianNoise.calibrated(QUERY, ZCDP(Fraction(14913, 10**6), RELATION))
+CHOICE, MOVE = NoisyMax(Fraction(1, 10)), scores(r_sensitivity(ROWS, 8, 8), RELATION)
+SCALE = noisy_max_scale(MOVE.value, CHOICE.epsilon)
 
 
 def exponential_mechanism(values: np.ndarray, scale: Fraction) -> int:
@@ -49,11 +51,11 @@ def exponential_mechanism(values: np.ndarray, scale: Fraction) -> int:
 
 def spread_evenly(count: int) -> np.ndarray:
     """Made-up scores over twelve scales; nothing here is data."""
-    return np.random.default_rng(1).integers(0, 12 * int(CHOICE.scale), count)
+    return np.random.default_rng(1).integers(0, 12 * int(SCALE), count)
 
 
 def one_far_ahead(count: int) -> np.ndarray:
-    return np.append(np.zeros(count - 1, dtype=np.int64), 30 * int(CHOICE.scale))
+    return np.append(np.zeros(count - 1, dtype=np.int64), 30 * int(SCALE))
 
 
 def opendp(kind: str, count: int) -> Callable[[], object]:
@@ -65,27 +67,27 @@ def opendp(kind: str, count: int) -> Callable[[], object]:
     if kind == "laplace":
         release = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=float(LAPLACE.scale))
     elif kind == "gaussian":
-        release = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=float(GAUSS.sigma_squared) ** 0.5)
+        release = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=float(GAUSS.scale) ** 0.5)
     else:
         given = spread_evenly(count).tolist()
         metric, divergence = dp.linf_distance(T="i64"), dp.max_divergence()
-        release = dp.m.make_noisy_max(domain, metric, divergence, scale=float(CHOICE.scale))
+        release = dp.m.make_noisy_max(domain, metric, divergence, scale=float(SCALE))
     return lambda: release(given)
 
 
 def noisy_max(count: int) -> Callable[[], object]:
     listed = spread_evenly(count).tolist()
-    return lambda: CHOICE.choose(listed, CHOICE.sample(count, ENTROPY))
+    return lambda: CHOICE.sample(count, MOVE, ENTROPY)(listed)
 
 
 def by_rejection(values: np.ndarray) -> Callable[[], object]:
-    return lambda: exponential_mechanism(values, CHOICE.scale)
+    return lambda: exponential_mechanism(values, SCALE)
 
 
 DRAWS: dict[str, Callable[[int], Callable[[], object]]] = {
-    f"shares, scale {LAPLACE.scale}, q = {SHARED.quota}": lambda n: lambda: SHARED.sample(n, ENTROPY),
-    f"discrete Laplace, scale {LAPLACE.scale}": lambda n: lambda: LAPLACE.sample(n, ENTROPY),
-    f"discrete Gaussian, sigma {float(GAUSS.sigma_squared) ** 0.5:.1f}": lambda n: lambda: GAUSS.sample(n, ENTROPY),
+    f"shares, scale {LAPLACE.scale}, q = {QUOTA}": lambda n: lambda: LAPLACE.sample([n], QUOTA, ENTROPY),
+    f"discrete Laplace, scale {LAPLACE.scale}": lambda n: lambda: LAPLACE.sample([n], 1, ENTROPY),
+    f"discrete Gaussian, sigma {float(GAUSS.scale) ** 0.5:.1f}": lambda n: lambda: GAUSS.sample([n], 1, ENTROPY),
     "discrete Laplace, OpenDP `make_laplace` on i64": lambda n: opendp("laplace", n),
     "discrete Gaussian, OpenDP `make_gaussian` on i64": lambda n: opendp("gaussian", n),
 }

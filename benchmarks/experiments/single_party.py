@@ -7,7 +7,6 @@ of the classifiers.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,16 +19,16 @@ from benchmarks.data import Data
 from benchmarks.experiment import CODE, Experiment, Picture, Point, Table, Values, bounds, duels, grid
 from benchmarks.methods import marginal_baselines, private_classifiers
 from benchmarks.methods.classification_tasks import TASKS
-from benchmarks.methods.learning import errors_of
-from benchmarks.methods.partly_exact_session import PartlyExactSession
+from benchmarks.methods.learning import errors_of, learn
+from benchmarks.methods.partly_exact_session import partly_exact_session
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.evaluation.classifier_utility import hold_out
 from privity.common.release.evaluation.marginal_distance import marginal_distances
-from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import TABLES
 from privity.common.synthesis.models.bayesian_network import BayesianNetwork
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 
 @dataclass(frozen=True)
@@ -113,11 +112,11 @@ def learned(
     table: CodedTable, data: str, method: Method, epsilon: Fraction, generator: np.random.Generator
 ) -> tuple[CodedTable, Values]:
     """A synthetic table of equal size, with its distances, and what its network tells."""
-    session: InProcessSession = InProcessSession([table], epsilon)
+    session = InProcessBackend([table], PureBudget(epsilon)).session()
     if method.exact_draws or method.exact_tables:
-        session = PartlyExactSession(table, epsilon, exact_draws=method.exact_draws, exact_tables=method.exact_tables)
+        session = partly_exact_session(table, epsilon, exact_draws=method.exact_draws, exact_tables=method.exact_tables)
     started = time.perf_counter()
-    model = asyncio.run(ALGORITHMS[method.algorithm].learn(session, epsilon, method.asked))
+    model = learn(session, method.algorithm, method.asked)
     seconds = time.perf_counter() - started
     if not isinstance(model, BayesianNetwork):
         raise TypeError("only Bayesian networks are measured")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from fractions import Fraction
 from itertools import combinations
@@ -10,13 +9,15 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.experiment import Values
+from benchmarks.methods.learning import learn
 from benchmarks.methods.own_process import peak
 from privity.common.data.coded_table import CodedTable, code_type
 from privity.common.data.pair_tables import count_all
 from privity.common.data.schema import parse_schema
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.copula_model import columns_of
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 ROWS_AT_ONCE = 1 << 19
 FOLLOWS = 85
@@ -59,7 +60,7 @@ def cost(rows: int, sizes: list[int]) -> Values:
     started = time.perf_counter()
     count_all(table, list(combinations(range(len(sizes)), 2)))
     counted = time.perf_counter()
-    model = asyncio.run(copula.learn(InProcessSession([table], Fraction(1)), Fraction(1), {}))
+    model = learn(InProcessBackend([table], PureBudget(Fraction(1))).session(), "copula", {})
     fitted = time.perf_counter()
     del table
     generator = np.random.default_rng(2)

@@ -7,7 +7,6 @@ correlations and with correlations of 1; ``no-cor`` multiplies shares; ``Lap`` a
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections import Counter
 from fractions import Fraction
@@ -16,12 +15,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.methods.conjunctions import Dummies, Numbers, Queries, dummies_of, errors_of
-from benchmarks.methods.partly_exact_session import PartlyExactSession
+from benchmarks.methods.learning import learn
+from benchmarks.methods.partly_exact_session import partly_exact_session
 from privity.common.data.coded_table import CodedTable
 from privity.common.privacy.advanced_composition import advanced_epsilon
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.copula_model import CopulaModel, blocks_of
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 DELTA = Fraction(1, 2**30)
 EPSILON = Fraction(1)
@@ -52,15 +52,14 @@ def errors(table: CodedTable, what: str, epsilon: Fraction, seed: int) -> dict[s
 
 def private_model(table: CodedTable, name: str, epsilon: Fraction) -> CopulaModel:
     settings = {"composition": PRIVATE[name]}
-    rho_budget = ALGORITHMS["copula"].rho_budget(settings, epsilon, DELTA)
-    session = InProcessSession([table], epsilon, delta=DELTA, rho_budget=rho_budget)
-    return asyncio.run(ALGORITHMS["copula"].learn(session, epsilon, settings))
+    session = InProcessBackend([table], ALGORITHMS["copula"].budget(settings, epsilon, DELTA)).session()
+    return learn(session, "copula", settings)
 
 
 def exact_model(table: CodedTable, name: str) -> CopulaModel:
     """The copula of the true counts."""
-    session = PartlyExactSession(table, Fraction(1), exact_draws=True, exact_tables=True)
-    model = asyncio.run(ALGORITHMS["copula"].learn(session, Fraction(1), {"certainty": ALMOST_NONE}))
+    session = partly_exact_session(table, Fraction(1), exact_draws=True, exact_tables=True)
+    model = learn(session, "copula", {"certainty": ALMOST_NONE})
     if name == "cop":
         return model
     columns = len(model.correlations)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,17 +17,17 @@ from benchmarks.data import Data, split_table
 from benchmarks.experiment import Values
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.table_reading import read_table
+from privity.common.protocol.session import Session
 from privity.common.release.evaluation.classifier_utility import Task, misclassification
+from privity.common.synthesis import algorithms
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.common.wire.v1.privity_pb2 import RunEvent
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 from privity.deploy.simulation.simulated_run import Simulation, simulate
 
 PATIENCE = 300.0
 """Seconds of a party's silence: many processes share few cores."""
-
-Session = TypeVar("Session", bound=InProcessSession)
 
 
 def session_over(
@@ -36,18 +36,16 @@ def session_over(
     algorithm: str,
     settings: Mapping[str, Any],
     generator: np.random.Generator,
-    kind: type[Session],
 ) -> Session:
     """Over the parties and the split of the point (one party, and at random if it has none), for its budget."""
     parts = split_table(table, point.get("parties", 1), point.get("split", "random"), generator)
     epsilon, delta = Fraction(point["epsilon"]), Fraction(point.get("delta", 0))
-    return kind(
-        parts, epsilon, delta=delta, rho_budget=ALGORITHMS[algorithm].rho_budget(dict(settings), epsilon, delta)
-    )
+    return InProcessBackend(parts, ALGORITHMS[algorithm].budget(settings, epsilon, delta)).session()
 
 
-def learn(session: InProcessSession, point: Mapping[str, Any], algorithm: str, settings: Mapping[str, Any]) -> Model:
-    return asyncio.run(ALGORITHMS[algorithm].learn(session, Fraction(point["epsilon"]), settings))
+def learn(session: Session, algorithm: str, settings: Mapping[str, Any]) -> Model:
+    """``privity.common.synthesis.algorithms.learn``, to its end."""
+    return asyncio.run(algorithms.learn(session, algorithm, settings))
 
 
 def synthesize(
@@ -61,9 +59,9 @@ def synthesize(
 
     The generator decides the split of the rows and the sampling; noise has no seed.
     """
-    session = session_over(table, point, algorithm, settings, generator, InProcessSession)
+    session = session_over(table, point, algorithm, settings, generator)
     started = time.perf_counter()
-    model = learn(session, point, algorithm, settings)
+    model = learn(session, algorithm, settings)
     seconds = time.perf_counter() - started
     return model.sample(table.rows, generator), round(seconds, 3)
 

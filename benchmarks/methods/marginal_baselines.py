@@ -30,9 +30,9 @@ import numpy.typing as npt
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import Marginal
-from privity.common.privacy.budget import PureEpsilon
-from privity.common.privacy.mechanisms import DiscreteLaplace, NoisyMax
+from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.privacy.neighbouring_relation import Relation
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.random_bits import SystemEntropy
 from privity.common.privacy.sensitivity import Sensitivity, scores
 from privity.common.privacy.sensitivity import contingency_tables as tables_sensitivity
@@ -69,7 +69,7 @@ def mean_distance(true: Tables, noisy: Tables) -> float:
 
 
 def _noise(size: int, sensitivity: Sensitivity, epsilon: Fraction) -> npt.NDArray[np.int64]:
-    return DiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, NEIGHBOURS)).sample(size, SystemEntropy())
+    return NoiseLaw(LAPLACE, sensitivity.value / epsilon).share(1, size, SystemEntropy())
 
 
 def laplace(table: CodedTable, way: int, epsilon: Fraction) -> Tables:
@@ -162,12 +162,12 @@ def mwem(table: CodedTable, way: int, epsilon: Fraction, rounds: int | None = No
     guess = np.full(len(_whole(table)), table.rows / math.prod(domain))
     measured: list[tuple[npt.NDArray[np.int64], Counts]] = []
     names = list(true)
-    picker = NoisyMax(scores(2, NEIGHBOURS), each)
+    picker = NoisyMax(each)
     for _ in range(rounds):
         guesses = project(guess, domain, way)
         # Of whole guesses, so that errors are integers, as the mechanism wants.
         errors = [int(np.abs(true[m] - np.rint(guesses[m])).sum()) for m in names]
-        chosen = names[picker.choose(errors, picker.sample(len(names), SystemEntropy()))]
+        chosen = names[picker.sample(len(names), scores(2, NEIGHBOURS), SystemEntropy())(errors)]
         noise = _noise(true[chosen].size, tables_sensitivity(1, NEIGHBOURS), each)
         measured.append((_cell_of(chosen, domain), true[chosen].ravel() + noise))
         for _ in range(MWEM_PASSES):

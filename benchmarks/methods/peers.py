@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privity.common.privacy.zcdp_budget import rho_within
+from privity.common.privacy.loss_conversion import rho_within
 
 PURE, DELTA = "0", "1e-9"
 REPLACED, AUTHORS = "replaced row", "as its authors count"

@@ -24,11 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.privacy.budget import PureEpsilon
-from privity.common.privacy.mechanisms import DiscreteLaplace
-from privity.common.privacy.neighbouring_relation import Relation
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.random_bits import SystemEntropy
-from privity.common.privacy.sensitivity import Sensitivity
 from privity.common.release.evaluation.classifier_utility import Task, labels
 
 Vector = npt.NDArray[np.float64]
@@ -42,9 +39,7 @@ COSTS = (1e-4, 1e-3, 1e-2, 1e-1)
 
 def majority(train: CodedTable, test: CodedTable, task: Task, epsilon: Fraction) -> float:
     """Error of the answer that a noisy count says is the more frequent."""
-    sensitivity = Sensitivity.l1(1, Relation.REPLACE_ONE)
-    mechanism = DiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, Relation.REPLACE_ONE))
-    count = int(labels(train, task).sum()) + int(mechanism.sample(1, SystemEntropy())[0])
+    count = int(labels(train, task).sum()) + int(NoiseLaw(LAPLACE, 1 / epsilon).share(1, 1, SystemEntropy())[0])
     return float((labels(test, task) != (2 * count > train.rows)).mean())
 
 

@@ -24,11 +24,9 @@ import numpy.typing as npt
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import Marginal
-from privity.common.privacy.budget import PureEpsilon
-from privity.common.privacy.mechanisms import DiscreteLaplace
-from privity.common.privacy.neighbouring_relation import Relation
 from privity.common.privacy.random_bits import SystemEntropy
-from privity.common.privacy.sensitivity import contingency_tables as tables_sensitivity
+from privity.common.privacy.run_budget import PureBudget
+from privity.common.protocol.round import Tables
 from privity.common.synthesis.inference.estimation import Estimate
 from privity.common.synthesis.inference.table_consistency import make_consistent
 
@@ -83,11 +81,9 @@ class PriView:
             raise ValueError("PriView is for binary attributes")
         self._rows = table.rows
         chosen = views(len(table.schema.domain))
-        neighbours = Relation.REPLACE_ONE
-        sensitivity = tables_sensitivity(len(chosen), neighbours)
-        mechanism = DiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, neighbours))
+        mechanism = PureBudget(epsilon).whole.noise(Tables(tuple(chosen)))
         counts = contingency_tables(table, chosen)
-        noise = mechanism.sample(sum(some.size for some in counts), SystemEntropy())
+        noise = mechanism.sample([some.size for some in counts], 1, SystemEntropy())
         pieces = np.split(noise, np.cumsum([some.size for some in counts])[:-1])
         noisy = {
             view: some + piece.reshape(some.shape) for view, some, piece in zip(chosen, counts, pieces, strict=True)

@@ -19,8 +19,8 @@ from benchmarks.methods.library_tables import library_tables
 from benchmarks.methods.seeded_session import Ground
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
+from privity.common.protocol.session import Session
 from privity.common.synthesis.models import Model
-from privity.deploy.planning.in_process_session import InProcessSession
 from privity.deploy.planning.invented_tables import invent, shipped_profiles
 
 LEAST_ROWS = 8000
@@ -91,8 +91,8 @@ def tries(names: Sequence[str], algorithms: Sequence[str], parties: Sequence[int
                 yield {"table": name, "algorithm": algorithm, "epsilon": epsilon, "delta": delta, "parties": count}
 
 
-def session_of(ground: Ground, point: Point, seed: int = 1) -> InProcessSession:
-    return session_over(ground.table, point, point["algorithm"], {}, np.random.default_rng(seed), InProcessSession)
+def session_of(ground: Ground, point: Point, seed: int = 1) -> Session:
+    return session_over(ground.table, point, point["algorithm"], {}, np.random.default_rng(seed))
 
 
 def ratios(
@@ -102,7 +102,7 @@ def ratios(
     known: dict[str, float] = {}
     for settings in ways.values():
         if repr(settings) not in known:
-            model = learn(session_of(ground, point, seed), point, point["algorithm"], settings)
+            model = learn(session_of(ground, point, seed), point["algorithm"], settings)
             known[repr(settings)] = distance(model)
     first, *others = ((way, known[repr(settings)]) for way, settings in ways.items())
     reference = repr(ways[first[0]])

@@ -22,17 +22,19 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.data.noisy_tables import Marginal
 from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.privacy.noise_distribution import GAUSSIAN
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import RhoBudget
-from privity.common.protocol.round import Round
+from privity.common.privacy.run_budget import PureBudget, RhoBudget
+from privity.common.protocol.round import Round, Tables
+from privity.common.protocol.session import Session
 from privity.common.protocol.steps import SelectionStep, SelectTable
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation
 from privity.common.synthesis.inference.junction_tree import JunctionTree
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_session import LocalSession
+from privity.party.local_backend import local_session
 from privity.party.rows import InMemory
 
 RUN = "budgets"
@@ -67,10 +69,11 @@ class SeededReleases(ChargedReleases):
 
     def noisy_vector(self, round_: Round, _quota: int, _allowance: Allowance, _position: int = 0) -> Counts:
         parts = []
-        for table, weight in zip(round_.tables, round_.all_weights, strict=True):
+        assert isinstance(round_.query, Tables)
+        for table, weight in zip(round_.query.marginals, round_.query.weights, strict=True):
             self._measured[table] += 1
             generator = self._generator("table", *table, self._measured[table])
-            counts, law = self._ground.counts(table), round_.law(weight)
+            counts, law = self._ground.counts(table), round_.noise.law(weight)
             if law.name == GAUSSIAN:
                 noise = float(law.scale) ** 0.5 * generator.standard_normal(counts.size)
             else:
@@ -84,21 +87,20 @@ class SeededReleases(ChargedReleases):
         self._draws += 1
         tables, attributes = step.expected.tables, len(self.schema.domain)
         generator = self._generator("draw", self._draws)
-        standard = generator.exponential if step.rho is None else generator.gumbel
+        standard = generator.exponential if isinstance(step.mechanism, NoisyMax) else generator.gumbel
         # One variable for each pair there is, whichever of them are candidates.
         added = standard(size=attributes**2)[[a * attributes + b for a, b in tables]]
         scores = step.expected.scores([self._ground.counts(table) for table in tables], self.rows)
-        return int(np.argmax(scores + 2 / float(step.epsilon) * added))
+        return int(np.argmax(scores + 2 / float(step.mechanism.epsilon) * added))
 
     def _generator(self, *what: str | int) -> np.random.Generator:
         return np.random.default_rng([self._seed, zlib.crc32(repr(what).encode())])
 
 
-def session_over(ground: Ground, epsilon: Fraction, delta: Fraction, seed: int) -> LocalSession:
+def session_over(ground: Ground, epsilon: Fraction, delta: Fraction, seed: int) -> Session:
     """A session of one party over the table."""
-    rho_budget = RhoBudget(epsilon, delta) if delta else None
-    allowance = Allowance(epsilon, delta, rho_budget)
-    return LocalSession(RUN, ground.table.schema, SeededReleases(ground, seed), allowance, delta)
+    budget = RhoBudget(epsilon, delta) if delta else PureBudget(epsilon)
+    return local_session(RUN, SeededReleases(ground, seed), Allowance(epsilon, delta, budget))
 
 
 def mean_distance(ground: Ground, model: JunctionTreeModel) -> float:

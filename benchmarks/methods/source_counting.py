@@ -18,10 +18,11 @@ from privity.common.data.schema import load_schema
 from privity.common.data.table_reading import read_table
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.population import Population
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_session import LocalSession, complete
+from privity.party.local_backend import complete, local_session
 from privity.party.rows import InMemory
 from privity.party.sources import counting_store
 from privity.party.sources.address import parse_address
@@ -66,7 +67,7 @@ def learn(data: str, hold: str, gigabytes: float, algorithm: str) -> Values:
     found, seconds = opened(data, hold, gigabytes)
     ledger = Ledger.declare(MEMORY, Population("benchmark", EPSILON))
     releases = ChargedReleases("owner", found.rows, Journal(MEMORY), ledger)
-    session = LocalSession("benchmark", found.rows.schema, releases, Allowance(EPSILON))
+    session = local_session("benchmark", releases, Allowance(EPSILON, budget=PureBudget(EPSILON)))
     passes = 0
     read = StoreBatches.read
 
@@ -77,7 +78,7 @@ def learn(data: str, hold: str, gigabytes: float, algorithm: str) -> Values:
 
     with patch.object(StoreBatches, "read", told):
         started = time.perf_counter()
-        complete(ALGORITHMS[algorithm].learn(session, EPSILON, {}))
+        complete(ALGORITHMS[algorithm].learn(session, session.budget.whole, {}))
         learning = time.perf_counter() - started
     return {"open": seconds, "learn": learning, "passes": passes, **used()}
 

@@ -30,9 +30,10 @@ from privity.common.crypto.packing import Layout
 from privity.common.crypto.residues import Residues
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.privacy.random_bits import SystemEntropy
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol import secure_sum
 from privity.common.protocol.block_sums import BlockSum, MaskedSum, PaillierSum
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.round_context import RoundContext, mask_keys
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import SumKind
@@ -151,7 +152,7 @@ class Consortium:
     def new_context(self) -> TimedContext:
         """The round, at one node."""
         tables = tuple(combinations(range(ATTRIBUTES), 2))
-        round_ = Round("benchmark", "pairs", "1-pairs", tables, EPSILON)
+        round_ = Round("benchmark", "pairs", "1-pairs", PureBudget(EPSILON).whole.noise(Tables(tables)))
         modulus, exponents = self.plan.modulus, self.task.kind.exponents
         residues = None if modulus is None or exponents is None else Residues(modulus, exponents)
         return TimedContext(self.plan, self.manifest, round_, self.schema, residues)
@@ -188,7 +189,7 @@ class _Party:
         match step:
             case Contribute():
                 with self._stages.stage("noise"):
-                    law = context.round.law(1)
+                    law = context.round.noise.law(1)
                     self._noisy = law.share(c.plan.noise_quota, context.cells, SystemEntropy())
                 self._noisy += c.counts(self._name)
                 return Done()

@@ -152,7 +152,7 @@ def _figures(c: Consortium, wall: float, link: _Link, took: list[dict[str, float
 def _check(opened: np.ndarray, c: Consortium) -> None:
     """The sum must be that of the counts, but for noise."""
     noise = opened - sum(c.counts(name) for name in c.names)
-    law = c.context.round.law(1)
+    law = c.context.round.noise.law(1)
     deviation = math.sqrt(c.task.parties * law.share_variance(c.plan.noise_quota))
     if np.abs(noise).max() > 100 * deviation or not 0.5 < noise.std() / deviation < 2:
         raise AssertionError("the opened sum is not the sum of the counts")

@@ -7,7 +7,7 @@ with the digest of its one answer before that answer leaves; a second answer to 
 file that held the first.
 
 Lines state what a step costs for one replaced row. What all of them cost a person follows from the rows a person that
-the population has now (``privity.common.privacy.group_privacy``): raising that number prices every line anew. Steps of
+the population has now (``privity.common.privacy.privacy_loss``): raising that number prices every line anew. Steps of
 a run in rho are charged along one order (``privity.common.privacy.privacy_filter``), so that a run may stop anywhere.
 Sums are exact: a step is refused whose price would give its run a denominator beyond ``LONGEST_BITS``. Only where those
 of many runs, or of a ledger from before that rule, come to more is a sum rounded up, by less than 1e-60 a line.
@@ -24,31 +24,29 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.accountant import LONGEST_BITS, ZERO, Accountant, kept_short
 from privity.common.privacy.budget import readable
-from privity.common.privacy.group_privacy import EpsilonDelta
 from privity.common.privacy.ledger_file import FORMAT_VERSION, MERGED, LedgerFile
 from privity.common.privacy.ledger_lines import (
     COLUMNS,
-    LONGEST_BITS,
     OWN_BOOK,
-    ZERO,
     Book,
     Charge,
     Kind,
     Line,
-    Spent,
     books,
+    charged,
     earlier_lines,
-    kept_short,
 )
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP
+from privity.common.privacy.run_budget import RhoBudget, RunBudget
 from privity.common.storage.journal import MEMORY
 
 
@@ -58,12 +56,12 @@ class Allowance:
 
     Attributes:
         epsilon, delta: all of its steps together; None is no limit but the population's total.
-        rho_budget: the run's budget in rho, if it has one.
+        budget: what the run's algorithm may spend; a step in rho is charged along the order of this one.
     """
 
     epsilon: Fraction | None = None
     delta: Fraction | None = None
-    rho_budget: RhoBudget | None = None
+    budget: RunBudget | None = None
 
 
 @dataclass(frozen=True)
@@ -71,14 +69,14 @@ class Entry:
     """A line as it stands in the ledger; ``at`` is the clock's word and decides nothing.
 
     Attributes:
-        loss: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
+        added: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
         terms: of a line that is no charge.
     """
 
     kind: Kind
     node: str
     charge: Charge
-    loss: EpsilonDelta
+    added: tuple[Fraction, Fraction]
     terms: dict[str, Any]
     at: str
     answered: bool
@@ -132,7 +130,7 @@ class Ledger(LedgerFile):
     def _forget(self) -> None:
         self._read = 0
         self._population: Population | None = None
-        self._runs: dict[tuple[str, str], Spent] = {}
+        self._runs: dict[tuple[str, str], Accountant] = {}
         self._epsilon, self._delta = ZERO, ZERO
 
     def _declare(self, population: Population) -> None:
@@ -207,36 +205,33 @@ class Ledger(LedgerFile):
         Raises:
             PrivityError: budget-exhausted, step-changed if this step was charged another price, step-refused if its
                 run began under an earlier version or its charges cannot be added up exactly, or ledger-unusable.
-            ValueError: the price is negative; a refund is impossible. (A price of 0 is a line too: it
-                marks an answer that holds no rows and must still be given once.)
+            ValueError: a loss in rho, and the run has no budget in rho.
+
+        A loss of 0 is a line too: it marks an answer that holds no rows and must still be given once.
         """
-        if charge.epsilon < 0 or charge.delta < 0 or (charge.rho is not None and charge.rho < 0):
-            raise ValueError("a charge is not negative")
-        rho_budget = allowance.rho_budget if charge.rho is not None else None
-        if charge.rho is not None and (charge.epsilon or rho_budget is None or charge.delta != rho_budget.delta):
-            raise ValueError("a charge in rho states no epsilon, and the delta of the run's budget in rho")
-        terms: dict[str, Any] = {} if rho_budget is None else {"epsilon": str(rho_budget.epsilon)}
+        budget = allowance.budget if isinstance(charge.loss, ZCDP) else None
+        if isinstance(charge.loss, ZCDP) and not isinstance(budget, RhoBudget):
+            raise ValueError("a step in rho is charged to a run with a budget in rho")
+        assert budget is None or isinstance(budget, RhoBudget)
+        terms: dict[str, Any] = {} if budget is None else {"epsilon": str(budget.epsilon)}
         if charge.for_a_person:
             terms["for_a_person"] = True
         with self._writing():
             key = (self.node, charge.run)
             found = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? AND step = ?", *key, charge.step)
             if found:
-                same = found[0].charge
-                if found[0].terms is None and same.rho is not None:
-                    # Lines in rho of an earlier version state what they added.
-                    same = replace(same, epsilon=ZERO, delta=charge.delta)
-                if same != charge or (found[0].terms is not None and found[0].document != terms):
+                was = found[0]
+                if was.charge != charge or (was.terms is not None and (was.document, was.budget) != (terms, budget)):
                     raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
-                return found[0].answer is not None
+                return was.answer is not None
             before = self._of(key)
-            if rho_budget is not None and None in before.rho:
+            if budget is not None and None in before.rho:
                 reason = "its run began under an earlier version of Privity, which priced it otherwise"
                 raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
-            if rho_budget is not None and before.rho and rho_budget not in before.rho:
+            if budget is not None and before.rho and budget not in before.rho:
                 raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
-            line = self._written(Kind.CHARGE, self.node, charge, terms)
-            after = before.with_line(line)
+            line = self._written(Kind.CHARGE, self.node, charge, terms, budget)
+            after = charged(before, line)
             if not after.exact:
                 reason = f"the charges of its run would have a common denominator of more than {LONGEST_BITS} bits"
                 raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
@@ -244,17 +239,17 @@ class Ledger(LedgerFile):
             self._insert(line)
             return False
 
-    def _of(self, key: tuple[str, str]) -> Spent:
+    def _of(self, key: tuple[str, str]) -> Accountant:
         """What was read of one run of one node."""
         assert self._population is not None
-        return self._runs.get(key) or Spent(self._population.rows_per_person)
+        return self._runs.get(key) or Accountant(self._population.rows_per_person)
 
-    def _check_affordable(self, before: Spent, after: Spent, allowance: Allowance, party: str) -> None:
+    def _check_affordable(self, before: Accountant, after: Accountant, allowance: Allowance, party: str) -> None:
         population = self._now()
-        (epsilon, delta), (new_epsilon, new_delta) = before.loss, after.loss
+        was, now = before.spent, after.spent
         for word, old, new, whole, of_run, total in (
-            ("", epsilon, new_epsilon, self._epsilon, allowance.epsilon, population.total_epsilon),
-            ("delta ", delta, new_delta, self._delta, allowance.delta, population.total_delta),
+            ("", was.epsilon, now.epsilon, self._epsilon, allowance.epsilon, population.total_epsilon),
+            ("delta ", was.delta, now.delta, self._delta, allowance.delta, population.total_delta),
         ):
             if new <= old:
                 # A line that costs nothing may be written even where less than nothing is left.
@@ -280,13 +275,13 @@ class Ledger(LedgerFile):
             population=self._name,
         )
 
-    def check(self, epsilon: Fraction, delta: Fraction, party: str) -> None:
+    def check(self, most: ApproxDP, party: str) -> None:
         """Raises PrivityError (budget-exhausted) if the totals have not this much left for a person."""
         with self._held():
             population = self._now()
             for word, asked, used, total in (
-                ("", epsilon, self._epsilon, population.total_epsilon),
-                ("delta ", delta, self._delta, population.total_delta),
+                ("", most.epsilon, self._epsilon, population.total_epsilon),
+                ("delta ", most.delta, self._delta, population.total_delta),
             ):
                 if asked and used + asked > total:
                     raise self._exhausted(party, word, asked, total - used, total)
@@ -309,11 +304,11 @@ class Ledger(LedgerFile):
         for line_id, line in lines:
             key = (line.node, line.run)
             before = self._of(key)
-            after = before.with_line(line)
+            after = charged(before, line)
             if after is not before:
-                (epsilon, delta), (new_epsilon, new_delta) = before.loss, after.loss
-                self._epsilon = kept_short(self._epsilon - epsilon + new_epsilon)
-                self._delta = kept_short(self._delta - delta + new_delta)
+                was, now = before.spent, after.spent
+                self._epsilon = kept_short(self._epsilon - was.epsilon + now.epsilon)
+                self._delta = kept_short(self._delta - was.delta + now.delta)
                 self._runs[key] = after
             self._read = line_id
 
@@ -340,36 +335,39 @@ class Ledger(LedgerFile):
         with self._held():
             rows = self._now().rows_per_person
             lines = self._lines("ORDER BY id")
-        runs: dict[tuple[str, str], Spent] = {}
-        told: dict[tuple[str, str], EpsilonDelta] = {}
+        runs: dict[tuple[str, str], Accountant] = {}
+        told: dict[tuple[str, str], tuple[Fraction, Fraction]] = {}
         found = []
         for line in lines:
             key = (line.node, line.run)
-            runs[key] = runs.get(key, Spent(rows)).with_line(line)
-            charge, (epsilon, delta) = line.charge, told.get(key, (ZERO, ZERO))
-            if line.terms is None and charge.rho is not None:
+            runs[key] = charged(runs.get(key, Accountant(rows)), line)
+            epsilon, delta = told.get(key, (ZERO, ZERO))
+            if line.terms is None and line.rho is not None:
                 # As it was charged then; the adjustment has the rest.
-                loss = charge.epsilon, charge.delta
+                added = line.stated
             else:
-                new_epsilon, new_delta = runs[key].loss
-                loss = new_epsilon - epsilon, new_delta - delta
-            told[key] = epsilon + loss[0], delta + loss[1]
+                now = runs[key].spent
+                added = now.epsilon - epsilon, now.delta - delta
+            told[key] = epsilon + added[0], delta + added[1]
             answered = line.answer is not None
-            found.append(Entry(Kind(line.kind), line.node, charge, loss, line.document, line.at, answered))
+            found.append(Entry(Kind(line.kind), line.node, line.charge, added, line.document, line.at, answered))
         return found
 
     def spent(self, run: str | None = None) -> Fraction:
         """Epsilon that a person has been charged, in all or by one run of this node."""
-        return self._loss(run)[0]
+        return self._spent(run)[0]
 
     def spent_delta(self, run: str | None = None) -> Fraction:
         """The same for delta."""
-        return self._loss(run)[1]
+        return self._spent(run)[1]
 
-    def _loss(self, run: str | None) -> EpsilonDelta:
+    def _spent(self, run: str | None) -> tuple[Fraction, Fraction]:
         with self._held():
             self._read_on()
-            return (self._epsilon, self._delta) if run is None else self._of((self.node, run)).loss
+            if run is None:
+                return self._epsilon, self._delta
+            found = self._of((self.node, run)).spent
+            return found.epsilon, found.delta
 
     def merge(self, path: Path, node: str = "") -> int:
         """Take over another ledger of the same people; it is closed, and refused from then on. How many lines are new.

@@ -21,20 +21,22 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.accountant import ZERO, Accountant, kept_short
 from privity.common.privacy.ledger_lines import (
     COLUMNS,
     OWN_BOOK,
-    ZERO,
     Book,
     Charge,
     Kind,
     Line,
-    Spent,
+    charged,
     check_chains,
     earlier_lines,
-    kept_short,
     merges,
 )
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
+from privity.common.privacy.run_budget import RhoBudget
 from privity.common.storage.journal import MEMORY, connect, room_wanted
 
 FORMAT_VERSION = "3"
@@ -189,13 +191,23 @@ class LedgerFile:
             self._forget()
             raise
 
-    def _written(self, kind: Kind, node: str, charge: Charge, terms: dict[str, Any]) -> Line:
-        """The next line of the first book."""
+    def _written(
+        self, kind: Kind, node: str, charge: Charge, terms: dict[str, Any], budget: RhoBudget | None = None
+    ) -> Line:
+        """The next line of the first book; of a step in rho with the delta of the run's budget."""
         position, before = self._end(OWN_BOOK)
-        rho = None if charge.rho is None else str(charge.rho)
+        rho, epsilon, delta = None, ZERO, ZERO
+        match charge.loss:
+            case PureDP():
+                epsilon = charge.loss.epsilon
+            case ApproxDP():
+                epsilon, delta = charge.loss.epsilon, charge.loss.delta
+            case ZCDP():
+                assert budget is not None
+                rho, delta = str(charge.loss.rho), budget.delta
         at = datetime.now(UTC).isoformat(timespec="seconds")
         line = Line(
-            OWN_BOOK, position + 1, kind.value, node, charge.run, charge.step, str(charge.epsilon), str(charge.delta),
+            OWN_BOOK, position + 1, kind.value, node, charge.run, charge.step, str(epsilon), str(delta),
             rho, json.dumps(terms, sort_keys=True), at,
         )  # fmt: skip
         return replace(line, chain=line.link(before))
@@ -203,7 +215,7 @@ class LedgerFile:
     def _append(
         self, kind: Kind, *, terms: dict[str, Any], run: str = "", node: str = "", epsilon: Fraction = ZERO
     ) -> None:
-        self._insert(self._written(kind, node, Charge(run, "", epsilon), terms))
+        self._insert(self._written(kind, node, Charge(run, "", PureDP(epsilon, RELATION)), terms))
 
     def _insert(self, line: Line) -> None:
         values = [getattr(line, name) for name in COLUMNS.split(", ")]
@@ -276,12 +288,14 @@ class LedgerFile:
     def _price_anew(self, new: Sequence[Line]) -> None:
         """Note what runs in rho of an earlier version cost more than they were charged so far."""
         for node, run in dict.fromkeys((line.node, line.run) for line in new if line.terms is None and line.rho):
-            spent, told = Spent(1), ZERO
+            spent, told = Accountant(), ZERO
             for line in self._lines("WHERE node = ? AND run = ? ORDER BY id", node, run):
                 if (line.terms is None and line.rho) or line.kind == Kind.ADJUSTMENT.value:
-                    spent, told = spent.with_line(line), told + line.charge.epsilon
+                    spent, told = charged(spent, line), told + line.stated[0]
             terms = {"reason": "rho spent so far was priced too low"}
-            self._append(Kind.ADJUSTMENT, terms=terms, run=run, node=node, epsilon=kept_short(spent.loss[0] - told))
+            self._append(
+                Kind.ADJUSTMENT, terms=terms, run=run, node=node, epsilon=kept_short(spent.spent.epsilon - told)
+            )
 
     def close(self) -> None:
         with self._lock:

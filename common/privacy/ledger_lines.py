@@ -4,41 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.group_privacy import EpsilonDelta, cost_of_a_person, rho_of_a_person
+from privity.common.privacy.accountant import Accountant
+from privity.common.privacy.neighbouring_relation import RELATION, check_same_relation
 from privity.common.privacy.population import Population
-from privity.common.privacy.privacy_filter import spent_under_unknown_cap
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PrivacyLoss, PureDP
+from privity.common.privacy.run_budget import RhoBudget
 from privity.common.storage.canonical_json import canonical_bytes
 
 OWN_BOOK = 0
 COLUMNS = "book, position, kind, node, run, step, epsilon, delta, rho, terms, at, chain, answer"
-ZERO = Fraction(0)
-
-LONGEST_BITS = 1024
-"""Of the denominator of what one run, or all of them, were charged. A run of one of our algorithms needs
-60 at most."""
-
-FINE = 10**60
-"""A sum with a longer denominator is rounded up to a multiple of 1/FINE."""
-
-
-def is_short(*sums: Fraction) -> bool:
-    """Whether sums of charges can be kept as they are."""
-    return all(one.denominator.bit_length() <= LONGEST_BITS for one in sums)
-
-
-def kept_short(total: Fraction) -> Fraction:
-    """A sum of charges, exact if its denominator is short, and else a little more: denominators add up."""
-    return total if is_short(total) else Fraction(math.ceil(total * FINE), FINE)
 
 
 class Kind(Enum):
@@ -55,17 +37,25 @@ class Charge:
     """What a step of a run costs.
 
     Attributes:
-        epsilon, delta: for one replaced row. Of a step in rho: no epsilon, and the delta of the run.
-        rho: of a step of a run in rho; None of any other.
-        for_a_person: whether the epsilon is that of a person, however many rows it has here.
+        loss: for one replaced row; of a step in rho, that rho.
+        for_a_person: whether the loss is that of a person, however many rows it has here.
+
+    Raises:
+        TypeError: a bare number in the place of a loss, or one for another relation.
     """
 
     run: str
     step: str
-    epsilon: Fraction
-    delta: Fraction = ZERO
-    rho: Fraction | None = None
+    loss: PrivacyLoss
     for_a_person: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.loss, PrivacyLoss):
+            raise TypeError(f"a charge is a privacy loss, never {type(self.loss).__name__}")
+        check_same_relation(RELATION, self.loss.relation)
+        if isinstance(self.loss, ApproxDP) and not self.loss.delta:
+            # As a line of the ledger reads.
+            object.__setattr__(self, "loss", PureDP(self.loss.epsilon, self.loss.relation))
 
 
 @dataclass(frozen=True)
@@ -105,12 +95,23 @@ class Line:
 
     @property
     def charge(self) -> Charge:
-        rho = None if self.rho is None else Fraction(self.rho)
         person = self.document.get("for_a_person", False)
-        return Charge(self.run, self.step, Fraction(self.epsilon), Fraction(self.delta), rho, person)
+        return Charge(self.run, self.step, self._loss, person)
 
     @property
-    def rho_budget(self) -> RhoBudget | None:
+    def _loss(self) -> PrivacyLoss:
+        if self.rho is not None:
+            return ZCDP(Fraction(self.rho), RELATION)
+        epsilon, delta = self.stated
+        return ApproxDP(epsilon, delta, RELATION) if delta else PureDP(epsilon, RELATION)
+
+    @property
+    def stated(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta as they are written; of a line in rho no epsilon, but for those of earlier versions."""
+        return Fraction(self.epsilon), Fraction(self.delta)
+
+    @property
+    def budget(self) -> RhoBudget | None:
         """The budget in rho that this charge is of; None of any other, and of those of earlier versions."""
         if self.rho is None or self.terms is None:
             return None
@@ -119,70 +120,28 @@ class Line:
     def check(self) -> None:
         """Raises ValueError for a line that no program of ours writes."""
         try:
-            charge, terms = self.charge, self.document
-            if min(charge.epsilon, charge.delta, charge.rho or ZERO) < 0:
+            _, terms = self.charge, self.document
+            if min(self.stated) < 0:
                 raise ValueError("a negative price")
             match Kind(self.kind):
                 case Kind.POPULATION:
                     Population.of_terms("people", terms)
                 case Kind.MERGE:
                     int(terms["book"]), int(terms["after"]), int(terms["lines"]), str(terms["start"])
-                case Kind.CHARGE if self.rho_budget is not None:
-                    self.rho_budget.filter()
+                case Kind.CHARGE if self.budget is not None:
+                    self.budget.filter()
         except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError, PrivityError) as error:
             raise ValueError("a line cannot be read") from error
 
 
-@dataclass(frozen=True)
-class Spent:
-    """What one run of one node has cost a person with so many rows.
-
-    Attributes:
-        epsilon, delta: of the steps that are not in rho.
-        rho: of the steps in rho, for one row, by the run's budget in rho; None: of an earlier version.
-        earlier_delta: at which a run of an earlier version converted its rho.
-        exact: whether none of these sums had to be rounded up.
-    """
-
-    rows: int
-    epsilon: Fraction = ZERO
-    delta: Fraction = ZERO
-    rho: dict[RhoBudget | None, Fraction] = field(default_factory=dict)
-    earlier_delta: Fraction = ZERO
-    exact: bool = True
-
-    def with_line(self, line: Line) -> Spent:
-        if line.kind != Kind.CHARGE.value:
-            return self
-        charge = line.charge
-        if charge.rho is not None:
-            rho_budget = line.rho_budget
-            rho = self.rho.get(rho_budget, ZERO) + charge.rho
-            earlier = self.earlier_delta + (charge.delta if rho_budget is None else ZERO)
-            return replace(
-                self,
-                rho={**self.rho, rho_budget: kept_short(rho)},
-                earlier_delta=kept_short(earlier),
-                exact=self.exact and is_short(rho, earlier),
-            )
-        epsilon, delta = (charge.epsilon, charge.delta)
-        if not charge.for_a_person:
-            epsilon, delta = cost_of_a_person(epsilon, delta, self.rows)
-        epsilon, delta = self.epsilon + epsilon, self.delta + delta
-        exact = self.exact and is_short(epsilon, delta)
-        return replace(self, epsilon=kept_short(epsilon), delta=kept_short(delta), exact=exact)
-
-    @property
-    def loss(self) -> EpsilonDelta:
-        """(epsilon, delta)."""
-        epsilon, delta = self.epsilon, self.delta
-        for rho_budget, of_row in self.rho.items():
-            rho = rho_of_a_person(of_row, self.rows)
-            if rho_budget is None:
-                epsilon, delta = epsilon + spent_under_unknown_cap(rho, self.earlier_delta), delta + self.earlier_delta
-            else:
-                epsilon, delta = epsilon + rho_budget.filter(self.rows).spent(rho), delta + rho_budget.delta
-        return epsilon, delta
+def charged(before: Accountant, line: Line) -> Accountant:
+    """What a run has cost after this line; what it cost before, if the line is no charge."""
+    if line.kind != Kind.CHARGE.value:
+        return before
+    charge = line.charge
+    if isinstance(charge.loss, ZCDP) and line.budget is None:
+        return before.charged_earlier(charge.loss, line.stated[1])
+    return before.charged(charge.loss, line.budget, for_a_person=charge.for_a_person)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Relation(Enum):
-    """The neighbouring relation under which a sensitivity or a budget is stated.
+    """The neighbouring relation under which a sensitivity or a privacy loss is stated.
 
     Two numbers stated under different relations mean different things, and are never combined.
     """
@@ -18,8 +18,12 @@ class Relation(Enum):
     """One row more or less; the number of rows is protected too."""
 
 
+RELATION = Relation.REPLACE_ONE
+"""The neighbouring relation of every step, of every ledger and of every statement."""
+
+
 class PrivacyMismatchError(TypeError):
-    """Budgets of two kinds, sensitivities in two norms, or two relations met where only one may be."""
+    """Losses of two kinds, sensitivities in two norms, or two relations met where only one may be."""
 
 
 def check_same_relation(one: Relation, other: Relation) -> None:

@@ -16,7 +16,7 @@ GAUSSIAN = "discrete Gaussian"
 
 LEAST_SHARE = 16
 """Least sigma squared of a share of Gaussian noise. Shares of so much add up to a discrete Gaussian variable but
-for a factor of 1 + 1e-67 (``privity.common.privacy.mechanisms.SharedDiscreteGaussian``)."""
+for a factor of 1 + 1e-67 (``privity.common.privacy.mechanisms.GaussianNoise``)."""
 
 
 def check_scale(scale: Fraction) -> None:

@@ -8,7 +8,7 @@ filter; ``tests/common/privacy/test_privacy_filter.py`` computes by how much tha
 **The charge.** A run has a cap R on its rho, fixed when it begins, at which it costs (epsilon, delta). Let alpha be the
 best order for R. After the run has spent rho, it is charged
 
-    epsilon(rho) = alpha rho + C,   C = epsilon - alpha R,   C >= C(alpha, delta) of ``conversion.conversion_constant``,
+    epsilon(rho) = alpha rho + C,   C = epsilon - alpha R,   C >= C(alpha, delta) of ``conversion_constant``,
 
 and delta once, with its first step. A run that spends all of R has cost exactly (epsilon, delta). One that stops early
 costs more than its rho alone would convert to: C, about half of epsilon, is due at once.
@@ -51,14 +51,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from privity.common.privacy.budget_conversion import best_order, conversion_constant
+from privity.common.privacy.loss_conversion import SHARED_SLACK, best_order, conversion_constant
 
 GRID = 10**12
 """What a run has cost before its end is rounded up to a multiple of 1/GRID, so that people can read it."""
-
-SHARED_SLACK = Fraction(1, 10**40)
-"""Of epsilon and of delta in proportion, once for a run: more than what shares of Gaussian noise miss by, added up over
-all cells of all its tables (``privity.common.privacy.mechanisms.SharedDiscreteGaussian``: below 1e-66 a cell)."""
 
 UNKNOWN_CAP_ORDERS = tuple(
     1 + Fraction(factor * 2**power) for power in range(11) for factor in (Fraction(1), Fraction(3, 2))

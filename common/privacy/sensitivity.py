@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import Protocol
 
-from privity.common.privacy.budget import as_fraction
+from privity.common.privacy.exact_bounds import as_fraction
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation, check_same_relation
 
 
@@ -112,6 +114,33 @@ def contingency_tables(count: int, relation: Relation, norm: Norm = Norm.L1) -> 
     """
     cells = 1 if norm is Norm.LINF else CELLS_MOVED[relation]
     return Sensitivity(Fraction(cells), norm, relation).times(count)
+
+
+def weighted_tables(weights: Sequence[int], relation: Relation, norm: Norm) -> Sensitivity:
+    """Of the cells of contingency tables, each counted as its weight says: L1 2*sum w, squared L2 2*sum w^2."""
+    power = 1 if norm is Norm.L1 else 2
+    return contingency_tables(sum(weight**power for weight in weights), relation, norm)
+
+
+class Query(Protocol):
+    """Integer statistics that are released together, each under noise whose width follows from its weight."""
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """One a statistic: with noise 1/w times as wide it counts w times."""
+        ...
+
+    @property
+    def in_words(self) -> str: ...
+
+    @property
+    def revealed_as(self) -> str:
+        """In words, how sums of it over several parties are revealed."""
+        ...
+
+    def sensitivity(self, norm: Norm, relation: Relation) -> Sensitivity:
+        """How far a neighbour moves all statistics together, each counted as often as its weight says."""
+        ...
 
 
 def scores(largest_move: int, relation: Relation) -> Sensitivity:

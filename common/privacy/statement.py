@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from privity.common.privacy.group_privacy import EpsilonDelta
+from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.run_record import OWN_MODEL, RunRecord
 
 FORMAT_VERSION = 2
@@ -171,7 +171,7 @@ def privacy_statement(
     persons = {name: record.of_a_person(name, several[name]) for name in parties}
     if any(record.delta(name) for name in parties) and parties_per_person > 1:
         raise ValueError("a run with a delta is for people at one party each")
-    losses = {name: (of_a_person(name, persons, parties_per_person), persons[name][1]) for name in parties}
+    losses = {name: (of_a_person(name, persons, parties_per_person), persons[name].delta) for name in parties}
     epsilon = max(loss[0] for loss in losses.values())
     delta = max(loss[1] for loss in losses.values())
     mechanisms = list(dict.fromkeys(cost.mechanism for cost in record.costs))
@@ -235,16 +235,16 @@ def rounded_up(number: Fraction) -> str:
     return text
 
 
-def largest(statement: Mapping[str, Any], of: str) -> EpsilonDelta:
+def largest(statement: Mapping[str, Any], of: str) -> tuple[Fraction, Fraction]:
     """The largest epsilon and delta of any party, of a "person" or of a "row"."""
     found = [(Fraction(p[f"epsilon_per_{of}"]), Fraction(p[f"delta_per_{of}"])) for p in statement["parties"]]
     return max(epsilon for epsilon, _ in found), max(delta for _, delta in found)
 
 
-def of_a_person(party: str, persons: Mapping[str, EpsilonDelta], parties: int) -> Fraction:
+def of_a_person(party: str, persons: Mapping[str, PureDP | ApproxDP], parties: int) -> Fraction:
     """Epsilon that the run costs a person of this party at worst: all its rows, here and where else it costs most."""
-    elsewhere = sorted((persons[name][0] for name in persons if name != party), reverse=True)
-    return sum(elsewhere[: parties - 1], persons[party][0])
+    elsewhere = sorted((persons[name].epsilon for name in persons if name != party), reverse=True)
+    return sum(elsewhere[: parties - 1], persons[party].epsilon)
 
 
 def _observers(

@@ -40,3 +40,8 @@ SCORES: dict[str, Score] = {
     "I": Score(i_scores, i_sensitivity, largest_rows=LARGEST_ROWS),
     "R": Score(r_scores, r_sensitivity),
 }
+
+
+def score_in_words(name: str) -> str:
+    """What statements call the scores of a selection, by their name."""
+    return "the distance of tables from a model" if name == DISTANCE else f"the score {name}"

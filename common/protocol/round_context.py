@@ -37,8 +37,8 @@ class RoundContext:
     residues: Residues | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.round.check_asked(self.schema.derived, max(e.rows for e in self.plan.enrolments))
-        self.round.check_noise(self.plan.noise_quota)
+        most = max(enrolment.rows for enrolment in self.plan.enrolments)
+        self.round.check(self.schema.derived, most, self.plan.noise_quota)
         if self.round.replacement is not None:
             self._check_replacement(self.round.replacement)
 
@@ -61,7 +61,7 @@ class RoundContext:
     def slot_bits(self) -> int:
         """Bits, sign included, that a cell of the revealed sum is proved to fit."""
         plan = self.plan
-        return slot_width(plan.rows, self.round.widest_scale, self.cells, plan.parties, plan.spec.tolerate)
+        return slot_width(plan.rows, self.round.reach, self.cells, plan.parties, plan.spec.tolerate)
 
     @cached_property
     def sum(self) -> BlockSum:

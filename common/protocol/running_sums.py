@@ -1,4 +1,4 @@
-"""The schedule of a running sum: which updates are revealed, and with which share of epsilon.
+"""The schedule of a running sum: which updates are revealed, and with which share of the budget.
 
 Party after party adds its rows to a running sum under encryption. Some rounds decrypt it after the first k
 parties, under one noise that all parties share; at the next such round that noise leaves the sum and a new one
@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from fractions import Fraction
 
-from privity.common.data.noisy_tables import Marginal, NoisyTables
-from privity.common.privacy.budget import exact_number, split_epsilon
-from privity.common.privacy.zcdp_budget import GaussianTerms, RhoBudget
-from privity.common.protocol.round import Replacement, Round
+from privity.common.data.noisy_tables import NoisyTables
+from privity.common.privacy.budget import exact_number
+from privity.common.privacy.run_budget import Share
+from privity.common.protocol.round import Replacement, Round, Tables
 
 SCHEDULES = ("final", "uniform", "back-loaded")
 
@@ -38,7 +38,7 @@ def parse_schedule(text: str) -> tuple[Fraction, ...] | None:
 
 
 def schedule_weights(text: str, parties: int) -> tuple[Fraction, ...]:
-    """One weight a party: the share of epsilon with which the sum is revealed after that party.
+    """One weight a party: the share of the budget with which the sum is revealed after that party.
 
     ``final`` reveals once, over all parties; ``uniform`` after each party alike; ``back-loaded`` after each
     party with twice the weight of the one before.
@@ -65,7 +65,6 @@ class RunningSums:
         name: prefix of the rounds' names, unique within the run.
         weights: one a party, exact, together 1.
         reveal_round: reveals one round, and charges it.
-        rho_budget: None in a pure run; else ``epsilon`` stands for a share of it.
         quota: of how many shares a whole noise consists.
     """
 
@@ -74,19 +73,18 @@ class RunningSums:
         run: str,
         phase: str,
         name: str,
-        tables: Sequence[Marginal],
-        epsilon: Fraction,
+        query: Tables,
+        share: Share,
         weights: Sequence[Fraction],
         reveal_round: Callable[[Round], Awaitable[NoisyTables]],
-        rho_budget: RhoBudget | None = None,
         quota: int = 1,
     ) -> None:
         after = [k for k, weight in enumerate(weights, start=1) if weight]
-        shares = split_epsilon(epsilon, [weight for weight in weights if weight])
-        alike = (1,) * len(tables)
-        terms = [None if rho_budget is None else rho_budget.terms(share, alike, quota) for share in shares]
+        shares = share.split([weight for weight in weights if weight])
+        noises = [part.noise(query, quota) for part in shares]
+        widest = max(noise.scale for noise in noises)
         self.rounds: list[Round] = []
-        for place, (coverage, share) in enumerate(zip(after, shares, strict=True)):
+        for place, (coverage, noise) in enumerate(zip(after, noises, strict=True)):
             replacement = None
             # A sum that is revealed once, over all, is a round like any other.
             if len(after) > 1:
@@ -94,12 +92,10 @@ class RunningSums:
                     coverage=coverage,
                     previous=self.rounds[-1].round if place else None,
                     previous_coverage=after[place - 1] if place else 0,
-                    widest=_widest(shares, terms),
+                    widest=widest,
                     last=place == len(after) - 1,
                 )
-            price = Fraction(0) if rho_budget is not None else share
-            round_ = Round(run, phase, f"{name}/{coverage}", tuple(tables), price, replacement, terms=terms[place])
-            self.rounds.append(round_)
+            self.rounds.append(Round(run, phase, f"{name}/{coverage}", noise, replacement))
         self._next = 0
         self._reveal_round = reveal_round
 
@@ -112,9 +108,3 @@ class RunningSums:
             raise RuntimeError(f"only {len(self.rounds)} sums were declared")
         self._next += 1
         return await self._reveal_round(self.rounds[self._next - 1])
-
-
-def _widest(shares: Sequence[Fraction], terms: Sequence[GaussianTerms | None]) -> Fraction:
-    """The price of the widest noise among the rounds, or its sigma squared."""
-    units = [one.unit for one in terms if one is not None]
-    return max(units) if units else min(shares)

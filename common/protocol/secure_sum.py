@@ -22,7 +22,7 @@ from privity.common.crypto.identity import Identity
 from privity.common.data.noisy_tables import NoisyTables
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.round_context import RoundContext
 
@@ -113,6 +113,8 @@ def noisy_tables(vector: np.ndarray, round_: Round, schema: Schema, parties: int
         parties: how many shares are in the noise of a cell; quota: how many make one whole noise.
         rows: what the vector counts.
     """
-    laws = {weight: round_.law(weight) for weight in set(round_.all_weights)}
+    query = round_.query
+    assert isinstance(query, Tables)
+    laws = {weight: round_.noise.law(weight) for weight in set(query.weights)}
     variances = {weight: parties * law.share_variance(quota) for weight, law in laws.items()}
-    return NoisyTables(round_.tables, vector, schema.derived.domain, round_.all_weights, laws, variances, rows)
+    return NoisyTables(query.marginals, vector, schema.derived.domain, query.weights, laws, variances, rows)

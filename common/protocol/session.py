@@ -1,158 +1,222 @@
-"""Session: the only door through which an algorithm touches data.
+"""Session: the only door through which an algorithm touches data, over one party or many.
 
-An algorithm is an async function of a session and its settings, and deterministic given what it
-awaits. It sees statistics; it never sees rows, parties' vectors, sockets or keys.
+An algorithm is an async function of a session, a share of the budget and its settings, and deterministic given what it
+awaits. It sees statistics; it never sees rows, parties' vectors, sockets or keys. It pays with shares: each becomes a
+mechanism here, is put on the run's record, and goes to the backend as a step.
+
+Where the rows are is the backend's: one owner's own (``privity.party.local_backend``), those of parties over a network
+(``privity.curator.network_backend``), of tables in this process (``privity.deploy.planning.in_process_backend``), or
+nowhere (``privity.common.planned_run``).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from privity.common.data.noisy_tables import AttributeParentPair, Marginal, NoisyScores, NoisyTables
+import numpy as np
+
+from privity.common.data.apportionment import quotas
+from privity.common.data.noisy_tables import Marginal, NoisyScores, NoisyTables
 from privity.common.data.schema import Schema
-from privity.common.privacy.advanced_composition import Accounting
-from privity.common.privacy.run_record import RunRecord
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
+from privity.common.privacy.run_budget import RunBudget, Share
+from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.protocol.evaluation_scores import Score
-from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.public_coin import public_coin
+from privity.common.protocol.round import Round, Scores, Tables
 from privity.common.protocol.running_sums import RunningSums
+from privity.common.protocol.secure_sum import noisy_tables
+from privity.common.protocol.selection_series import SelectionSeries
+from privity.common.protocol.steps import Learn, SelectionStep
 from privity.common.synthesis.models import Model
 
 Result = TypeVar("Result")
 
 
-class Selection(Protocol):
-    """A series of selections by the exponential mechanism, paid for as a whole."""
+class Backend(ABC):
+    """Where the rows of a run are: it answers the steps of a session.
 
-    async def select(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
-        """One selection among the candidates by their score, on the rows of the party whose turn it is.
+    Attributes:
+        members: names of the parties in their order.
+        party_rows: public row counts n_k, in the same order.
+        quota: q = K - t, how many shares make one whole noise; 1 for one party alone.
+        coin: what the run's public coins follow from.
+    """
 
-        The candidates may depend on earlier outputs only. Selecting more often than declared is an error.
-        """
-        ...
+    members: tuple[str, ...]
+    party_rows: tuple[int, ...]
+    quota: int
+    coin: str
 
-    async def select_farthest(self, expected: ExpectedTables) -> int:
-        """The same among tables, by their distance from what a model expects: the index of the one that is selected.
+    @abstractmethod
+    async def reveal(self, round_: Round) -> np.ndarray:
+        """The revealed vector of the round, charged to everybody whose rows are in it: int64 of shape (cells,)."""
 
-        In a series that was declared with the score ``DISTANCE``. What is expected may depend on earlier outputs only.
-        """
-        ...
+    @abstractmethod
+    async def select(self, party: int, step: SelectionStep) -> int:
+        """The index of what the party of this index selects, charged to it."""
 
-    @property
-    def rows_next(self) -> int:
-        """Public row count of the party whose turn is next: of so many rows the next selection's scores are made."""
-        ...
+    @abstractmethod
+    async def learn(self, step: Learn) -> list[Model]:
+        """A model of each party's own rows, learnt and charged there."""
+
+    async def compute(self, work: Callable[[], Result]) -> Result:
+        """As ``Session.compute``."""
+        return work()
+
+    def recorded(self, phase: str, record: RunRecord, answers: int) -> None:  # noqa: B027
+        """Costs were put on the record, and nothing was asked yet; so many answers are expected, if it is known."""
 
 
-class Session(Protocol):
-    """What an algorithm may ask of the data, over one party or many."""
+class Session:
+    """What an algorithm may ask of the data.
 
-    @property
-    def schema(self) -> Schema: ...
+    Args:
+        run: name of the run.
+        budget: of the run's algorithm.
+        prefix: of the names of the steps, when they are part of a larger run.
 
-    @property
-    def rows(self) -> int:
-        """Public number of rows of all parties together."""
-        ...
+    Attributes:
+        record: what the run has revealed and charged, and how its tables were fitted.
+        rounds: those that were asked for, in their order; selections: how many, by phase.
+    """
+
+    def __init__(self, backend: Backend, schema: Schema, budget: RunBudget, run: str, prefix: str = "") -> None:
+        self.run = run
+        self.schema = schema
+        self.budget = budget
+        self.record = RunRecord(budget=budget)
+        self.backend = backend
+        self.rounds: list[Round] = []
+        self.selections: dict[str, int] = {}
+        self._prefix = prefix
+        self._steps = 0
 
     @property
     def party_rows(self) -> tuple[int, ...]:
         """Public row counts n_k, in the order of the parties."""
-        ...
+        return self.backend.party_rows
+
+    @property
+    def rows(self) -> int:
+        """Public number of rows of all parties together."""
+        return sum(self.party_rows)
 
     @property
     def noise_variables(self) -> Fraction:
-        """K/(K-t): how many discrete Laplace variables the noise of a revealed cell amounts to."""
-        ...
+        """K/(K-t): how many whole variables the noise of a revealed cell amounts to."""
+        return Fraction(len(self.party_rows), self.backend.quota)
 
-    def noise_variance(self, tables: int, epsilon: Fraction) -> float:
+    def noise_variance(self, tables: int, share: Share) -> float:
         """Variance of the noise on a revealed cell if so many tables of weight 1 were measured for this share."""
-        ...
+        law = share.noise(Tables(((),) * tables), self.backend.quota).law(1)
+        return len(self.party_rows) * law.share_variance(self.backend.quota)
 
-    def selection_epsilon(self, selections: int, epsilon: Fraction, *, balanced: bool = False) -> float:
+    def selection_epsilon(self, selections: int, share: Share, *, balanced: bool = False) -> float:
         """Epsilon of a selection if a series of so many cost this share, at the party that makes most of them.
 
         In a run with a budget in rho that is the range of a selection's privacy loss. Either way, candidates differ in
         probability by exp(epsilon s/(2D)) where their scores differ by s, or by somewhat more.
         """
-        ...
-
-    @property
-    def record(self) -> RunRecord:
-        """What the run has revealed and charged, and how its tables were fitted."""
-        ...
+        return float(share.selecting(max(quotas(selections, self.party_rows, balanced=balanced))).epsilon)
 
     async def compute(self, work: Callable[[], Result]) -> Result:
         """What this gives, done where it holds nobody up: for work that takes more than a moment.
 
         It sees statistics only, and must give the same at every replay.
         """
-        ...
+        return await self.backend.compute(work)
 
     def public_coin(self, purpose: str, sides: int) -> int:
         """A public number from 0 to ``sides - 1`` that nobody chose and that is the same at every replay."""
-        ...
-
-    @property
-    def delta(self) -> Fraction:
-        """What the run may cost besides epsilon; 0 is pure differential privacy.
-
-        A run with a delta has a budget in rho (``privity.common.privacy.zcdp_budget``), unless its algorithm names a
-        composition of a round of its own. An ``epsilon`` that is asked for below then stands for the same share
-        of the run's rho as of its epsilon.
-        """
-        ...
+        return public_coin(self.backend.coin, purpose, sides)
 
     async def measure(
-        self,
-        phase: str,
-        tables: Sequence[Marginal],
-        epsilon: Fraction,
-        weights: Sequence[int] = (),
-        accounting: Accounting | None = None,
+        self, phase: str, tables: Sequence[Marginal], share: Share, weights: Sequence[int] = ()
     ) -> NoisyTables:
-        """Noisy contingency tables of the joint rows; costs every party ``epsilon`` in all.
+        """Noisy contingency tables of the joint rows; they cost every party the share.
 
-        ``weights`` are one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
-        With ``accounting`` (advanced composition) it costs its delta too; there is no budget in rho then.
+        Args:
+            weights: one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
         """
-        ...
+        noise = share.noise(Tables(tuple(tables), tuple(weights)), self.backend.quota)
+        return await self._tables(Round(self.run, phase, self._next_name(phase), noise))
 
-    async def score(self, phase: str, scores: Sequence[Score], epsilon: Fraction) -> NoisyScores:
-        """Noisy sums over the parties of scores on their rows; costs every party ``epsilon`` in all."""
-        ...
+    async def score(self, phase: str, scores: Sequence[Score], share: Share) -> NoisyScores:
+        """Noisy sums over the parties of scores on their rows; they cost every party the share."""
+        round_ = Round(self.run, phase, self._next_name(phase), share.noise(Scores(tuple(scores)), self.backend.quota))
+        return NoisyScores(await self._reveal(round_), round_.noise.law(1))
 
     def running_sums(
-        self, phase: str, tables: Sequence[Marginal], epsilon: Fraction, weights: Sequence[Fraction]
+        self, phase: str, tables: Sequence[Marginal], share: Share, weights: Sequence[Fraction]
     ) -> RunningSums:
-        """Reveal a running sum over more and more parties; the first party pays ``epsilon`` in all.
+        """Reveal a running sum over more and more parties; the first party pays the share.
 
-        ``weights`` are one for each party, exact, together 1: a weight above 0 reveals the sum after that
-        party with this share of ``epsilon``. Each revealed sum carries one noise of its own scale.
+        Args:
+            weights: one for each party, exact, together 1: a weight above 0 reveals the sum after that party with so
+                much of the share. Each revealed sum carries one noise of its own scale.
         """
-        ...
+        name, query = self._next_name(phase), Tables(tuple(tables))
+        return RunningSums(self.run, phase, name, query, share, weights, self._tables, self.backend.quota)
 
     def selection(
-        self, phase: str, selections: int, epsilon: Fraction, *, balanced: bool = False, score: str = "R"
-    ) -> Selection:
-        """Declare ``selections`` once; they cost every party that makes some ``epsilon`` in all.
+        self, phase: str, selections: int, share: Share, *, balanced: bool = False, score: str = "R"
+    ) -> SelectionSeries:
+        """Declare so many selections once; they cost every party that makes some the share.
 
         Each selection happens at one party: quotas in proportion to the public row counts, or balanced.
-        ``score`` is a name in ``privity.common.privacy.structure_scores``: of attribute-parent pairs, or ``DISTANCE``,
-        of tables.
-        """
-        ...
 
-    async def learn_apart(
-        self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction
-    ) -> list[Model]:
-        """A model of each party's own rows, learnt there; costs every party ``epsilon``.
+        Args:
+            score: a name in ``privity.common.privacy.structure_scores``: of attribute-parent pairs, or ``DISTANCE``, of
+                tables.
+        """
+        counts = quotas(selections, self.party_rows, balanced=balanced)
+        name, rows = self._next_name(phase), self.party_rows
+        series = SelectionSeries(self.run, phase, name, counts, share, rows, self.backend.select, score)
+        self.selections[phase] = self.selections.get(phase, 0) + selections
+        self._record(phase, *series.costs(self.backend.members), answers=selections)
+        return series
+
+    async def learn_apart(self, phase: str, algorithm: str, settings: Mapping[str, Any], share: Share) -> list[Model]:
+        """A model of each party's own rows, learnt there; costs every party the share, which is pure.
 
         A session either learns apart or reveals sums: models and sums would be two views of the same rows.
         """
-        ...
+        loss = PureDP(share.epsilon, RELATION)
+        step = Learn(self.run, phase, self._next_name(phase), algorithm, dict(settings), loss)
+        members = self.backend.members
+        self._record(phase, Cost(phase, OWN_MODEL, loss, members), answers=len(members))
+        return await self.backend.learn(step)
+
+    def _next_name(self, phase: str) -> str:
+        self._steps += 1
+        return f"{self._prefix}{self._steps}-{phase}"
+
+    def _record(self, phase: str, *costs: Cost, answers: int = 0) -> None:
+        for cost in costs:
+            self.record.add_cost(cost)
+        self.backend.recorded(phase, self.record, answers)
+
+    async def _reveal(self, round_: Round) -> np.ndarray:
+        round_.check(self.schema.derived, max(self.party_rows), self.backend.quota)
+        members = self.backend.members
+        payers = tuple(member for place, member in enumerate(members) if round_.covers(place))
+        words = round_.noise.in_words(shared=len(members) > 1)
+        self._record(round_.phase, Cost(round_.phase, words, round_.noise.loss(RELATION), payers))
+        self.rounds.append(round_)
+        return await self.backend.reveal(round_)
+
+    async def _tables(self, round_: Round) -> NoisyTables:
+        vector = await self._reveal(round_)
+        covered = sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
+        revealed = noisy_tables(vector, round_, self.schema, len(self.party_rows), self.backend.quota, covered)
+        self.record.add_tables(round_.phase, revealed)
+        return revealed
 
 
 @dataclass(frozen=True)

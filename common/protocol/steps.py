@@ -1,7 +1,7 @@
-"""Typed requests to a party. Each declares what it costs; each has an identity and a digest.
+"""Typed requests to a party, each with an identity and a digest; those that release something hold their mechanism.
 
-A step is the only thing that reaches a party's rows. Its cost is a pure function of the step and of
-the public plan. Its key names the question; its digest names the content; a key is answered once.
+A step is the only thing that reaches a party's rows. What it costs is its mechanism's loss. Its key names the question,
+its digest the content; a key is answered once.
 """
 
 from __future__ import annotations
@@ -9,20 +9,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.privacy.zcdp_budget import selection_rho
+from privity.common.privacy.mechanisms import Selecting
+from privity.common.privacy.neighbouring_relation import RELATION, check_same_relation
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.candidate_pairs import Candidates
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.run_spec import RunPlan, RunSpec
 from privity.common.storage.canonical_json import digest
-
-FREE = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class Enrol:
     spec: RunSpec
 
     key = "enrol"
-    cost = FREE
 
     @property
     def run(self) -> str:
@@ -49,7 +47,6 @@ class Begin:
     plan: RunPlan
 
     key = "begin"
-    cost = FREE
 
     @property
     def run(self) -> str:
@@ -73,10 +70,6 @@ class Contribute:
     def key(self) -> str:
         return f"contribute/{self.round.round}"
 
-    @property
-    def cost(self) -> Fraction:
-        return self.round.cost
-
     def content(self) -> dict[str, Any]:
         return {"kind": "contribute", "round": self.round.content()}
 
@@ -88,8 +81,6 @@ class SealBlock:
     run: str
     attempt: Attempt
     block: int
-
-    cost = FREE
 
     @property
     def key(self) -> str:
@@ -112,8 +103,6 @@ class CombineBlock:
     node: int
     blobs: tuple[tuple[str, SealedBlob], ...]
     base: bytes = b""
-
-    cost = FREE
 
     @property
     def key(self) -> str:
@@ -139,8 +128,6 @@ class Revealed:
     round: str
     digest: str
 
-    cost = FREE
-
     @property
     def key(self) -> str:
         return f"opened/{self.round}"
@@ -149,46 +136,24 @@ class Revealed:
         return {"kind": "opened", "run": self.run, "round": self.round, "digest": self.digest}
 
 
-class _SelectionStep:
-    """What every selection has: the key, and a price that is an epsilon or a rho."""
-
-    selection: str
-    epsilon: Fraction
-    delta: Fraction
-
-    @property
-    def key(self) -> str:
-        return f"select/{self.selection}"
-
-    @property
-    def cost(self) -> Fraction:
-        return FREE if self.delta else self.epsilon
-
-    @property
-    def rho(self) -> Fraction | None:
-        """What it costs of the run's budget in rho; None if it costs an epsilon."""
-        return selection_rho(self.epsilon) if self.delta else None
-
-
 @dataclass(frozen=True)
-class Select(_SelectionStep):
-    """Select one candidate on the party's own rows.
-
-    Attributes:
-        epsilon: what it costs, as report noisy max; with a delta it is the range of the exponential mechanism.
-        delta: at which the run's rho is converted; 0 in a run without a budget in rho.
-    """
+class Select:
+    """Select one candidate on the party's own rows."""
 
     run: str
     phase: str
     selection: str
     candidates: Sequence[AttributeParentPair]
-    epsilon: Fraction
+    mechanism: Selecting
     score: str = "R"
-    delta: Fraction = FREE
 
     def __post_init__(self) -> None:
+        _check_mechanism(self.mechanism)
         object.__setattr__(self, "candidates", Candidates.of(self.candidates))
+
+    @property
+    def key(self) -> str:
+        return f"select/{self.selection}"
 
     @property
     def choices(self) -> int:
@@ -203,27 +168,27 @@ class Select(_SelectionStep):
             "draw": self.selection,
             # One text: there may be a hundred thousand candidates.
             "candidates": Candidates.of(self.candidates).text,
-            "epsilon": str(self.epsilon),
+            "mechanism": self.mechanism.content(),
             "score": self.score,
-            # Named only where there is one: a selection of a pure run keeps its digest.
-            **({"delta": str(self.delta)} if self.delta else {}),
         }
 
 
 @dataclass(frozen=True)
-class SelectTable(_SelectionStep):
-    """Select one table on the party's own rows, by how far its counts are from what a model expects.
-
-    Attributes:
-        epsilon, delta: as of ``Select``.
-    """
+class SelectTable:
+    """Select one table on the party's own rows, by how far its counts are from what a model expects."""
 
     run: str
     phase: str
     selection: str
     expected: ExpectedTables
-    epsilon: Fraction
-    delta: Fraction = FREE
+    mechanism: Selecting
+
+    def __post_init__(self) -> None:
+        _check_mechanism(self.mechanism)
+
+    @property
+    def key(self) -> str:
+        return f"select/{self.selection}"
 
     @property
     def choices(self) -> int:
@@ -237,9 +202,13 @@ class SelectTable(_SelectionStep):
             "phase": self.phase,
             "draw": self.selection,
             "expected": self.expected.content,
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
+            "mechanism": self.mechanism.content(),
         }
+
+
+def _check_mechanism(mechanism: Selecting) -> None:
+    if not isinstance(mechanism, Selecting):
+        raise TypeError("a selection holds a mechanism that selects")
 
 
 SelectionStep = Select | SelectTable
@@ -258,15 +227,16 @@ class Learn:
     name: str
     algorithm: str
     settings: dict[str, Any]
-    epsilon: Fraction
+    loss: PureDP
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.loss, PureDP):
+            raise TypeError("a model of one party's rows is learnt for a pure privacy loss")
+        check_same_relation(RELATION, self.loss.relation)
 
     @property
     def key(self) -> str:
         return f"learn/{self.name}"
-
-    @property
-    def cost(self) -> Fraction:
-        return self.epsilon
 
     def content(self) -> dict[str, Any]:
         return {
@@ -276,7 +246,7 @@ class Learn:
             "name": self.name,
             "algorithm": self.algorithm,
             "settings": self.settings,
-            "epsilon": str(self.epsilon),
+            "epsilon": str(self.loss.epsilon),
         }
 
 
@@ -288,7 +258,6 @@ class Close:
     state: str
 
     key = "close"
-    cost = FREE
 
     def content(self) -> dict[str, Any]:
         return {"kind": "close", "run": self.run, "state": self.state}

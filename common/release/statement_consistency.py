@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.privacy.statement import largest, of_a_person
 
 
@@ -42,7 +44,9 @@ def _with_the_run(privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[tupl
 def _of_parties(privacy: dict[str, Any]) -> Iterator[tuple[str, str]]:
     parties = privacy["parties"]
     exact = not any(party["delta_per_row"] != "0" or "rho_per_row" in party for party in parties)
-    persons = {p["name"]: (p["rows_per_person"] * Fraction(p["epsilon_per_row"]), Fraction(0)) for p in parties}
+    persons = {
+        p["name"]: PureDP(Fraction(p["epsilon_per_row"]), RELATION).scaled(p["rows_per_person"]) for p in parties
+    }
     for place, party in enumerate(parties):
         row, person = (Fraction(party[f"epsilon_per_{of}"]) for of in ("row", "person"))
         if row != sum(map(Fraction, party["epsilon_per_row_by_phase"].values())):

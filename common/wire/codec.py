@@ -8,13 +8,21 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from privity.common.crypto.sealing import SealedBlob
-from privity.common.data.noisy_tables import Marginal
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.advanced_composition import ADVANCED, Accounting
-from privity.common.privacy.zcdp_budget import GaussianTerms
-from privity.common.protocol import round as rounds
+from privity.common.privacy.mechanisms import (
+    AdvancedLaplaceNoise,
+    ExponentialMechanism,
+    GaussianNoise,
+    LaplaceNoise,
+    Noise,
+    NoisyMax,
+    Selecting,
+)
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol import steps
 from privity.common.protocol.evaluation_scores import scores_from
+from privity.common.protocol.round import Replacement, Round, Scores, Tables
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.run_spec import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
 from privity.common.storage.canonical_json import canonical_bytes, parse, positive_fraction
@@ -102,9 +110,8 @@ def encode_step(step: steps.Step) -> bytes:
                     phase=step.phase,
                     draw=step.selection,
                     candidates=encode_candidates(step.candidates),
-                    epsilon=str(step.epsilon),
+                    mechanism=_selecting(step.mechanism),
                     score=step.score,
-                    delta=str(step.delta) if step.delta else "",
                 )
             )
         case steps.SelectTable():
@@ -113,8 +120,7 @@ def encode_step(step: steps.Step) -> bytes:
                     phase=step.phase,
                     draw=step.selection,
                     expected=encode_expected(step.expected),
-                    epsilon=str(step.epsilon),
-                    delta=str(step.delta) if step.delta else "",
+                    mechanism=_selecting(step.mechanism),
                 )
             )
         case steps.Learn():
@@ -124,7 +130,7 @@ def encode_step(step: steps.Step) -> bytes:
                     name=step.name,
                     algorithm=step.algorithm,
                     settings=canonical_bytes(step.settings),
-                    epsilon=str(step.epsilon),
+                    epsilon=str(step.loss.epsilon),
                 )
             )
         case steps.Close():
@@ -144,7 +150,6 @@ def decode_step(data: bytes) -> steps.Step:
             case "begin":
                 step = steps.Begin(RunPlan.from_dict(_parsed(message.begin.plan, LARGEST_PLAN)))
             case "contribute":
-                _check_round(message.contribute.round)
                 step = steps.Contribute(_to_round(message.run, message.contribute.round))
             case "seal_block":
                 b = message.seal_block
@@ -159,16 +164,16 @@ def decode_step(data: bytes) -> steps.Step:
             case "select":
                 s = message.select
                 pairs = decode_candidates(s.candidates)
-                epsilon, delta = positive_fraction(s.epsilon), positive_fraction(s.delta) if s.delta else steps.FREE
-                step = steps.Select(message.run, s.phase, s.draw, pairs, epsilon, s.score, delta)
+                step = steps.Select(message.run, s.phase, s.draw, pairs, _to_selecting(s.mechanism), s.score)
             case "select_table":
                 d = message.select_table
-                epsilon, delta = positive_fraction(d.epsilon), positive_fraction(d.delta) if d.delta else steps.FREE
-                step = steps.SelectTable(message.run, d.phase, d.draw, decode_expected(d.expected), epsilon, delta)
+                expected = decode_expected(d.expected)
+                step = steps.SelectTable(message.run, d.phase, d.draw, expected, _to_selecting(d.mechanism))
             case "learn":
                 o = message.learn
                 settings = _document(o.settings, LARGEST_SPEC)
-                step = steps.Learn(message.run, o.phase, o.name, o.algorithm, settings, positive_fraction(o.epsilon))
+                loss = PureDP(positive_fraction(o.epsilon), RELATION)
+                step = steps.Learn(message.run, o.phase, o.name, o.algorithm, settings, loss)
             case "close":
                 step = steps.Close(message.run, message.close.state)
             case _:
@@ -276,12 +281,6 @@ def _check_number(values: Sized, limit: int) -> None:
         raise ValueError("more parts than any message of this kind has")
 
 
-def _check_round(message: pb.Round) -> None:
-    """ValueError for more than is worth reading."""
-    _check_tables([table.index for table in message.tables])
-    _check_number(message.weights, MOST_TABLES)
-
-
 def _check_tables(tables: Sequence[Sized]) -> None:
     _check_number(tables, MOST_TABLES)
     if sum(map(len, tables)) > MOST_INDICES:
@@ -332,17 +331,22 @@ def _to_attempt(message: pb.Attempt) -> Attempt:
     return Attempt(message.round, message.digest, message.number, tuple(message.combiners))
 
 
-def _round(round_: rounds.Round) -> pb.Round:
-    tables = [pb.Attributes(index=t) for t in round_.tables]
-    message = pb.Round(phase=round_.phase, round=round_.round, tables=tables, weights=round_.weights)
-    if round_.terms is None:
-        message.epsilon = str(round_.epsilon)
-    else:
-        message.terms.CopyFrom(pb.GaussianTerms(**round_.terms.content()))
-    if round_.scores:
-        message.scores = canonical_bytes([score.content() for score in round_.scores])
-    if round_.accounting is not None:
-        message.accounting.CopyFrom(pb.Accounting(**round_.accounting.content()))
+def _round(round_: Round) -> pb.Round:
+    message = pb.Round(phase=round_.phase, round=round_.round)
+    match round_.query:
+        case Tables(marginals, weights):
+            tables = [pb.Attributes(index=table) for table in marginals]
+            message.tables.CopyFrom(pb.Tables(marginals=tables, weights=weights))
+        case Scores(scores):
+            message.scores = canonical_bytes([score.content() for score in scores])
+    match round_.noise:
+        case LaplaceNoise() as noise:
+            message.laplace.CopyFrom(pb.LaplaceNoise(scale=str(noise.scale)))
+        case GaussianNoise() as noise:
+            message.gaussian.CopyFrom(pb.GaussianNoise(scale=str(noise.scale), rho=str(noise.rho)))
+        case AdvancedLaplaceNoise() as noise:
+            claim = {"epsilon": str(noise.epsilon), "delta": str(noise.delta)}
+            message.advanced.CopyFrom(pb.AdvancedLaplaceNoise(scale=str(noise.scale), **claim))
     if round_.replacement is not None:
         r = round_.replacement
         message.replacement.CopyFrom(
@@ -357,32 +361,55 @@ def _round(round_: rounds.Round) -> pb.Round:
     return message
 
 
-def _to_round(run: str, message: pb.Round) -> rounds.Round:
-    tables: tuple[Marginal, ...] = tuple(tuple(t.index) for t in message.tables)
+def _to_round(run: str, message: pb.Round) -> Round:
     replacement = None
     if message.HasField("replacement"):
         r = message.replacement
         previous = r.previous if r.HasField("previous") else None
-        replacement = rounds.Replacement(r.coverage, previous, r.previous_coverage, positive_fraction(r.widest), r.last)
-    accounting = None
-    if message.HasField("accounting"):
-        a = message.accounting
-        if a.composition != ADVANCED:
-            raise ValueError("no such composition")
-        accounting = Accounting(positive_fraction(a.delta), positive_fraction(a.unit))
-    terms, epsilon, weights = None, steps.FREE, tuple(message.weights)
-    if message.HasField("terms"):
-        g = message.terms
-        terms = GaussianTerms(positive_fraction(g.rho), positive_fraction(g.delta), positive_fraction(g.unit))
-        if message.epsilon:
-            raise ValueError("two prices")
-    else:
-        epsilon = positive_fraction(message.epsilon)
-    scores = scores_from(_parsed(message.scores, LARGEST_STEP)) if message.scores else ()
-    _check_tables([table for score in scores for table in score.asked()])
-    return rounds.Round(
-        run, message.phase, message.round, tables, epsilon, replacement, weights, accounting, scores, terms
-    )
+        replacement = Replacement(r.coverage, previous, r.previous_coverage, positive_fraction(r.widest), r.last)
+    return Round(run, message.phase, message.round, _to_noise(message, _to_query(message)), replacement)
+
+
+def _to_query(message: pb.Round) -> Tables | Scores:
+    match message.WhichOneof("query"):
+        case "tables":
+            # No more than is worth reading.
+            _check_tables([table.index for table in message.tables.marginals])
+            _check_number(message.tables.weights, MOST_TABLES)
+            return Tables(tuple(tuple(t.index) for t in message.tables.marginals), tuple(message.tables.weights))
+        case "scores":
+            scores = scores_from(_parsed(message.scores, LARGEST_STEP))
+            _check_tables([table for score in scores for table in score.asked()])
+            return Scores(scores)
+    raise ValueError("a round that asks for nothing")
+
+
+def _to_noise(message: pb.Round, query: Tables | Scores) -> Noise:
+    match message.WhichOneof("noise"):
+        case "laplace":
+            return LaplaceNoise(query, positive_fraction(message.laplace.scale))
+        case "gaussian":
+            g = message.gaussian
+            return GaussianNoise(query, positive_fraction(g.scale), positive_fraction(g.rho))
+        case "advanced":
+            a = message.advanced
+            claim = positive_fraction(a.epsilon), positive_fraction(a.delta)
+            return AdvancedLaplaceNoise(query, positive_fraction(a.scale), *claim)
+    raise ValueError("a round without a mechanism")
+
+
+def _selecting(mechanism: Selecting) -> pb.Selecting:
+    epsilon = str(mechanism.epsilon)
+    return pb.Selecting(noisy_max=epsilon) if isinstance(mechanism, NoisyMax) else pb.Selecting(exponential=epsilon)
+
+
+def _to_selecting(message: pb.Selecting) -> Selecting:
+    match message.WhichOneof("mechanism"):
+        case "noisy_max":
+            return NoisyMax(positive_fraction(message.noisy_max))
+        case "exponential":
+            return ExponentialMechanism(positive_fraction(message.exponential))
+    raise ValueError("a selection without a mechanism")
 
 
 def _blob(sender: str, blob: SealedBlob) -> pb.Blob:

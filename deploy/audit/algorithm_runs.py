@@ -19,9 +19,9 @@ from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.privacy.score_r import r_score
 from privity.common.protocol.expected_tables import SENSITIVITY
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.steps import Choice, Contribute, Reply, Select, SelectionStep, SelectTable, Step
-from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms import learn
 from privity.deploy.audit.audited_consortium import Consortium, generous_policy, make_schema
 from privity.deploy.audit.neighbouring_tables import table_of
 from privity.deploy.audit.noise_evidence import table_evidence
@@ -102,7 +102,7 @@ def whole_run(
                 consortium.spec(algorithm=algorithm, epsilon=epsilon, tolerate=setting.tolerate, delta=delta)
             )
             session = consortium.session(plan)
-            asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
+            asyncio.run(learn(session, algorithm, settings))
             charged = min(charged, consortium.parties[replaced].ledger.spent())
             paid = min(paid, consortium.parties[replaced].ledger.spent_delta(), session.record.delta(replaced))
             stated = min(stated, session.record.epsilon(replaced))
@@ -126,25 +126,28 @@ def _revealed_vectors(consortium: RecordedConsortium, measured: Sequence[tuple[s
     """Of each round what was revealed, all cells one after another."""
     tables = iter(table for _, table in measured)
     return [
-        np.concatenate([next(tables).counts.ravel() for _ in round_.tables]) for round_ in consortium.rounds.values()
+        np.concatenate([next(tables).counts.ravel() for _ in round_.query.weights])
+        for round_ in consortium.rounds.values()
     ]
 
 
 def _evidence_of_round(left: np.ndarray, zero: np.ndarray, one: np.ndarray, round_: Round, shape: Fraction) -> float:
     """What all cells of a round say; attributes are binary."""
     total, start = 0.0, 0
-    for table, weight in zip(round_.tables, round_.all_weights, strict=True):
+    assert isinstance(round_.query, Tables)
+    for table, weight in zip(round_.query.marginals, round_.query.weights, strict=True):
         cells = slice(start, start + 2 ** len(table))
-        total += float(table_evidence(left[cells], zero[cells], one[cells], round_.law(weight), shape).sum())
+        total += float(table_evidence(left[cells], zero[cells], one[cells], round_.noise.law(weight), shape).sum())
         start = cells.stop
     return total
 
 
 def _counts(tables: dict[str, CodedTable], round_: Round, group: Sequence[str]) -> np.ndarray:
     """True counts of the round's tables over the parties outside the group."""
+    assert isinstance(round_.query, Tables)
     nothing = np.zeros(1, dtype=np.int64)
     parts = [
-        answers_from_rows.noisy_counts(round_.tables, InMemory(table), nothing)
+        answers_from_rows.noisy_counts(round_.query.marginals, InMemory(table), nothing)
         for name, table in tables.items()
         if name not in group
     ]
@@ -162,7 +165,7 @@ def _evidence_of_choices(
         logs = []
         for tables in worlds:
             scores, sensitivity = _scores(step, tables[party])
-            scaled = scores * float(step.epsilon) / (2 * sensitivity)
+            scaled = scores * float(step.mechanism.epsilon) / (2 * sensitivity)
             logs.append(scaled[index] - np.log(np.exp(scaled - scaled.max()).sum()) - scaled.max())
         total += logs[0] - logs[1]
     return float(total)

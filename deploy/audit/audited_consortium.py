@@ -31,6 +31,7 @@ from privity.common.protocol.round_context import RoundContext
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum import Blobs, reveal_block
 from privity.common.protocol.secure_sum_method import Method
+from privity.common.protocol.session import Session
 from privity.common.protocol.steps import (
     Begin,
     CombineBlock,
@@ -49,7 +50,7 @@ from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.codec import decode_reply, decode_step, encode_step
 from privity.curator.answer_store import Answers
-from privity.curator.network_session import NetworkSession
+from privity.curator.network_backend import NetworkBackend
 from privity.curator.pending_steps import PartyRefusedError
 from privity.curator.traffic_meter import Meter
 from privity.party.charged_releases import ChargedReleases, EntropySource, system_entropy
@@ -215,10 +216,11 @@ class Consortium:
             assert not isinstance(reply, Refusal), reply
         return plan
 
-    def session(self, plan: RunPlan) -> NetworkSession:
+    def session(self, plan: RunPlan) -> Session:
         meter = Meter()
         answers = Answers(self.journal, self.ask, meter)
-        return NetworkSession(plan, self.manifest, self.schema, self.secret, answers, meter)
+        schema = self.schema.over(plan.spec.attributes)
+        return NetworkBackend(plan, self.manifest, schema, self.secret, answers, meter).session()
 
     def context(self, plan: RunPlan, round_: Round) -> RoundContext:
         return RoundContext(plan, self.manifest, round_, self.schema)

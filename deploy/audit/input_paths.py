@@ -22,9 +22,8 @@ import pandas as pd
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.population import Population
-from privity.common.privacy.step_cost import noise_scale
 from privity.deploy.audit.audited_consortium import PLENTY, POPULATION
-from privity.deploy.audit.noise_evidence import statistics
+from privity.deploy.audit.noise_evidence import scale_of_one, statistics
 from privity.deploy.audit.subject import Seen, Source, Subject
 from privity.party.rows import Rows
 from privity.party.sources.address import parse_address
@@ -134,11 +133,10 @@ def release_of(
                 ledger = Path(scratch) / f"ledger-{batch}.sqlite"
                 Ledger.declare(ledger, Population(POPULATION, EPSILON)).close()
                 fitted = OneWay(str(EPSILON), population=POPULATION, ledger=ledger).fit(rows, schema)
-                assert fitted.record is not None
                 assert fitted.charged is not None
                 view = np.stack([measured.counts.ravel() for _, measured in fitted.record.measured])
-                parts.append(statistics(view, zero, one, noise_scale(ATTRIBUTES, EPSILON), Fraction(1)))
-                charged = min(charged, fitted.charged[0] / ATTRIBUTES)
+                parts.append(statistics(view, zero, one, scale_of_one(EPSILON / ATTRIBUTES), Fraction(1)))
+                charged = min(charged, fitted.charged.epsilon / ATTRIBUTES)
         return Seen({"public": np.concatenate(parts)[:count]}, charged)
 
     return Subject("input", name, EPSILON / ATTRIBUTES, sample, runs, quick)

@@ -9,19 +9,20 @@ import numpy as np
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.privacy.budget import PureEpsilon, Zcdp
-from privity.common.privacy.budget_conversion import zcdp_to_approximate
 from privity.common.privacy.ledger import MEMORY, Allowance, Ledger
-from privity.common.privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, NoisyMax, SharedDiscreteLaplace
+from privity.common.privacy.loss_conversion import zcdp_to_approximate
+from privity.common.privacy.mechanisms import GaussianNoise, NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.population import Population
-from privity.common.privacy.sensitivity import Norm
-from privity.common.privacy.sensitivity import contingency_tables as tables_move
+from privity.common.privacy.privacy_loss import ZCDP
+from privity.common.privacy.run_budget import PureBudget, RunBudget, Share
 from privity.common.privacy.sensitivity import scores as scores_move
-from privity.common.privacy.step_cost import RELATION as REPLACE
-from privity.common.privacy.step_cost import noise_scale
 from privity.common.privacy.structure_scores import DISTANCE
+from privity.common.protocol.round import Tables
+from privity.common.protocol.session import Session
 from privity.common.storage.journal import Journal
-from privity.deploy.audit.audited_consortium import PLENTY, POPULATION, UNLIMITED
+from privity.deploy.audit.audited_consortium import PLENTY, POPULATION
 from privity.deploy.audit.neighbouring_tables import (
     counts_of_zeros,
     expecting_zeros,
@@ -30,29 +31,29 @@ from privity.deploy.audit.neighbouring_tables import (
     one_farther,
     opposed_pairs,
 )
-from privity.deploy.audit.noise_evidence import statistics
+from privity.deploy.audit.noise_evidence import laplace, scale_of_one, statistics
 from privity.deploy.audit.subject import Seen, Source, Subject
 from privity.party import answers_from_rows
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_session import LocalSession
+from privity.party.local_backend import local_session
 from privity.party.rows import InMemory
 
 ATTRIBUTES = 400  # outcomes of one local release
 SELECTIONS = 40  # of one series: the ledger adds up all its charges at each one
 WHOLE = Fraction(1)
+PLENTY_OF_EPSILON = PureBudget(PLENTY)
 
 
 def owner(
     table: CodedTable,
     source: Source,
     batch: int,
-    allowance: Allowance = UNLIMITED,
-) -> tuple[LocalSession, Ledger]:
+    budget: RunBudget = PLENTY_OF_EPSILON,
+) -> tuple[Session, Ledger]:
     """A production single-party session on the table, with a fresh ledger in memory."""
     ledger = Ledger.declare(MEMORY, Population(POPULATION, PLENTY, WHOLE))
     releases = ChargedReleases("owner", InMemory(table), Journal(), ledger, lambda label: source(f"{batch}/{label}"))
-    delta = Fraction(0) if allowance.rho_budget is None else allowance.rho_budget.delta
-    return LocalSession(f"run-{batch}", table.schema, releases, allowance, delta), ledger
+    return local_session(f"run-{batch}", releases, Allowance(budget=budget)), ledger
 
 
 def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:
@@ -64,9 +65,10 @@ def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:
         parts, charged = [], PLENTY
         for batch in range(-(-count // ATTRIBUTES)):
             session, ledger = owner(table, source, batch)
-            revealed = asyncio.run(session.measure("audit", [(a,) for a in range(ATTRIBUTES)], ATTRIBUTES * epsilon))
+            share = Share(session.budget, ATTRIBUTES * epsilon)
+            revealed = asyncio.run(session.measure("audit", [(a,) for a in range(ATTRIBUTES)], share))
             view = np.stack([t.counts for t in revealed])
-            parts.append(statistics(view, zero, one, noise_scale(1, epsilon), WHOLE))
+            parts.append(statistics(view, zero, one, scale_of_one(epsilon), WHOLE))
             charged = min(charged, ledger.spent() / ATTRIBUTES)
         return Seen({"public": np.concatenate(parts)[:count]}, charged)
 
@@ -75,27 +77,25 @@ def discrete_laplace(epsilon: Fraction, runs: int, quick: int) -> Subject:
 
 def shares(parties: int, tolerate: int, epsilon: Fraction, runs: int, quick: int) -> Subject:
     """The shares of K - t parties on one table: what t parties that pool what they know have left."""
-    sensitivity = tables_move(1, REPLACE)
-    mechanism = SharedDiscreteLaplace.calibrated(sensitivity, PureEpsilon(epsilon, REPLACE), parties, tolerate)
+    mechanism, quota = laplace([(0,)], epsilon), parties - tolerate
 
     def sample(world: int, count: int, source: Source) -> Seen:
-        drawn = [mechanism.sample(2 * count, source(f"share {k}")) for k in range(parties - tolerate)]
+        drawn = [mechanism.sample([2 * count], quota, source(f"share {k}")) for k in range(quota)]
         view = np.sum(drawn, axis=0).reshape(count, 2) + counts_of_zeros(3, world)
         shown = statistics(view, counts_of_zeros(3, 0), counts_of_zeros(3, 1), mechanism.scale, WHOLE)
         return Seen({f"{tolerate} of {parties}": shown})
 
-    claim = mechanism.cost(sensitivity).epsilon
+    claim = mechanism.loss(RELATION).epsilon
     return Subject("shares", f"eps {epsilon}, K={parties}, t={tolerate}", claim, sample, runs, quick)
 
 
 def gaussian(rho: Fraction, delta: Fraction, runs: int, quick: int) -> Subject:
     """Discrete Gaussian noise on the counts of one table, by its conversion to (epsilon, delta)."""
-    sensitivity = tables_move(1, REPLACE, Norm.L2)
-    mechanism = DiscreteGaussian.calibrated(sensitivity, Zcdp(rho, REPLACE))
-    claim = zcdp_to_approximate(mechanism.cost(sensitivity), delta).epsilon
+    mechanism = GaussianNoise.calibrated(Tables(((0,),)), ZCDP(rho, RELATION))
+    claim = zcdp_to_approximate(mechanism.loss(RELATION), delta).epsilon
 
     def sample(world: int, count: int, source: Source) -> Seen:
-        view = mechanism.sample(2 * count, source("noise")).reshape(count, 2) + counts_of_zeros(3, world)
+        view = mechanism.sample([2 * count], 1, source("noise")).reshape(count, 2) + counts_of_zeros(3, world)
         # Under Gaussian noise the evidence is the distance along the line between the worlds.
         return Seen({"public": (view[:, 0] - view[:, 1]).astype(np.float64)[:, None]})
 
@@ -113,16 +113,16 @@ PATTERNS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 def noisy_max_pattern(pattern: str, epsilon: Fraction, runs: int, quick: int) -> Subject:
     """Report-noisy-max on synthetic integer scores that move by the sensitivity in opposite directions."""
-    sensitivity = scores_move(4, REPLACE)
-    mechanism = NoisyMax(sensitivity, epsilon)
+    sensitivity = scores_move(4, RELATION)
+    mechanism = NoisyMax(epsilon)
 
     def sample(world: int, count: int, source: Source) -> Seen:
         scores = [4 * score for score in PATTERNS[pattern][world]]
         entropy = source("choices")
-        chosen = [mechanism.choose(scores, mechanism.sample(len(scores), entropy)) for _ in range(count)]
+        chosen = [mechanism.sample(len(scores), sensitivity, entropy)(scores) for _ in range(count)]
         return Seen({"public": np.array(chosen)})
 
-    claim = mechanism.cost(sensitivity).epsilon
+    claim = mechanism.loss(RELATION).epsilon
     return Subject("noisy max", f"eps {epsilon}, {pattern}", claim, sample, runs, quick)
 
 
@@ -136,8 +136,8 @@ def local_selection(binary: bool, epsilon: Fraction, runs: int, quick: int) -> S
         chosen: list[int] = []
         charged = PLENTY
 
-        async def selections(session: LocalSession) -> None:
-            series = session.selection("audit", SELECTIONS, SELECTIONS * epsilon)
+        async def selections(session: Session) -> None:
+            series = session.selection("audit", SELECTIONS, Share(session.budget, SELECTIONS * epsilon))
             for _ in range(SELECTIONS):
                 chosen.append((await series.select(candidates)).attribute)
 
@@ -160,8 +160,9 @@ def local_distances(others: int, epsilon: Fraction, runs: int, quick: int) -> Su
         chosen: list[int] = []
         charged = PLENTY
 
-        async def selections(session: LocalSession) -> None:
-            series = session.selection("audit", SELECTIONS, SELECTIONS * epsilon, score=DISTANCE)
+        async def selections(session: Session) -> None:
+            share = Share(session.budget, SELECTIONS * epsilon)
+            series = session.selection("audit", SELECTIONS, share, score=DISTANCE)
             for _ in range(SELECTIONS):
                 chosen.append(await series.select_farthest(expected))
 
@@ -188,7 +189,7 @@ def score_sensitivity(kind: str, binary: bool, runs: int, quick: int) -> Subject
         pair = AttributeParentPair(0, (1,))
         (score,) = answers_from_rows.PairScores(InMemory(table)).of([pair], kind)
         sensitivity = answers_from_rows.selection_sensitivity([pair], table.schema.domain, rows, kind)
-        noise = DiscreteLaplace(Fraction(sensitivity)).sample(count, source("score"))
+        noise = NoiseLaw(LAPLACE, Fraction(sensitivity)).share(1, count, source("score"))
         return Seen({"public": (noise + score).astype(np.float64)[:, None]})
 
     sides = "either side binary" if binary else "3 values each"

@@ -5,16 +5,32 @@ Only the power of the audit rests on it: the bound of `privity.deploy.audit.loss
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privity.common.data.noisy_tables import Marginal
+from privity.common.privacy.mechanisms import LaplaceNoise
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import GAUSSIAN, NoiseLaw
+from privity.common.privacy.privacy_loss import PureDP
+from privity.common.protocol.round import Tables
 
 _GRID = 1 << 14
 _FLOOR = 1e-14  # below it the transform's rounding speaks, not the law
+
+
+def laplace(tables: Sequence[Marginal], epsilon: Fraction) -> LaplaceNoise:
+    """The noise of these tables when all of them cost this epsilon."""
+    return LaplaceNoise.calibrated(Tables(tuple(tables)), PureDP(epsilon, RELATION))
+
+
+def scale_of_one(epsilon: Fraction) -> Fraction:
+    """b of the noise on a table that costs this epsilon by itself."""
+    return laplace([(0,)], epsilon).scale
 
 
 @lru_cache(maxsize=64)

@@ -18,15 +18,18 @@ import numpy as np
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.privacy.step_cost import noise_scale, score_scale
+from privity.common.privacy.mechanisms import LaplaceNoise
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
+from privity.common.privacy.run_budget import PureBudget, Share
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.evaluation_scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
-from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.round import Replacement, Round, Scores
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.running_sums import RunningSums, schedule_weights
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
+from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Contribute, Refusal, Sum
-from privity.curator.network_session import NetworkSession
 from privity.deploy.audit.audited_consortium import PLENTY, Consortium, Member, generous_policy
 from privity.deploy.audit.neighbouring_tables import (
     counts_of_zeros,
@@ -35,7 +38,7 @@ from privity.deploy.audit.neighbouring_tables import (
     one_farther,
     opposed_pairs,
 )
-from privity.deploy.audit.noise_evidence import statistics
+from privity.deploy.audit.noise_evidence import laplace, scale_of_one, statistics
 from privity.deploy.audit.subject import Seen, Source, Subject
 
 KEY_BITS = 256
@@ -129,9 +132,14 @@ def one_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Sub
             plan = begin(consortium, setting)
             session = consortium.session(plan)
             revealed = np.concatenate(
-                [t.counts for t in asyncio.run(session.measure("audit", marginals, ATTRIBUTES * epsilon))]
+                [
+                    t.counts
+                    for t in asyncio.run(
+                        session.measure("audit", marginals, Share(session.budget, ATTRIBUTES * epsilon))
+                    )
+                ]
             )
-            round_ = Round(plan.spec.run, "audit", "1-audit", marginals, ATTRIBUTES * epsilon)
+            round_ = Round(plan.spec.run, "audit", "1-audit", laplace(marginals, ATTRIBUTES * epsilon))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
                 left = remaining(revealed, consortium, round_, group).reshape(-1, 2)
@@ -144,7 +152,7 @@ def one_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Sub
 def _evidence(left: np.ndarray, setting: Setting, group: Sequence[str], epsilon: Fraction) -> np.ndarray:
     rows = rows_unknown(setting, group)
     zero, one = counts_of_zeros(rows, 0), counts_of_zeros(rows, 1)
-    return statistics(left, zero, one, noise_scale(1, epsilon), shape_of(setting, group))
+    return statistics(left, zero, one, scale_of_one(epsilon), shape_of(setting, group))
 
 
 def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
@@ -154,11 +162,13 @@ def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
     """
     trees: list[Score] = [TreeScore(a, 0) for a in range(MOST_SCORES // 2)]
     scores = trees + [MarginalScore(((a,),), (1, 0), 1) for a in range(len(trees), MOST_SCORES)]
+    price = MOST_SCORES * epsilon
 
     def sample(world: int, count: int, source: Source) -> Seen:
         tables = flipped_row(world, setting.rows, setting.at, MOST_SCORES)
+        noise = LaplaceNoise.calibrated(Scores(tuple(scores)), PureDP(price, RELATION))
         views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
-        charged, price = PLENTY, MOST_SCORES * epsilon
+        charged = PLENTY
         for batch in _batches(count, MOST_SCORES):
             consortium = consortium_of(tables, source, batch)
             spec = consortium.spec(
@@ -168,15 +178,15 @@ def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
                 evaluation=Evaluation(price, tuple(consortium.schema.names[: len(trees)])),
             )
             plan = consortium.begin(spec)
-            revealed = asyncio.run(consortium.session(plan).score("audit", scores, price)).values
-            round_ = Round(plan.spec.run, "audit", "1-audit", (), price, scores=tuple(scores))
+            revealed = asyncio.run(consortium.session(plan).score("audit", scores, PureBudget(price).whole)).values
+            round_ = Round(plan.spec.run, "audit", "1-audit", noise)
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / MOST_SCORES)
             for name, group in setting.observers().items():
                 left = remaining(revealed, consortium, round_, group).reshape(-1, 1)
                 rows = np.where(np.arange(MOST_SCORES) < len(trees), rows_unknown(setting, group), 0).reshape(-1, 1)
                 one = np.where(rows > 0, rows - 1, 1)
                 shape = shape_of(setting, group)
-                views[name].append(statistics(left, rows, one, score_scale(1, epsilon), shape))
+                views[name].append(statistics(left, rows, one, noise.scale, shape))
         return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
 
     return Subject("scores", f"eps {epsilon}, {setting}", epsilon, sample, runs, quick)
@@ -196,7 +206,7 @@ def repeated_round(setting: Setting, epsilon: Fraction, runs: int, quick: int) -
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
-            round_ = Round(plan.spec.run, "audit", "1", marginals, ATTRIBUTES * epsilon)
+            round_ = Round(plan.spec.run, "audit", "1", laplace(marginals, ATTRIBUTES * epsilon))
             revealed = [
                 consortium.reveal(plan, round_, consortium.attempt(round_, n, n % setting.parties)) for n in (1, 2)
             ]
@@ -226,12 +236,12 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
             session = consortium.session(plan)
-            revealed, rounds = [], []
+            revealed, rounds, price = [], [], ATTRIBUTES * epsilon / 2
             for number, first in ((1, 0), (2, 1)):
                 marginals = tuple((a,) for a in range(first, 2 * ATTRIBUTES, 2))
-                result = asyncio.run(session.measure("audit", marginals, ATTRIBUTES * epsilon / 2))
+                result = asyncio.run(session.measure("audit", marginals, Share(session.budget, price)))
                 revealed.append(np.concatenate([t.counts for t in result]))
-                rounds.append(Round(plan.spec.run, "audit", f"{number}-audit", marginals, ATTRIBUTES * epsilon / 2))
+                rounds.append(Round(plan.spec.run, "audit", f"{number}-audit", laplace(marginals, price)))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
                 even, odd = (
@@ -263,7 +273,9 @@ def running_sums(setting: Setting, schedule: str, epsilon: Fraction, runs: int, 
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
-            series = consortium.session(plan).running_sums("audit", marginals, ATTRIBUTES * epsilon, weights)
+            session = consortium.session(plan)
+            share = Share(session.budget, ATTRIBUTES * epsilon)
+            series = session.running_sums("audit", marginals, share, weights)
             revealed = asyncio.run(_all_sums(series))
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / ATTRIBUTES)
             for name, group in setting.observers().items():
@@ -278,8 +290,7 @@ def running_sums(setting: Setting, schedule: str, epsilon: Fraction, runs: int, 
                         rows = sum(setting.rows[k] for k in inside)
                         left = (revealed[place] - known).reshape(-1, 2)
                         zero, one = counts_of_zeros(rows, 0), counts_of_zeros(rows, 1)
-                        scale = noise_scale(ATTRIBUTES, round_.epsilon)
-                        found.append(statistics(left, zero, one, scale, shape_of(setting, group)))
+                        found.append(statistics(left, zero, one, round_.noise.scale, shape_of(setting, group)))
                 views[name].append(np.concatenate([sum(found), found[-1]], axis=1))
         return Seen({name: np.concatenate(parts)[:count] for name, parts in views.items()}, charged)
 
@@ -304,11 +315,12 @@ def exchanged_tables(setting: Setting, epsilon: Fraction, runs: int, quick: int)
             consortium = consortium_of(tables, source, batch)
             plan = begin(consortium, setting)
             everybody = setting.parties
+            noises = laplace(narrow, price), laplace([wide], price)
+            first = Replacement(everybody, None, 0, noises[0].scale, False)
+            second = Replacement(everybody, "s/1", everybody, noises[0].scale, True)
             rounds = [
-                Round(plan.spec.run, "audit", "s/1", narrow, price, Replacement(everybody, None, 0, price, False)),
-                Round(
-                    plan.spec.run, "audit", "s/2", (wide,), price, Replacement(everybody, "s/1", everybody, price, True)
-                ),
+                Round(plan.spec.run, "audit", "s/1", noises[0], first),
+                Round(plan.spec.run, "audit", "s/2", noises[1], second),
             ]
             revealed = consortium.reveal(plan, rounds[0], consortium.attempt(rounds[0]))
             refused = [isinstance(consortium.tell(name, Contribute(rounds[1])), Refusal) for name in consortium.parties]
@@ -322,7 +334,7 @@ def exchanged_tables(setting: Setting, epsilon: Fraction, runs: int, quick: int)
                 revealed = revealed + np.frombuffer(total.payload, "<i8")
             used = rounds[: 1 if any(refused) else 2]
             charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / len(narrow))
-            scale = noise_scale(len(used[-1].tables), price)
+            scale = used[-1].noise.scale
             for name, group in setting.observers().items():
                 left = revealed
                 for round_ in used:
@@ -357,9 +369,10 @@ def network_selection(setting: Setting, epsilon: Fraction, runs: int, quick: int
         chosen: list[int] = []
         charged = PLENTY
 
-        async def selections(session: NetworkSession) -> None:
+        async def selections(session: Session) -> None:
             # Each party has a quota of SELECTIONS; those of the others' rows are alike in both worlds.
-            series = session.selection("audit", SELECTIONS * setting.parties, SELECTIONS * epsilon, balanced=True)
+            share = Share(session.budget, SELECTIONS * epsilon)
+            series = session.selection("audit", SELECTIONS * setting.parties, share, balanced=True)
             drawn = [await series.select(candidates) for _ in range(SELECTIONS * setting.parties)]
             chosen.extend(pair.attribute for pair in drawn[SELECTIONS * setting.at : SELECTIONS * (setting.at + 1)])
 
@@ -385,11 +398,10 @@ def network_distances(setting: Setting, epsilon: Fraction, runs: int, quick: int
         chosen: list[int] = []
         charged = PLENTY
 
-        async def selections(session: NetworkSession) -> None:
+        async def selections(session: Session) -> None:
             # Each party has a quota of SELECTIONS; those of the others' rows are alike in both worlds.
-            series = session.selection(
-                "audit", SELECTIONS * setting.parties, SELECTIONS * epsilon, balanced=True, score=DISTANCE
-            )
+            share = Share(session.budget, SELECTIONS * epsilon)
+            series = session.selection("audit", SELECTIONS * setting.parties, share, balanced=True, score=DISTANCE)
             drawn = [await series.select_farthest(expected) for _ in range(SELECTIONS * setting.parties)]
             chosen.extend(drawn[SELECTIONS * setting.at : SELECTIONS * (setting.at + 1)])
 

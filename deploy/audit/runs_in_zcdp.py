@@ -12,13 +12,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.loss_conversion import converted
 from privity.common.privacy.mechanisms import ExponentialMechanism
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ZCDP
+from privity.common.privacy.run_budget import RhoBudget, Share, selection_range
 from privity.common.privacy.sensitivity import scores as scores_move
-from privity.common.privacy.step_cost import RELATION
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.privacy.zcdp_budget import RhoBudget, converted, selection_range, selection_rho
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Tables
+from privity.common.protocol.session import Session
 from privity.deploy.audit.mechanisms import PATTERNS, owner
 from privity.deploy.audit.neighbouring_tables import counts_of_zeros, expecting_zeros, flipped_row, one_farther
 from privity.deploy.audit.noise_evidence import table_evidence
@@ -32,7 +35,6 @@ from privity.deploy.audit.protocols import (
     shape_of,
 )
 from privity.deploy.audit.subject import Seen, Source, Subject
-from privity.party.local_session import LocalSession
 
 EPSILON, DELTA = Fraction(100), Fraction(1, 1000)
 """Of the run of all tables: each table is an outcome of its own, and costs a share of the rho."""
@@ -49,9 +51,9 @@ EPSILON_OF_SELECTIONS = Fraction(9)
 def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
     """Rounds over the same tables, in an order that depends on the round before; all of their evidence together."""
     rho_budget = RhoBudget(EPSILON, DELTA)
-    share, alike = EPSILON / ROUNDS, (1,) * ATTRIBUTES
-    terms = rho_budget.terms(share, alike, setting.parties - setting.tolerate)
-    claim = converted(ROUNDS * terms.rho / ATTRIBUTES, AUDITED)
+    share, quota = Share(rho_budget, EPSILON / ROUNDS), setting.parties - setting.tolerate
+    of_round = rho_budget.noise(share.epsilon, Tables(((0,),) * ATTRIBUTES), quota)
+    claim = converted(ROUNDS * of_round.rho / ATTRIBUTES, AUDITED)
 
     def sample(world: int, count: int, source: Source) -> Seen:
         tables = flipped_row(world, setting.rows, setting.at, ATTRIBUTES)
@@ -67,11 +69,11 @@ def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
             for number in range(1, ROUNDS + 1):
                 marginals = tuple((a,) for a in order)
                 revealed = np.concatenate([t.counts for t in asyncio.run(session.measure("audit", marginals, share))])
-                round_ = Round(plan.spec.run, "audit", f"{number}-audit", marginals, Fraction(0), terms=terms)
+                round_ = Round(plan.spec.run, "audit", f"{number}-audit", share.noise(Tables(marginals), quota))
                 for name, group in setting.observers().items():
                     left = remaining(revealed, consortium, round_, group).reshape(-1, 2)
                     zero, one = (counts_of_zeros(rows_unknown(setting, group), which) for which in (0, 1))
-                    found = table_evidence(left, zero, one, terms.law(1), shape_of(setting, group))
+                    found = table_evidence(left, zero, one, of_round.law(1), shape_of(setting, group))
                     shown[name][order] += found.sum(axis=-1)
                 order = order[::-1] if revealed[0] % 2 else order
             for name, evidence in shown.items():
@@ -86,8 +88,8 @@ def adaptive_rounds(setting: Setting, runs: int, quick: int) -> Subject:
 def series_of_selections(pattern: str, rho: Fraction, runs: int, quick: int) -> Subject:
     """Selections by the exponential mechanism on synthetic scores, all of a series together."""
     sensitivity = scores_move(4, RELATION)
-    mechanism = ExponentialMechanism(sensitivity, selection_range(rho, SELECTIONS))
-    claim = converted(SELECTIONS * mechanism.cost(sensitivity).rho, AUDITED)
+    mechanism = ExponentialMechanism(selection_range(rho, SELECTIONS))
+    claim = converted(SELECTIONS * mechanism.loss(RELATION).rho, AUDITED)
     worlds = [np.array([4 * score for score in scores]) for scores in PATTERNS[pattern]]
     logs = [_log_law(scores / 4, mechanism.epsilon) for scores in worlds]
 
@@ -96,8 +98,7 @@ def series_of_selections(pattern: str, rho: Fraction, runs: int, quick: int) -> 
         shown = np.zeros((count, 1))
         for place in range(count):
             for _ in range(SELECTIONS):
-                first = mechanism.sample(scores.size, entropy)
-                index = mechanism.choose(scores, 4, mechanism.epsilon, first, entropy)
+                index = mechanism.sample(scores.size, sensitivity, entropy)(scores)
                 shown[place] += logs[0][index] - logs[1][index]
         return Seen({"public": np.round(shown, 9)})
 
@@ -115,24 +116,23 @@ def selections_of_tables(runs: int, quick: int) -> Subject:
         SELECTIONS * SERIES,
         expecting_zeros(2),
     )
-    allowance = Allowance(EPSILON_OF_SELECTIONS, DELTA, rho_budget)
-    range_ = rho_budget.selection_epsilon(EPSILON_OF_SELECTIONS, quota)
-    claim = converted(SELECTIONS * selection_rho(range_), AUDITED)
+    mechanism = rho_budget.selecting(EPSILON_OF_SELECTIONS, quota)
+    claim = converted(SELECTIONS * mechanism.loss(RELATION).rho, AUDITED)
     # The distances of ``one_farther``.
-    laws = [_log_law(np.array(scores), range_) for scores in ((0, 2), (1, 1))]
+    laws = [_log_law(np.array(scores), mechanism.epsilon) for scores in ((0, 2), (1, 1))]
 
     def sample(world: int, count: int, source: Source) -> Seen:
         table = one_farther(world, rows, 1)
         shown: list[float] = []
         charged = claim
 
-        async def selections(session: LocalSession) -> None:
-            series = session.selection("audit", quota, EPSILON_OF_SELECTIONS, score=DISTANCE)
+        async def selections(session: Session) -> None:
+            series = session.selection("audit", quota, rho_budget.whole, score=DISTANCE)
             drawn = np.array([await series.select_farthest(expected) for _ in range(quota)])
             shown.extend((laws[0] - laws[1])[drawn].reshape(SERIES, SELECTIONS).sum(axis=1))
 
         for batch in range(-(-count // SERIES)):
-            session, ledger = owner(table, source, batch, allowance)
+            session, ledger = owner(table, source, batch, rho_budget)
             asyncio.run(selections(session))
             charged = min(charged, converted(_rho_of(ledger, rho_budget) / SERIES, AUDITED))
         return Seen({"public": np.round(np.array(shown[:count])[:, None], 9)}, charged)
@@ -149,7 +149,7 @@ def _log_law(scores: np.ndarray, range_: Fraction) -> np.ndarray:
 
 def _rho_of(ledger: Ledger, rho_budget: RhoBudget) -> Fraction:
     """What its lines come to; nothing if it says that they cost something else than their rho does."""
-    rho = sum((line.charge.rho for line in ledger.entries() if line.charge.rho is not None), Fraction(0))
+    rho = sum((line.charge.loss.rho for line in ledger.entries() if isinstance(line.charge.loss, ZCDP)), Fraction(0))
     return rho if (ledger.spent(), ledger.spent_delta()) == (rho_budget.filter().spent(rho), DELTA) else Fraction(0)
 
 

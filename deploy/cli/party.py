@@ -20,6 +20,7 @@ from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Entry, Kind, Ledger
 from privity.common.privacy.ledger_folder import declare, declared, open_ledger
 from privity.common.privacy.population import Population, parse_population
+from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.text import text_table
 from privity.common.text.terminal import say
 from privity.deploy.cli import party_approvals, party_check, party_transcripts
@@ -138,8 +139,8 @@ def _by_run(book: Ledger) -> Table:
         if entry.charge.run:
             runs.setdefault((entry.node, entry.charge.run), []).append(entry)
     for (_, run), entries in runs.items():
-        epsilon = sum((e.loss[0] for e in entries), Fraction(0))
-        delta = sum((e.loss[1] for e in entries), Fraction(0))
+        epsilon = sum((e.added[0] for e in entries), Fraction(0))
+        delta = sum((e.added[1] for e in entries), Fraction(0))
         charges = [e for e in entries if e.kind is Kind.CHARGE]
         open_ones = sum(not e.answered for e in charges)
         texts = (readable(epsilon), readable(delta), str(len(charges)), str(open_ones))
@@ -149,11 +150,11 @@ def _by_run(book: Ledger) -> Table:
 
 def _by_step(book: Ledger) -> Table:
     entries = book.entries()
-    in_rho = any(entry.charge.rho is not None for entry in entries)
+    in_rho = any(isinstance(entry.charge.loss, ZCDP) for entry in entries)
     table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", *["rho"] * in_rho, "answered")
     for entry in entries:
-        c, (epsilon, delta) = entry.charge, entry.loss
-        rho = ["" if c.rho is None else f"{float(c.rho):.4g}"] * in_rho
+        c, (epsilon, delta) = entry.charge, entry.added
+        rho = [f"{float(c.loss.rho):.4g}" if isinstance(c.loss, ZCDP) else ""] * in_rho
         answered = "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"
         text_table.add(table, entry.at, c.run, _what(entry), readable(epsilon), readable(delta), *rho, answered)
     return table

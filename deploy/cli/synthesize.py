@@ -15,18 +15,17 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import parse_delta, readable
 from privity.common.privacy.ledger_folder import open_ledger
-from privity.common.privacy.statement import headline, privacy_statement
-from privity.common.release.marginals_file import marginals_document
-from privity.common.release.release_contents import FORMAT_VERSION, Release
+from privity.common.privacy.statement import headline
 from privity.common.release.release_folder import write_release
+from privity.common.release.session_release import ALONE, release_of, synthesised
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
-from privity.common.release.synthetic_rows import check_release_size, rows_to_publish, synthesise_release
+from privity.common.release.synthetic_rows import check_release_size
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import Inference
 from privity.deploy.options import learning_settings, refuse_existing, row_options
-from privity.party.local_session import LocalSession
+from privity.party.local_backend import complete
 from privity.party.sources.address import refuse_password
 from privity.party.synthesizer import OWNER, SYNTHESIZERS
 
@@ -72,48 +71,27 @@ def synthesize_command(
     started = time.monotonic()
     synthesizer.fit(table, declared)
     learned = time.monotonic()
-    seed = secrets.randbits(64)
-    count = rows or rows_to_publish(synthesizer.model, table.rows, seed)
-    synthetic = synthesise_release(synthesizer.model, count, seed)
-    assert synthesizer.record is not None
-    assert synthesizer.run is not None
+    assert synthesizer.session is not None
     assert synthesizer.charged is not None
     assert synthesizer.spent is not None
     assert synthesizer.declared is not None
-    release = Release(
-        model=synthesizer.model,
-        marginals=marginals_document(synthesizer.record, declared, LocalSession.noise_variables),
-        privacy=privacy_statement(
-            run=synthesizer.run,
-            parties={OWNER: table.rows},
-            tolerate=0,
-            protection=None,
-            record=synthesizer.record,
-            rows_per_person={OWNER: synthesizer.declared.rows_per_person},
-            absent_rows=declared.absent_rows,
-        ),
-        run={
-            "format_version": FORMAT_VERSION,
-            "run": synthesizer.run,
-            "algorithm": algorithm,
-            "settings": synthesizer.settings,
-            "epsilon": str(synthesizer.epsilon),
-            "delta": str(synthesizer.delta),
-            "tolerate": 0,
-            "key_bits": None,
-            "secure_sum": None,
-            "rows": count,
-            "schema_digest": declared.digest,
-            "plan_digest": None,
-            "bytes": {},
-            "rounds": {},
-            "cells": {},
-            "unpacked_bytes": {},
-            "ciphertexts": {},
-            **synthetic.documents(),
-        },
+    found = complete(synthesised(synthesizer.session, synthesizer.model, rows, lambda: secrets.randbits(64)))
+    asked = {
+        "algorithm": algorithm,
+        "settings": synthesizer.settings,
+        "epsilon": str(synthesizer.epsilon),
+        "delta": str(synthesizer.delta),
+    }
+    release = release_of(
+        synthesizer.session,
+        found,
+        tolerate=0,
+        protection=None,
+        rows_per_person={OWNER: synthesizer.declared.rows_per_person},
+        of_run={**asked, **ALONE},
+        of_statement={},
     )
-    write_release(out, release, synthetic)
+    write_release(out, release, found.synthetic)
     ended = time.monotonic()
     limit = f" of {readable(synthesizer.declared.total_epsilon)}"
     say(f"Release written to {out}.")
@@ -125,7 +103,10 @@ def synthesize_command(
         *constraint_notes(release.run),
     ]:
         say(note)
-    charged, charged_delta = synthesizer.charged
-    say(f"Population {population!r}: epsilon {readable(charged)} now, {readable(synthesizer.spent)}{limit} in all.")
+    charged = synthesizer.charged
+    say(
+        f"Population {population!r}: epsilon {readable(charged.epsilon)} now,"
+        f" {readable(synthesizer.spent)}{limit} in all."
+    )
     if synthesizer.spent_delta:
-        say(f"Delta: {readable(charged_delta)} now, {readable(synthesizer.spent_delta)} in all.")
+        say(f"Delta: {readable(charged.delta)} now, {readable(synthesizer.spent_delta)} in all.")

@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import gmpy2
 
@@ -14,10 +14,10 @@ from privity.common.crypto.fixed_base import WIDE
 from privity.common.crypto.packing import Layout, slot_width
 from privity.common.crypto.residues import SHORT_BITS, Exponents
 from privity.common.data.noisy_tables import NoisyTable
-from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.combiner_tree import combiners_needed
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.secure_sum_method import SumKind
+from privity.common.protocol.session import Session
 
 CORES = 2
 """Of each machine that the seconds are for."""
@@ -107,16 +107,6 @@ def products(kind: Exponents, key_bits: int) -> int:
     return -(-bits // WIDE) + 1
 
 
-class Asked(Protocol):
-    """A session that notes what it was asked for: rounds with their cells, and selections by phase."""
-
-    rows: int
-    party_rows: tuple[int, ...]
-    record: RunRecord
-    rounds: list[tuple[Round, int]]
-    selections: dict[str, int]
-
-
 class Planner:
     """What the rounds of a run take. One party alone sends nothing and encrypts nothing.
 
@@ -128,7 +118,7 @@ class Planner:
 
     def __init__(
         self,
-        session: Asked,
+        session: Session,
         tolerate: int,
         kind: SumKind,
         key_bits: int | None,
@@ -144,7 +134,7 @@ class Planner:
     @property
     def rounds(self) -> list[Round]:
         """What was asked for, in its order."""
-        return [round_ for round_, _ in self._session.rounds]
+        return self._session.rounds
 
     def phases(self) -> list[PhasePlan]:
         """In the order in which they come."""
@@ -154,7 +144,8 @@ class Planner:
     def _phase(self, phase: str) -> PhasePlan:
         costs = [cost for cost in self._session.record.costs if cost.phase == phase]
         spent = self._session.record.most(phase)
-        rounds = [(round_, cells) for round_, cells in self._session.rounds if round_.phase == phase]
+        domain = self._session.schema.derived.domain
+        rounds = [(round_, round_.cells(domain)) for round_ in self.rounds if round_.phase == phase]
         plaintexts = [self._plaintexts(round_, cells) for round_, cells in rounds]
         sent = sum(self._payload_bytes(cells, count) for (_, cells), count in zip(rounds, plaintexts, strict=True))
         errors = [_error(t) for name, t in self._session.record.measured if name == phase]
@@ -165,7 +156,7 @@ class Planner:
             rho=spent.rho,
             mechanisms=tuple(dict.fromkeys(cost.mechanism for cost in costs)),
             draws=self._session.selections.get(phase, 0),
-            tables=sum(len(round_.tables) for round_, _ in rounds),
+            tables=sum(len(r.query.marginals) for r, _ in rounds if isinstance(r.query, Tables)),
             cells=sum(cells for _, cells in rounds),
             ciphertexts=sum(plaintexts),
             bytes=sent,
@@ -179,7 +170,7 @@ class Planner:
         if self._key_bits is None or self._parties == 1:
             return 0
         rows = self._session.rows
-        width = slot_width(rows, round_.widest_scale, cells, self._parties, self._tolerate)
+        width = slot_width(rows, round_.reach, cells, self._parties, self._tolerate)
         return Layout.of(cells, width, self._key_bits).plaintexts
 
     def _payload_bytes(self, cells: int, plaintexts: int) -> int:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
-from privity.common.privacy.step_cost import noise_scale
-from privity.common.privacy.zcdp_budget import RhoBudget
-from privity.common.protocol.round import Round
+from privity.common.privacy.mechanisms import GaussianNoise
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
+from privity.common.privacy.run_budget import PureBudget, RhoBudget
+from privity.common.protocol.round import Round, Tables
 
 LIKELY_DELTA = Fraction(1, 10**9)
 """With which a pure run is compared."""
@@ -42,21 +43,23 @@ def both_kinds(rounds: Sequence[Round], rho_budget: RhoBudget, parties: int, quo
     """The noise of rehearsed rounds as it is, and as it would be in the other kind of run.
 
     Args:
-        rounds: of a pure run or of one with this account; rounds without tables are left out.
+        rounds: of a pure run or of one with this budget; rounds without tables are left out.
         quota: of how many shares a whole noise consists.
     """
     found: dict[str, list[tuple[float, float]]] = {}
     for round_ in rounds:
-        if not round_.tables:
+        if not isinstance(round_.query, Tables):
             continue
-        share = round_.epsilon if round_.terms is None else rho_budget.epsilon * round_.terms.rho / rho_budget.rho
-        weights = round_.all_weights
-        terms = round_.terms or rho_budget.terms(share, weights, quota)
-        pure_scale = noise_scale(sum(weights), share)
-        for weight in weights:
-            pure = NoiseLaw(LAPLACE, pure_scale / weight)
-            laws = (pure, terms.law(weight))
-            variances = [parties * law.share_variance(quota) for law in laws]
+        match round_.noise.loss(RELATION):
+            case ZCDP(rho):
+                epsilon = rho_budget.epsilon * rho / rho_budget.rho
+            case PureDP(epsilon) | ApproxDP(epsilon):
+                pass
+        pure = PureBudget(rho_budget.epsilon).noise(epsilon, round_.query, quota)
+        approximate = rho_budget.noise(epsilon, round_.query, quota)
+        kinds = (pure, round_.noise if isinstance(round_.noise, GaussianNoise) else approximate)
+        for weight in round_.query.weights:
+            variances = [parties * noise.law(weight).share_variance(quota) for noise in kinds]
             found.setdefault(round_.phase, []).append((variances[0], variances[1]))
     return [
         BothKinds(phase, len(both), *(math.sqrt(sum(one[k] for one in both) / len(both)) for k in (0, 1)))

@@ -22,11 +22,12 @@ import numpy as np
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema
-from privity.common.privacy.run_record import OWN_MODEL, Cost
-from privity.common.protocol.round import Round
-from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.privacy.run_budget import PureBudget
+from privity.common.protocol.round import Round, Tables
+from privity.common.protocol.steps import Learn
+from privity.common.synthesis.algorithms import ALGORITHMS, learn
 from privity.common.synthesis.models import Model
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 from privity.deploy.planning.invented_tables import Profile, invent
 
 MOST_DIFFERENT_ROWS = 50_000
@@ -129,22 +130,21 @@ class StandIn:
         ]
 
 
-class _NoiselessTables(InProcessSession):
-    """A session that reveals tables without noise and declares the noise as ever; selections are as ever.
+class _NoiselessTables(InProcessBackend):
+    """Reveals tables without noise and declares the noise as ever; selections are as ever.
 
     For invented tables, which are made in this file and nowhere else: nothing is protected here.
     """
 
-    def _revealed_sum(self, round_: Round) -> np.ndarray:
-        covered = [rows for place, rows in enumerate(self._rows) if round_.covers(place)]
-        return np.sum([rows.count(round_.tables) for rows in covered], axis=0)
+    async def reveal(self, round_: Round) -> np.ndarray:
+        covered = [rows for place, rows in enumerate(self.rows) if round_.covers(place)]
+        assert isinstance(round_.query, Tables)
+        return np.sum([rows.count(round_.query.marginals) for rows in covered], axis=0)
 
-    async def learn_apart(
-        self, phase: str, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction
-    ) -> list[Model]:
-        self.record.add_cost(Cost(phase, OWN_MODEL, epsilon, self.names))
-        alone = [_NoiselessTables([rows.table], epsilon, 0, self.delta, self._times) for rows in self._rows]
-        return [await ALGORITHMS[algorithm].learn(session, epsilon, settings) for session in alone]
+    async def learn(self, step: Learn) -> list[Model]:
+        budget = PureBudget(step.loss.epsilon)
+        alone = [_NoiselessTables([rows.table], budget, 0, self._times).session() for rows in self.rows]
+        return [await learn(session, step.algorithm, step.settings) for session in alone]
 
 
 def rehearse_on_stand_in(shape: Shape, profiles: Mapping[str, Profile], task: Rehearsal) -> Outcome:
@@ -156,10 +156,10 @@ def rehearse_on_stand_in(shape: Shape, profiles: Mapping[str, Profile], task: Re
     spread = shape.among(task.parties)
     tables = stand_in.among(spread.party_rows)
     found = []
-    for kind in (InProcessSession, _NoiselessTables):
-        rho_budget = ALGORITHMS[task.algorithm].rho_budget(task.settings, task.epsilon, task.delta)
-        session = kind(tables, task.epsilon, spread.tolerate, task.delta, stand_in.times, rho_budget)
-        model = asyncio.run(ALGORITHMS[task.algorithm].learn(session, task.epsilon, task.settings))
+    budget = ALGORITHMS[task.algorithm].budget(task.settings, task.epsilon, task.delta)
+    for kind in (InProcessBackend, _NoiselessTables):
+        session = kind(tables, budget, spread.tolerate, stand_in.times).session()
+        model = asyncio.run(learn(session, task.algorithm, task.settings))
         released = model.sample(shape.rows, generator)
         found.append(pair_distances(stand_in.table, released, pairs))
     noisy, noiseless = found

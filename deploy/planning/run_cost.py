@@ -8,9 +8,9 @@ from typing import Any
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.planned_run import PlannedSession, rehearse
+from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.run_budget import RhoBudget
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
@@ -58,14 +58,13 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     check_evaluation(evaluation, name, epsilon, schema)
     check_release_size(request.get("rows") or 0, schema)
     learning = epsilon - (evaluation.epsilon if evaluation else 0)
-    rho_budget = ALGORITHMS[name].rho_budget(request["settings"], learning, delta)
-    session = PlannedSession(schema, rows, tolerate, delta, rho_budget)
-    rehearse(session, name, learning, request["settings"], evaluation)
+    settings = request["settings"]
+    budget = ALGORITHMS[name].budget(settings, learning, delta)
+    session = rehearse(planned_session(schema, rows, tolerate, budget), name, settings, evaluation)
     kind = sum_kind(request["secure_sum"], request["exponents"])
     planner = Planner(session, tolerate, kind, request["key_bits"])
-    compared = rho_budget or (
-        None if delta else ALGORITHMS[name].rho_budget(request["settings"], learning, LIKELY_DELTA)
-    )
+    likely = budget if delta else ALGORITHMS[name].budget(settings, learning, LIKELY_DELTA)
+    compared = likely if isinstance(likely, RhoBudget) else None
     kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
     return Planned(planner.phases(), compared, kinds, session.record.inference)
 

@@ -26,6 +26,7 @@ from privity.deploy.operator.request_options import read_spec
 from privity.party.config import load_config as load_party
 from privity.party.policy import DECLARED, load_policy
 from privity.party.synthesizer import SYNTHESIZERS
+from tests.architecture import line_links
 from tests.harness.places import ROOT
 
 DOCS = ROOT / "docs"
@@ -255,3 +256,11 @@ def test_every_class_of_the_python_face_is_described():
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     assert {kind.__name__ for kind in SYNTHESIZERS.values()} == set(first_column(text))
     assert set(SYNTHESIZERS) == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("page", line_links.PAGES, ids=lambda page: page.name)
+def test_links_to_code_name_the_line_where_it_is_defined(page):
+    """``python -m tests.architecture.line_links`` sets them right."""
+    text = page.read_text(encoding="utf-8")
+    assert len(line_links.LINK.findall(text)) > 20
+    assert line_links.with_lines(text) == text

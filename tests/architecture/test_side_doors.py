@@ -19,11 +19,12 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import Catalogue
 from privity.common.node.logs import content_of
-from privity.common.protocol.round import Round
+from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.steps import Contribute, Enrol, Select
 from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.consortium import TestConsortium, make_schema, make_table
 from tests.harness.places import ROOT
+from tests.harness.steps import laplace_round, pure
 
 SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).rglob("*.py") if "wire/v1" not in str(p)]
 
@@ -37,8 +38,11 @@ CLASSES = {
     "Enrol.spec": "public",
     "Begin.plan": "public",
     "Round.*": "public",
-    "Accounting.*": "public",
-    "GaussianTerms.*": "public",
+    "Tables.*": "public",
+    "LaplaceNoise.*": "public",
+    "GaussianNoise.*": "public",
+    "AdvancedLaplaceNoise.*": "public",
+    "Selecting.*": "public",
     "Attributes.index": "public",
     "Contribute.*": "public",
     "Attempt.*": "public",
@@ -119,7 +123,7 @@ def test_noise_is_drawn_before_rows_are_touched() -> None:
     assert len(answers) == 2
     for answer in answers:
         source = ast.unparse(answer)
-        drawn = re.search(r"self\._new_share\(|sample_selection_noise\(", source)
+        drawn = re.search(r"self\._new_share\(|step\.mechanism\.sample\(", source)
         counted = re.search(r"answers_from_rows\.\w+\(", source)
         assert drawn
         assert counted
@@ -136,7 +140,7 @@ def test_row_problems_never_reach_the_wire() -> None:
     """The one error that shows values is raised while a table is read, before a node serves."""
     for path in (*(ROOT / "party").glob("*.py"), *(ROOT / "curator").glob("*.py")):
         assert "RowProblemsFound" not in path.read_text(encoding="utf-8")
-    for name in ("step_answers.py", "charged_releases.py", "answers_from_rows.py", "agent.py", "local_session.py"):
+    for name in ("step_answers.py", "charged_releases.py", "answers_from_rows.py", "agent.py", "local_backend.py"):
         text = (ROOT / "party" / name).read_text(encoding="utf-8")
         assert "encode(" not in text.replace(".encode(", "")
         assert "read_table" not in text
@@ -163,15 +167,15 @@ def traces_of(tables: dict[str, CodedTable], folder: Path) -> dict[str, object]:
         plan = consortium.begin(consortium.spec(run="run-2", epsilon=Fraction(2)))
         refused = []
         for step in (
-            Contribute(Round("run-2", "p", "r", ((0, 99),), Fraction(1))),
-            Contribute(Round("run-2", "p", "r", ((0, 1),), Fraction(5))),
-            Select("run-2", "p", "d", (AttributeParentPair(0, ()),), Fraction(1)),
+            Contribute(laplace_round("run-2", "p", "r", ((0, 99),), Fraction(1))),
+            Contribute(laplace_round("run-2", "p", "r", ((0, 1),), Fraction(5))),
+            Select("run-2", "p", "d", (AttributeParentPair(0, ()),), NoisyMax(Fraction(1))),
             Enrol(consortium.spec(run="run-3", algorithm="magic")),
         ):
             refused += [repr(consortium.tell(name, step)) for name in tables]
         pair = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
-        consortium.tell("party-1", Select("run-2", "p", "e", pair, Fraction(1)))
-        asyncio.run(consortium.session(plan).measure("p", [(0, 1)], Fraction(1)))
+        consortium.tell("party-1", Select("run-2", "p", "e", pair, NoisyMax(Fraction(1))))
+        asyncio.run(consortium.session(plan).measure("p", [(0, 1)], pure(Fraction(1))))
     finally:
         logger.removeHandler(handler)
     run = json.loads((folder / "release" / "run.json").read_text())

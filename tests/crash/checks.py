@@ -132,10 +132,8 @@ def charges(outcome: Outcome, party: str) -> list[tuple[str, ...]]:
             (
                 e.charge.run,
                 e.charge.step,
-                str(e.charge.epsilon),
-                str(e.charge.delta),
-                str(e.charge.rho),
-                str(e.loss),
+                str(e.charge.loss),
+                str(e.added),
                 str(e.terms),
                 str(e.answered),
             )

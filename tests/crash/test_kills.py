@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.privacy_loss import ZCDP
+from privity.common.privacy.run_budget import RhoBudget
 from tests.crash.checks import problems
 from tests.crash.conftest import Undisturbed
 from tests.crash.matrix import Worlds, kill_at, kills, points
@@ -58,11 +59,11 @@ def test_steps_in_rho_are_charged_once_whatever_dies_and_come_to_what_their_sum_
     assert not problems(outcome, reference, same_noise=False)
     for party in IN_RHO.names:
         ledger = Ledger(outcome.consortium.party(party) / "state" / "ledger.sqlite", "simulation")
-        lines = [entry.charge for entry in ledger.entries() if entry.charge.rho is not None]
+        lines = [entry.charge for entry in ledger.entries() if isinstance(entry.charge.loss, ZCDP)]
         delta = Fraction(IN_RHO.delta)
         rho_budget = RhoBudget(Fraction(IN_RHO.epsilon), delta)
         assert len(lines) > 1
-        assert ledger.spent() == rho_budget.filter().spent(sum((line.rho for line in lines), Fraction(0))) <= 1
+        assert ledger.spent() == rho_budget.filter().spent(sum((line.loss.rho for line in lines), Fraction(0))) <= 1
         assert ledger.spent_delta() == delta
         ledger.close()
 

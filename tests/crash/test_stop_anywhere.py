@@ -44,7 +44,7 @@ async def once(folder: Path, stop_after: int | None) -> tuple[bytes, list, int]:
             state, _ = await end_of(runs, "the-run")
         assert state == COMPLETED, runs.get("the-run").reason
         (tables,) = [file for file in runs.release_files("the-run") if file.name == "marginals.json"]
-        charges = [[(e.charge, e.loss) for e in charged(party.ledger)] for party in consortium.parties.values()]
+        charges = [[(e.charge, e.added) for e in charged(party.ledger)] for party in consortium.parties.values()]
         return tables.read_bytes(), charges, written
 
 

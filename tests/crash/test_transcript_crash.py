@@ -12,7 +12,6 @@ import pytest
 from privity.common.consortium.manifest import manifest_from
 from privity.common.crypto.identity import Identity
 from privity.common.privacy.ledger import Ledger
-from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Close, Contribute, Done
 from privity.common.protocol.transcript import read_transcript
 from privity.common.storage import safe_files
@@ -25,12 +24,13 @@ from privity.party.keys import Keys
 from privity.party.rows import InMemory
 from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import POPULATION, make_consortium, make_schema, make_table, open_policy
+from tests.harness.steps import laplace_round
 from tests.harness.zygote import zygote
 
 pytestmark = pytest.mark.process
 
 NAME, RUN = "party-1", "run-1"
-ROUND = Round(RUN, "test", "1", ((0,),), Fraction(1))
+ROUND = laplace_round(RUN, "test", "1", ((0,),), Fraction(1))
 KEYS, MANIFEST = "keys", "manifest.json"
 
 
@@ -39,7 +39,7 @@ def prepare(folder: Path) -> None:
     consortium = make_consortium(2, domain=(2, 3), rows=20, folder=folder)
     consortium.begin(consortium.spec(algorithm="one-way"))
     consortium.seal(ROUND, consortium.attempt(ROUND))
-    consortium.tell(NAME, Contribute(Round(RUN, "test", "2", ((9,),), Fraction(1))))
+    consortium.tell(NAME, Contribute(laplace_round(RUN, "test", "2", ((9,),), Fraction(1))))
     consortium.parties[NAME].identity.save(folder / KEYS)
     stored = consortium.parties[NAME].journal.content(f"{RUN}/manifest")
     assert stored is not None

@@ -85,7 +85,7 @@ def _charged_again(who: str, life: int) -> None:
     charge = Ledger.charge
 
     def again(self: Ledger, asked: Charge, allowance: Allowance, party: str) -> None:
-        unlimited = Allowance(rho_budget=allowance.rho_budget)
+        unlimited = Allowance(budget=allowance.budget)
         charge(self, asked, unlimited, party)
         if life:
             charge(self, replace(asked, step=f"{asked.step} of life {life}"), unlimited, party)

@@ -14,6 +14,8 @@ import pytest
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.steps import Contribute, Done, Pending, Refusal, SealBlock, Sealed
 from privity.common.storage.journal import Journal
 from privity.curator import run_driver, run_queue
@@ -53,7 +55,7 @@ def fill_up(ledger: Ledger) -> None:
 
     def fill_pages() -> None:
         for line in range(1000):
-            ledger.charge(Charge("other", str(line), Fraction(0)), Allowance(), "party-2")
+            ledger.charge(Charge("other", str(line), PureDP(Fraction(0), RELATION)), Allowance(), "party-2")
 
     with pytest.raises(PrivityError, match="no room"):
         fill_pages()

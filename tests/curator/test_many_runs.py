@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.storage.journal import Journal
 from privity.curator.run_progress_marks import COMPLETED
 from privity.curator.run_request import parse_request
@@ -124,7 +126,7 @@ def add_ended_runs(consortium: TestConsortium, number: int) -> None:
             # Digests are those of a step: marks of ended runs are not looked up.
             journal.record(f"#asked/old-{place}", "asked", journal.content(asked) or b"")
             journal.record(f"#closed/old-{place}", "closed", journal.content(closed) or b"")
-            party.ledger.charge(Charge(f"old-{place}", "round/a", NOTHING), FREE, "party")
+            party.ledger.charge(Charge(f"old-{place}", "round/a", PureDP(NOTHING, RELATION)), FREE, "party")
 
 
 def test_a_run_costs_a_party_no_more_after_many_others(tmp_path: Path) -> None:

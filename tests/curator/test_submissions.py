@@ -25,7 +25,7 @@ from privity.curator.run_progress_marks import COMPLETED, FAILED, QUEUED, RUNNIN
 from privity.curator.submissions import check_word
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.run_status import explained
-from tests.curator.test_network_session import channel
+from tests.curator.test_network_backend import channel
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.deploy.cli.test_run import operator_of
 from tests.harness.command import privity

@@ -10,8 +10,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from privity.common.privacy.ledger import MEMORY, Charge, Entry, Kind, Ledger
+from privity.common.privacy.loss_conversion import converted
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import converted
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP
 from privity.common.storage.canonical_json import canonical_bytes
 
 PEOPLE = "people"
@@ -40,7 +41,12 @@ def charges(ledger: Ledger) -> list[Charge]:
 
 
 def earlier_ledger(
-    path: Path, charges: Sequence[Charge], version: str = "2", name: str = PEOPLE, answers: Sequence[str | None] = ()
+    path: Path,
+    charges: Sequence[Charge],
+    version: str = "2",
+    name: str = PEOPLE,
+    answers: Sequence[str | None] = (),
+    delta: Fraction = Fraction(0),
 ) -> tuple[int, str]:
     """A ledger's file as version "1" or "2" wrote it, with its schema and its chain; gives its end.
 
@@ -48,8 +54,9 @@ def earlier_ledger(
     delta, and the delta with the first of them.
 
     Args:
-        charges: those of rho with the delta of their run; all as priced for a person.
+        charges: all as priced for a person.
         answers: of the first charges: the digest with which each was settled.
+        delta: at which runs in rho converted it.
     """
     rho_column = {"1": "", "2": " rho TEXT,"}[version]
     link, rhos = "", dict.fromkeys([charge.run for charge in charges], Fraction(0))
@@ -62,13 +69,15 @@ def earlier_ledger(
             f" answer TEXT,{rho_column} UNIQUE (run, step))"
         )
         for charge in charges:
-            epsilon, delta, rho = charge.epsilon, charge.delta, []
-            if charge.rho is not None:
+            loss, rho = charge.loss, []
+            if isinstance(loss, ZCDP):
                 before = rhos[charge.run]
-                rhos[charge.run] = after = before + charge.rho
-                epsilon = converted(after, charge.delta) - converted(before, charge.delta)
-                delta, rho = Fraction(0) if before else charge.delta, [str(charge.rho)]
-            line = (charge.run, charge.step, str(epsilon), str(delta), "2025-01-31T12:00:00+00:00")
+                rhos[charge.run] = after = before + loss.rho
+                epsilon = converted(after, delta) - converted(before, delta)
+                at, rho = Fraction(0) if before else delta, [str(loss.rho)]
+            else:
+                epsilon, at = loss.epsilon, loss.delta if isinstance(loss, ApproxDP) else Fraction(0)
+            line = (charge.run, charge.step, str(epsilon), str(at), "2025-01-31T12:00:00+00:00")
             link = hashlib.sha256(canonical_bytes([link, *line, *rho])).hexdigest()
             db.execute(
                 f"INSERT INTO charges (run, step, epsilon, delta, at, chain{', rho' * len(rho)})"

@@ -17,12 +17,13 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.node.connection_silence import SILENCE_SECONDS
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import Method
+from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Enrol, Enrolled
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_whole
 from privity.curator import run_driver
 from privity.curator.answer_store import Answers
-from privity.curator.network_session import NetworkSession
+from privity.curator.network_backend import NetworkBackend
 from privity.curator.run_queue import DAY
 from privity.curator.server import CuratorConfig, CuratorServer
 from privity.curator.traffic_meter import Meter
@@ -171,8 +172,8 @@ class NetworkConsortium:
         await asyncio.gather(*(self.server.desk.ask(m, Begin(plan), "enrolment") for m in spec.members))
         return plan
 
-    def session(self, plan: RunPlan) -> NetworkSession:
+    def session(self, plan: RunPlan) -> Session:
         c = self.consortium
         meter = Meter()
         answers = Answers(c.journal, self.server.desk.ask, meter)
-        return NetworkSession(plan, c.manifest, c.schema, c.secret, answers, meter)
+        return NetworkBackend(plan, c.manifest, c.schema, c.secret, answers, meter).session()

@@ -39,8 +39,7 @@ def release_of(
     declared(ledger).close()
     fitted = SYNTHESIZERS[algorithm](epsilon, population="people", ledger=ledger, **(settings or {}))
     fitted.fit(frame, schema)
-    assert fitted.record is not None
-    assert fitted.run is not None
+    assert fitted.session is not None
     named = dict(parties or {OWNER: len(frame)})
     record = replace(fitted.record, costs=[replace(cost, payers=tuple(named)) for cost in fitted.record.costs])
     together = bool(parties)
@@ -50,7 +49,7 @@ def release_of(
         model=fitted.model,
         marginals=marginals_document(record, schema, Fraction(1)),
         privacy=privacy_statement(
-            run=fitted.run,
+            run=fitted.session.run,
             parties=named,
             tolerate=int(together),
             protection="Paillier with a 3072-bit modulus" if together else None,
@@ -59,7 +58,7 @@ def release_of(
         ),
         run={
             "format_version": FORMAT_VERSION,
-            "run": fitted.run,
+            "run": fitted.session.run,
             "algorithm": algorithm,
             "settings": fitted.settings,
             "epsilon": epsilon,

@@ -97,9 +97,8 @@ class RepeatedRun:
                 (
                     e.charge.run,
                     e.charge.step,
-                    str(e.charge.epsilon),
-                    str(e.charge.delta),
-                    str(e.loss),
+                    str(e.charge.loss),
+                    str(e.added),
                     str(e.answered),
                 )
                 for e in charged(party.ledger)

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.round import Round
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
 from privity.common.protocol.steps import Close, Contribute, Done, Enrol, Refusal, Reply, Revealed, SelectTable, Step
 from privity.common.wire.codec import MalformedMessageError, decode_reply, decode_step, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.party import transcript
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+from tests.harness.steps import laplace_round
 from tests.hostile.mutations import Mutator
 from tests.hostile.tally import Tally, Timer
 
@@ -81,7 +82,7 @@ class World:
             assert self.consortium.tell(party, Close("run-3", "COMPLETED")) == Done()
         self.steps = self.consortium.recorder.sent + self._opened
         # No algorithm of these worlds asks for it.
-        draw = encode_step(SelectTable("run-1", "test", "d", EXPECTED, Fraction(1, 100)))
+        draw = encode_step(SelectTable("run-1", "test", "d", EXPECTED, NoisyMax(Fraction(1, 100))))
         self.steps += [(party, draw) for party in self.consortium.parties]
         self.replies: list[Answered] = list(zip(self.consortium.told, self.consortium.recorder.received, strict=True))
         self.consortium.tell = tell
@@ -90,7 +91,7 @@ class World:
         for name, party in self.consortium.parties.items():
             left = 1 - party.ledger.spent()
             if left:
-                rest = Contribute(Round("run-1", "test", f"rest/{name}", ((0,),), left))
+                rest = Contribute(laplace_round("run-1", "test", f"rest/{name}", ((0,),), left))
                 reply = self.consortium.tell(name, rest)
                 assert isinstance(reply, (Done, Refusal))
 

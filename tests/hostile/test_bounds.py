@@ -31,25 +31,25 @@ GROUP = pb.CandidateGroup(attributes=[0], parent_sets=[pb.Attributes(index=[1])]
 
 
 def round_(**fields) -> dict:
-    return {"contribute": pb.Contribute(round=pb.Round(epsilon="1", **fields))}
+    return {"contribute": pb.Contribute(round=pb.Round(laplace=pb.LaplaceNoise(scale="1"), **fields))}
 
 
 def select(*groups: pb.CandidateGroup) -> dict:
-    return {"select": pb.Select(epsilon="1", candidates=groups)}
+    return {"select": pb.Select(mechanism=pb.Selecting(noisy_max="1"), candidates=groups)}
 
 
 def expected(**fields) -> dict:
-    return {"select_table": pb.SelectTable(epsilon="1", expected=pb.ExpectedTables(**fields))}
+    return {"select_table": pb.SelectTable(mechanism=pb.Selecting(noisy_max="1"), expected=pb.ExpectedTables(**fields))}
 
 
 STEPS = {
     "a step": {"close": pb.Close(state="x" * LARGEST_STEP)},
     "a plan": {"begin": pb.Begin(plan=b" " * (LARGEST_PLAN + 1))},
     "settings": {"learn": pb.Learn(epsilon="1", settings=b'{"a":"' + b"x" * (1 << 18) + b'"}')},
-    "tables": round_(tables=[EMPTY] * (MOST_TABLES + 1)),
-    "attributes of tables": round_(tables=[pb.Attributes(index=[0] * (MOST_INDICES + 1))]),
-    "weights": round_(weights=[1] * (MOST_TABLES + 1)),
-    "a name": round_(round="x" * (LONGEST_NAME + 1)),
+    "tables": round_(tables=pb.Tables(marginals=[EMPTY] * (MOST_TABLES + 1))),
+    "attributes of tables": round_(tables=pb.Tables(marginals=[pb.Attributes(index=[0] * (MOST_INDICES + 1))])),
+    "weights": round_(tables=pb.Tables(weights=[1] * (MOST_TABLES + 1))),
+    "a name": round_(tables=pb.Tables(), round="x" * (LONGEST_NAME + 1)),
     "groups": select(*[GROUP] * (MOST_GROUPS + 1)),
     "attributes of a group": select(pb.CandidateGroup(attributes=[0] * (MOST_GROUPS + 1))),
     "a pool": select(pb.CandidateGroup(attributes=[0], pool=[0] * (MOST_GROUPS + 1), size=20)),

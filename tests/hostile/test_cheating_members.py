@@ -36,6 +36,7 @@ from privity.common.protocol.steps import (
 from privity.common.storage.canonical_json import b64, canonical_bytes
 from privity.common.wire.codec import decode_step, encode_reply
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy, small_key
+from tests.harness.steps import laplace_round
 
 KINDS = pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 COPIED_FROM, VICTIM, COPIES = "a-north", "m-victim", "z-evil"
@@ -81,7 +82,7 @@ def seen_and_kept(consortium: TestConsortium, kind: SumKind) -> tuple[NDArray[np
     assert isinstance(honest, Refusal)
     assert honest.code == "identity-unknown", "it sees its own key there; a curator that cheats goes on without it"
     assert consortium.tell(VICTIM, Begin(plan)) == Done()
-    round_ = Round(plan.spec.run, "test", "1", TABLES, Fraction(1))
+    round_ = laplace_round(plan.spec.run, "test", "1", TABLES, Fraction(1))
     attempt = consortium.attempt(round_, first=2)
     assert attempt.combiners == (COPIES,)
     assert consortium.tell(VICTIM, Contribute(round_)) == Done()
@@ -150,7 +151,7 @@ def test_blocks_of_two_runs_asked_for_by_turns_are_under_their_own_masks() -> No
     rounds = []
     for run in ("run-1", "run-2"):
         plan = consortium.begin(consortium.spec(run=run, epsilon=Fraction(400)))
-        rounds.append((plan, Round(run, "test", "1", TABLES, Fraction(400))))
+        rounds.append((plan, laplace_round(run, "test", "1", TABLES, Fraction(400))))
     for _, round_ in rounds:
         for name in consortium.parties:
             assert consortium.tell(name, Contribute(round_)) == Done()
@@ -215,7 +216,7 @@ def _shifted(consortium: TestConsortium, plan: RunPlan, round_: Round, total: Su
 def test_a_combiner_shifts_a_sum_and_nothing_shows_it(kind: SumKind) -> None:
     consortium = make_consortium(3)
     plan = consortium.begin(consortium.spec(secure_sum=kind))
-    round_ = Round(plan.spec.run, "test", "1", TABLES, Fraction(1))
+    round_ = laplace_round(plan.spec.run, "test", "1", TABLES, Fraction(1))
     attempt = consortium.attempt(round_)
     total = consortium.combine(round_, attempt, consortium.seal(round_, attempt))
     assert isinstance(total, Sum)
@@ -283,7 +284,7 @@ def test_a_run_that_began_under_a_manifest_without_proofs_goes_no_further(tmp_pa
     journal.drop([f"{plan.spec.run}/manifest"])
     journal.record(f"{plan.spec.run}/manifest", "manifest", canonical_bytes(content))
     consortium.restart("party-1")
-    reply = consortium.tell("party-1", Contribute(Round(plan.spec.run, "test", "1", TABLES, Fraction(1))))
+    reply = consortium.tell("party-1", Contribute(laplace_round(plan.spec.run, "test", "1", TABLES, Fraction(1))))
     assert isinstance(reply, Refusal)
     assert reply.code == "format-version"
     assert consortium.parties["party-1"].ledger.spent() == 0

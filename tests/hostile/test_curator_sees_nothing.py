@@ -27,6 +27,7 @@ from privity.common.protocol.steps import Done, Sealed, Sum
 from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import KEY_BITS, make_consortium
 from tests.harness.network import NetworkConsortium
+from tests.harness.steps import pure
 
 pytestmark = pytest.mark.process
 
@@ -98,7 +99,7 @@ async def one_round(folder: Path, wiretap: Wiretap) -> paillier.SecretKey:
     async with NetworkConsortium(folder, consortium, interceptors=(wiretap,)) as network:
         plan: RunPlan = await network.begin()
         session = network.session(plan)
-        await session.measure("test", [(0, 1)], Fraction(1))
+        await session.measure("test", [(0, 1)], pure(Fraction(1)))
     return consortium.secret
 
 
@@ -179,7 +180,7 @@ def masked_round(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Noted:
         consortium = make_consortium(domain=(5, 5), rows=20)
         async with NetworkConsortium(folder, consortium, interceptors=(wiretap,)) as network:
             plan = await network.begin(consortium.spec(secure_sum=MASKS))
-            await network.session(plan).measure("test", [(0, 1)], Fraction(1))
+            await network.session(plan).measure("test", [(0, 1)], pure(Fraction(1)))
 
     asyncio.run(scenario())
     noted.heard = b"".join(wiretap.messages)
@@ -218,7 +219,7 @@ def test_the_journal_of_the_curator_holds_products_only(tmp_path) -> None:
         return record(key, digest, payload)
 
     consortium.journal.record = remembering
-    asyncio.run(consortium.session(plan).measure("test", [(0, 1)], Fraction(1)))
+    asyncio.run(consortium.session(plan).measure("test", [(0, 1)], pure(Fraction(1))))
     (product,) = [payload for key, payload in kept.items() if key.startswith("run-1/sum/")]
     assert len(product) == consortium.public.ciphertext_bytes
     answers = [decode_reply(payload)[2] for key, payload in kept.items() if key.startswith("run-1/answer/")]

@@ -10,10 +10,13 @@ import pytest
 
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.privacy.mechanisms import ExponentialMechanism, GaussianNoise, NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
+from privity.common.privacy.run_budget import RhoBudget
 from privity.common.privacy.structure_scores import SCORES
-from privity.common.privacy.zcdp_budget import GaussianTerms, RhoBudget
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.round_attempt import MOST_ATTEMPTS
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import (
@@ -53,11 +56,11 @@ def price(number: int) -> Fraction:
 
 
 def draw(number: int) -> Step:
-    return Select("run-1", "test", f"d{number}", PAIR, price(number))
+    return Select("run-1", "test", f"d{number}", PAIR, NoisyMax(price(number)))
 
 
 def draw_in_rho(number: int) -> Step:
-    return Select("run-1", "test", f"d{number}", PAIR, 10 * price(number), delta=DELTA)
+    return Select("run-1", "test", f"d{number}", PAIR, ExponentialMechanism(10 * price(number)))
 
 
 def contribution(number: int) -> Step:
@@ -65,8 +68,8 @@ def contribution(number: int) -> Step:
 
 
 def contribution_in_rho(number: int) -> Step:
-    terms = GaussianTerms(price(number) / 100, DELTA, Fraction(10**9))
-    return Contribute(Round("run-1", "test", str(number), ((0, 1),), Fraction(0), terms=terms))
+    noise = GaussianNoise(Tables(((0, 1),)), Fraction(10**9), price(number) / 100)
+    return Contribute(Round("run-1", "test", str(number), noise))
 
 
 @pytest.mark.parametrize("step", [draw, draw_in_rho, contribution, contribution_in_rho])
@@ -90,7 +93,8 @@ def test_prices_whose_sum_would_have_too_many_digits_are_refused_before_they_are
     assert len(str(ledger.spent())) + len(str(ledger.spent_delta())) < 1400
     # What was answered is answered again, and ordinary prices are charged, in this run and in the next.
     assert consortium.tell(ME, step(0)) == (Done() if isinstance(step(0), Contribute) else consortium.tell(ME, step(0)))
-    ordinary = replace(draw(0), selection="ordinary", epsilon=Fraction(1, 10), delta=DELTA if in_rho else Fraction(0))
+    kind = ExponentialMechanism if in_rho else NoisyMax
+    ordinary = replace(draw(0), selection="ordinary", mechanism=kind(Fraction(1, 10)))
     assert isinstance(consortium.tell(ME, ordinary), Choice)
     consortium.begin(replace(spec, run="run-2"))
     assert isinstance(consortium.tell(ME, replace(ordinary, run="run-2")), Choice)
@@ -124,7 +128,7 @@ def test_a_run_has_so_many_answers_and_nothing_is_charged_beyond(tmp_path: Path,
     consortium.begin()
     round_ = round_of()
     assert consortium.tell(ME, Contribute(round_)) == Done()
-    draws = [replace(draw(0), selection=f"d{number}", epsilon=Fraction(1, 1000)) for number in range(20)]
+    draws = [replace(draw(0), selection=f"d{number}", mechanism=NoisyMax(Fraction(1, 1000))) for number in range(20)]
     replies = [consortium.tell(ME, step) for step in draws]
     answered = [reply for reply in replies if isinstance(reply, Choice)]
     assert len(answered) == 12 - len(["enrol", "begin", "contribute"])
@@ -142,11 +146,11 @@ def test_a_party_learns_one_model_in_a_run(tmp_path: Path) -> None:
     """All that it is made of is kept until the run ends."""
     consortium = make_consortium(folder=tmp_path)
     consortium.begin(consortium.spec(algorithm="independent"))
-    learn = Learn("run-1", "learning", "1", "one-way", {}, Fraction(1, 1000))
+    learn = Learn("run-1", "learning", "1", "one-way", {}, PureDP(Fraction(1, 1000), RELATION))
     learnt = consortium.tell(ME, learn)
     assert isinstance(learnt, Learned)
     consortium.restart(ME)
-    for other in (replace(learn, name="2"), replace(learn, name="1/2", epsilon=Fraction(1, 2))):
+    for other in (replace(learn, name="2"), replace(learn, name="1/2", loss=PureDP(Fraction(1, 2), RELATION))):
         refused(consortium, ME, other, "step-refused", "the run is learned from once")
     assert consortium.tell(ME, learn) == learnt
 

@@ -19,6 +19,7 @@ from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.consortium import make_consortium
 from tests.harness.ledgers import charged
 from tests.harness.network import HOST, NetworkConsortium
+from tests.harness.steps import pure
 from tests.hostile.tally import memory_mb
 
 pytestmark = pytest.mark.process
@@ -85,7 +86,7 @@ def test_the_service_goes_on_after_raw_bytes(tmp_path: Path, what: str) -> None:
             # They stay open while a round is taken.
             held = [await send(network) for _ in range(CONNECTIONS)]
             plan = await network.begin(consortium.spec(epsilon=NO_NOISE))
-            (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
+            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(NO_NOISE))
             assert table.counts.sum() == 120
             for writer in held:
                 if writer is not None:

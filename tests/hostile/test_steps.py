@@ -14,6 +14,9 @@ import pytest
 
 from privity.common.crypto import paillier
 from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.privacy.mechanisms import NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Replacement, Round
 from privity.common.protocol.run_spec import Enrolment, RunPlan
@@ -39,6 +42,7 @@ from privity.common.protocol.steps import (
 from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
 from privity.party.sum_contributions import ROUNDS_KEPT
 from tests.harness.consortium import KEY_BITS, TestConsortium, make_consortium
+from tests.harness.steps import laplace, laplace_round, pure
 from tests.hostile.test_fuzz import state_of
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -47,7 +51,7 @@ EXPECTED = ExpectedTables(((0,), (2,)), np.array([8, 8, 16, 0]), 16, (0, 0))
 
 
 def round_of(run: str = "run-1", name: str = "1", tables=((0, 1),), epsilon: Fraction = HALF) -> Round:
-    return Round(run, "test", name, tables, epsilon)
+    return laplace_round(run, "test", name, tables, epsilon)
 
 
 def refused(consortium: TestConsortium, party: str, step: Step, code: str, said: str = "") -> None:
@@ -72,9 +76,9 @@ def enrolments(consortium: TestConsortium, *specs) -> tuple[Enrolment, ...]:
 
 DATA_STEPS: dict[str, Step] = {
     "contribute": Contribute(round_of()),
-    "select": Select("run-1", "test", "d", PAIR, HALF),
-    "select table": SelectTable("run-1", "test", "d", EXPECTED, HALF),
-    "learn": Learn("run-1", "test", "m", "one-way", {}, HALF),
+    "select": Select("run-1", "test", "d", PAIR, NoisyMax(HALF)),
+    "select table": SelectTable("run-1", "test", "d", EXPECTED, NoisyMax(HALF)),
+    "learn": Learn("run-1", "test", "m", "one-way", {}, PureDP(HALF, RELATION)),
 }
 
 
@@ -215,7 +219,7 @@ def test_tables_that_are_too_large() -> None:
     refused(consortium, "party-1", Contribute(large), "domain-too-large", "27000000 cells")
     many = round_of(tables=tuple((0, 1) for _ in range(200)))
     refused(consortium, "party-1", Contribute(many), "domain-too-large")
-    select = Select("run-1", "test", "d", (AttributeParentPair(0, (1, 2)),), HALF)
+    select = Select("run-1", "test", "d", (AttributeParentPair(0, (1, 2)),), NoisyMax(HALF))
     refused(consortium, "party-1", select, "domain-too-large")
     assert consortium.tell("party-1", Contribute(round_of(tables=((0,),)))) == Done()
 
@@ -238,8 +242,8 @@ def test_tables_that_are_too_large() -> None:
 def test_a_model_that_expects_what_cannot_be(lie: ExpectedTables, said: str) -> None:
     consortium = make_consortium()
     consortium.begin()
-    refused(consortium, "party-1", SelectTable("run-1", "test", "d", lie, HALF), "step-refused", said)
-    assert isinstance(consortium.tell("party-1", SelectTable("run-1", "test", "d", EXPECTED, HALF)), Choice)
+    refused(consortium, "party-1", SelectTable("run-1", "test", "d", lie, NoisyMax(HALF)), "step-refused", said)
+    assert isinstance(consortium.tell("party-1", SelectTable("run-1", "test", "d", EXPECTED, NoisyMax(HALF))), Choice)
 
 
 def test_a_model_of_more_cells_than_a_selection_has() -> None:
@@ -247,9 +251,15 @@ def test_a_model_of_more_cells_than_a_selection_has() -> None:
     consortium.begin()
     many = ExpectedTables(((0, 1), (2,)), np.zeros((1 << 20) + 2, dtype=np.int64), 1, (0, 0))
     with pytest.raises(MalformedMessageError):
-        decode_step(encode_step(SelectTable("run-1", "test", "d", many, HALF)))
+        decode_step(encode_step(SelectTable("run-1", "test", "d", many, NoisyMax(HALF))))
     few = replace(many, counts=many.counts[:4])
-    refused(consortium, "party-1", SelectTable("run-1", "test", "d", few, HALF), "domain-too-large", "1048578 cells")
+    refused(
+        consortium,
+        "party-1",
+        SelectTable("run-1", "test", "d", few, NoisyMax(HALF)),
+        "domain-too-large",
+        "1048578 cells",
+    )
 
 
 def test_rounds_that_cost_this_party_nothing_do_not_fill_its_disk() -> None:
@@ -257,7 +267,14 @@ def test_rounds_that_cost_this_party_nothing_do_not_fill_its_disk() -> None:
     consortium = make_consortium()
     consortium.begin()
     for number in range(ROUNDS_KEPT):
-        round_ = Round("run-1", "test", f"{number}/1", ((0,),), HALF / 100, Replacement(1, None, 0, HALF / 100, False))
+        round_ = laplace_round(
+            "run-1",
+            "test",
+            f"{number}/1",
+            ((0,),),
+            HALF / 100,
+            Replacement(1, None, 0, laplace(((0,),), HALF / 100).scale, False),
+        )
         assert consortium.tell("party-3", Contribute(round_)) == Done()
     assert consortium.parties["party-3"].ledger.spent() == 0
     more = Contribute(round_of(name="more"))
@@ -272,14 +289,17 @@ def test_more_epsilon_than_the_run_has() -> None:
     refused(consortium, "party-1", Contribute(round_of(epsilon=Fraction(11, 10))), "step-refused", "more epsilon")
     assert consortium.tell("party-1", Contribute(round_of())) == Done()
     refused(consortium, "party-1", Contribute(round_of(name="2", epsilon=ONE)), "budget-exhausted")
-    for draw in (Select("run-1", "test", "d", PAIR, ONE), SelectTable("run-1", "test", "d", EXPECTED, ONE)):
+    for draw in (
+        Select("run-1", "test", "d", PAIR, NoisyMax(ONE)),
+        SelectTable("run-1", "test", "d", EXPECTED, NoisyMax(ONE)),
+    ):
         refused(consortium, "party-1", draw, "budget-exhausted")
 
 
 def test_a_replayed_step_of_a_closed_run() -> None:
     consortium = make_consortium()
     plan = consortium.begin()
-    asyncio.run(consortium.session(plan).measure("test", [(0, 1)], ONE))
+    asyncio.run(consortium.session(plan).measure("test", [(0, 1)], pure(ONE)))
     steps = [(party, step) for party, step in consortium.told]
     for party in consortium.parties:
         assert consortium.tell(party, Close("run-1", "COMPLETED")) == Done()

@@ -13,8 +13,11 @@ import pytest
 
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
+from privity.common.privacy.mechanisms import NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.round import Replacement
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.steps import (
     Choice,
@@ -36,12 +39,20 @@ from privity.party.policy import Approval
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
+from tests.harness.steps import laplace, laplace_round
 
 ASKS = open_policy(approval=Approval.MANUAL)
 NAME = "party-1"
-WHOLE = Round("run-1", "test", "1", ((0,),), Fraction(1))
+WHOLE = laplace_round("run-1", "test", "1", ((0,),), Fraction(1))
 EXPECTED = ExpectedTables(((0,),), np.array([1, 1]), 2, (0,))
-PART = Round("run-1", "test", "1", ((0,),), Fraction(1, 2), Replacement(1, None, 0, Fraction(1, 2), False))
+PART = laplace_round(
+    "run-1",
+    "test",
+    "1",
+    ((0,),),
+    Fraction(1, 2),
+    Replacement(1, None, 0, laplace(((0,),), Fraction(1, 2)).scale, False),
+)
 
 
 def waiting(folder: Path) -> TestConsortium:
@@ -204,7 +215,7 @@ def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
     consortium = waiting(tmp_path)
     spec = consortium.spec()
     consortium.tell(NAME, Enrol(spec))
-    round_ = Contribute(Round("run-1", "test", "1", ((0,),), Fraction(1)))
+    round_ = Contribute(laplace_round("run-1", "test", "1", ((0,),), Fraction(1)))
     if approved:
         say_yes(tmp_path)
         consortium.begin(spec)
@@ -237,7 +248,7 @@ def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path:
 
     monkeypatch.setattr(engine, "_answer", slowly)
     pair = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
-    reply = consortium.tell(NAME, Select("run-1", "p", "d", pair, Fraction(1)))
+    reply = consortium.tell(NAME, Select("run-1", "p", "d", pair, NoisyMax(Fraction(1))))
     assert isinstance(reply, Refusal)
     assert "its owner said no" in reply.message
 
@@ -245,13 +256,25 @@ def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path:
 @pytest.mark.parametrize(
     ("algorithm", "step", "said"),
     [
-        ("one-way", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "makes no selections"),
-        ("one-way", SelectTable("run-1", "p", "d", EXPECTED, Fraction(1)), "makes no selections"),
-        ("one-way", Learn("run-1", "p", "1", "privbayes", {}, Fraction(1)), "learns no model of one party's rows"),
+        (
+            "one-way",
+            Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), NoisyMax(Fraction(1))),
+            "makes no selections",
+        ),
+        ("one-way", SelectTable("run-1", "p", "d", EXPECTED, NoisyMax(Fraction(1))), "makes no selections"),
+        (
+            "one-way",
+            Learn("run-1", "p", "1", "privbayes", {}, PureDP(Fraction(1), RELATION)),
+            "learns no model of one party's rows",
+        ),
         ("one-way", Contribute(PART), "reveals sums over all parties only"),
         ("dp-subn", Contribute(PART), "reveals sums over all parties only"),
         ("independent", Contribute(WHOLE), "takes no sums"),
-        ("independent", Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), Fraction(1)), "makes no selections"),
+        (
+            "independent",
+            Select("run-1", "p", "d", (AttributeParentPair(0, (1,)),), NoisyMax(Fraction(1))),
+            "makes no selections",
+        ),
     ],
 )
 def test_a_yes_is_to_the_algorithms_kinds_of_answers_alone(tmp_path: Path, algorithm: str, step, said: str) -> None:
@@ -274,7 +297,7 @@ def test_approval_of_a_joint_overview_is_none_of_selections(tmp_path: Path, algo
     consortium.tell(NAME, Enrol(spec))
     say_yes(tmp_path)
     consortium.begin(spec)
-    reply = consortium.tell(NAME, SelectTable("run-1", "p", "d", EXPECTED, Fraction(1, 2)))
+    reply = consortium.tell(NAME, SelectTable("run-1", "p", "d", EXPECTED, NoisyMax(Fraction(1, 2))))
     assert isinstance(reply, Refusal if chosen == "joint" else Choice)
     if isinstance(reply, Refusal):
         assert f"{algorithm} makes no selections with these settings" in reply.message

@@ -7,9 +7,11 @@ from fractions import Fraction
 import pytest
 
 from privity.common.errors import PrivityError
-from privity.common.protocol.round import Round
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.steps import Contribute, Learn, Learned, Refusal
 from tests.harness.consortium import make_consortium
+from tests.harness.steps import laplace_round, pure
 
 DOMAIN = (2, 3, 4)
 
@@ -21,7 +23,7 @@ def begun(parties=2, **changes):
 
 
 def step(epsilon=Fraction(1), algorithm="privbayes", settings=None, name="1-learning"):
-    return Learn("run-1", "learning", name, algorithm, settings or {}, epsilon)
+    return Learn("run-1", "learning", name, algorithm, settings or {}, PureDP(epsilon, RELATION))
 
 
 def test_a_release_of_models_side_by_side(tmp_path):
@@ -38,7 +40,7 @@ def test_a_release_of_models_side_by_side(tmp_path):
 
 
 def test_rows_are_shown_in_sums_or_alone_but_never_both():
-    round_ = Round("run-1", "sum", "1-sum", ((0, 1),), Fraction(1, 4))
+    round_ = laplace_round("run-1", "sum", "1-sum", ((0, 1),), Fraction(1, 4))
     consortium, _ = begun()
     assert isinstance(consortium.tell("party-1", step(Fraction(1, 4))), Learned)
     refused = consortium.tell("party-1", Contribute(round_))
@@ -96,4 +98,4 @@ def test_a_reply_that_is_no_model_ends_the_run():
 
     consortium.ask = lying
     with pytest.raises(PrivityError, match="model of party-1"):
-        asyncio.run(consortium.session(plan).learn_apart("learning", "privbayes", {}, Fraction(1)))
+        asyncio.run(consortium.session(plan).learn_apart("learning", "privbayes", {}, pure(1)))

@@ -12,17 +12,20 @@ import pytest
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
-from privity.common.protocol.round import Round
+from privity.common.privacy.mechanisms import NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import Begin, Close, Contribute, Done, Enrol, Enrolled, Refusal, Revealed, Select
 from privity.common.storage.journal import Journal
 from privity.party.ledger_rollback import MARKS, KnownLedger
 from tests.harness.consortium import POPULATION, TestConsortium, make_consortium, open_policy
 from tests.harness.ledgers import charged, declared
+from tests.harness.steps import laplace_round
 
 NAME = "party-1"
 FREE = Allowance()
-ROUND = Round("run-1", "test", "1", ((0, 1),), Fraction(1))
+ROUND = laplace_round("run-1", "test", "1", ((0, 1),), Fraction(1))
 
 
 def ledger_file(folder: Path) -> Path:
@@ -58,7 +61,7 @@ def other_ledger(folder: Path, lines: int) -> Path:
     file = folder / "other.sqlite"
     with closing(Ledger.declare(file, open_policy().population)) as ledger:
         for line in range(1, lines):
-            ledger.charge(Charge("run-0", f"round/{line}", Fraction(0)), FREE, NAME)
+            ledger.charge(Charge("run-0", f"round/{line}", PureDP(Fraction(0), RELATION)), FREE, NAME)
         assert ledger.end()[0] == lines
     return file
 
@@ -108,7 +111,7 @@ def test_a_selection_is_known_to_have_been_charged(tmp_path: Path) -> None:
     consortium.begin()
     before = copy_of(tmp_path)
     pairs = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
-    consortium.tell(NAME, Select("run-1", "p", "draw", pairs, Fraction(1, 10)))
+    consortium.tell(NAME, Select("run-1", "p", "draw", pairs, NoisyMax(Fraction(1, 10))))
     replace_ledger(consortium, tmp_path, before)
     refuses_to_start(consortium)
 
@@ -119,7 +122,7 @@ def test_nothing_new_is_answered_over_a_ledger_that_was_set_back_under_the_node(
     enrolments = [consortium.tell(name, Enrol(first)) for name in consortium.parties]
     second = consortium.spec("run-2", algorithm="one-way")
     consortium.begin(second)
-    kept = Round("run-2", "test", "1", ((0, 1),), Fraction(1, 2))
+    kept = laplace_round("run-2", "test", "1", ((0, 1),), Fraction(1, 2))
     assert consortium.tell(NAME, Contribute(kept)) == Done()
     with closing(sqlite3.connect(ledger_file(tmp_path))) as file, file:
         file.execute("DELETE FROM lines WHERE kind = 'charge'")
@@ -127,7 +130,7 @@ def test_nothing_new_is_answered_over_a_ledger_that_was_set_back_under_the_node(
     for step in (
         Begin(RunPlan(first, enrolled, consortium.public.n)),
         Enrol(consortium.spec("run-3")),
-        Contribute(Round("run-2", "test", "2", ((0, 1),), Fraction(1, 2))),
+        Contribute(laplace_round("run-2", "test", "2", ((0, 1),), Fraction(1, 2))),
     ):
         reply = consortium.tell(NAME, step)
         assert isinstance(reply, Refusal)
@@ -144,7 +147,7 @@ def test_the_ledgers_of_other_people_are_others(tmp_path: Path) -> None:
         for line in range(2):
             known = KnownLedger(journal, ledger)
             known.check()
-            ledger.charge(Charge("run-1", f"round/{line}", Fraction(1)), FREE, NAME)
+            ledger.charge(Charge("run-1", f"round/{line}", PureDP(Fraction(1), RELATION)), FREE, NAME)
             mark, replaced = known.renewal()
             journal.record_together(mark, instead_of=replaced)
             assert known.renewal() == ([], [])
@@ -161,17 +164,17 @@ def test_a_journal_that_was_lost_brings_no_second_selection_and_nothing_is_drawn
     consortium.begin()
     pairs = [AttributeParentPair(child, (parent,)) for child in range(3) for parent in range(3) if child != parent]
     for draw in range(5):
-        consortium.tell(NAME, Select("run-1", "p", f"{draw}", tuple(pairs), Fraction(1, 10)))
+        consortium.tell(NAME, Select("run-1", "p", f"{draw}", tuple(pairs), NoisyMax(Fraction(1, 10))))
     party = consortium.parties[NAME]
     spent = party.ledger.spent()
     for draw in range(5):
         party.journal.erase(f"run-1/choice/{draw}")
         party.journal.erase(f"run-1/reply/select/{draw}")
     drawn = []
-    monkeypatch.setattr("privity.party.charged_releases.sample_selection_noise", lambda *_: drawn.append(1))
+    monkeypatch.setattr("privity.common.privacy.mechanisms.sample_selection_noise", lambda *_: drawn.append(1))
     for draw in range(5):
         for candidates in (tuple(pairs), tuple(pairs[1:]), tuple(reversed(pairs))):
-            reply = consortium.tell(NAME, Select("run-1", "p", f"{draw}", candidates, Fraction(1, 10)))
+            reply = consortium.tell(NAME, Select("run-1", "p", f"{draw}", candidates, NoisyMax(Fraction(1, 10))))
             assert isinstance(reply, Refusal)
             assert reply.code == "step-answered"
     assert not drawn

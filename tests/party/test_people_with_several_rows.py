@@ -15,13 +15,16 @@ from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import read_table
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import require
+from privity.common.privacy.mechanisms import NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement
-from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select
 from privity.common.release.release_verification import check_release
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
+from tests.harness.steps import laplace_round
 
 ONE = Fraction(1)
 
@@ -64,7 +67,7 @@ def test_rows_at_other_parties_are_charged_when_the_run_begins(tmp_path: Path, a
     elsewhere = {"party-1": 3, "party-2": 2, "party-3": 3}
     for party in statement["parties"]:
         name, entries = party["name"], charged(consortium.parties[party["name"]].ledger)
-        assert next(e.loss for e in entries if e.charge.step == "elsewhere") == (elsewhere[name], 0)
+        assert next(e.added for e in entries if e.charge.step == "elsewhere") == (elsewhere[name], 0)
         assert all(entry.answered for entry in entries)
         spent = consortium.parties[name].ledger.spent()
         assert spent == rows[name] * Fraction(party["epsilon_per_row"]) + elsewhere[name]
@@ -74,8 +77,8 @@ def test_rows_at_other_parties_are_charged_when_the_run_begins(tmp_path: Path, a
 
 def test_the_statement_prints_the_worst_case_of_a_person() -> None:
     record = RunRecord()
-    record.add_cost(Cost("sums", "m", ONE, ("a", "b", "c")))
-    record.add_cost(Cost("draws", "m", ONE, ("b",)))
+    record.add_cost(Cost("sums", "m", PureDP(ONE, RELATION), ("a", "b", "c")))
+    record.add_cost(Cost("draws", "m", PureDP(ONE, RELATION), ("b",)))
     statement = privacy_statement(
         run="r", parties={"a": 5, "b": 5, "c": 5}, tolerate=1, protection="p", record=record,
         rows_per_person={"a": 2, "b": 1, "c": 1}, parties_per_person=2,
@@ -120,7 +123,7 @@ def test_a_ledger_that_fails_when_the_run_begins_lets_nothing_out(monkeypatch) -
         patched.setattr(victim.ledger, "charge", full)
         with pytest.raises(AssertionError, match="the disk is full"):
             plan_of()
-    draw = Select("run-1", "p", "d", (AttributeParentPair(0, (1,)), AttributeParentPair(1, (0,))), ONE)
+    draw = Select("run-1", "p", "d", (AttributeParentPair(0, (1,)), AttributeParentPair(1, (0,))), NoisyMax(ONE))
     reply = consortium.tell("party-1", draw)
     assert isinstance(reply, Refusal)
     assert "has not begun" in reply.message
@@ -159,7 +162,7 @@ def test_rows_of_a_person_that_are_declared_anew_during_a_run_end_it_there(tmp_p
     ledger = consortium.parties["party-1"].ledger
     before = ledger.population
     ledger.change(replace(before, rows_per_person=2), before)
-    round_ = Contribute(Round("run-1", "p", "1", ((0,),), ONE))
+    round_ = Contribute(laplace_round("run-1", "p", "1", ((0,),), ONE))
     # The node that is running has read its rows by the former number.
     for step in (round_, Enrol(consortium.spec(run="run-2"))):
         reply = consortium.tell("party-1", step)
@@ -182,7 +185,7 @@ def test_a_total_that_is_lowered_during_a_run_ends_it_there() -> None:
     consortium.begin()
     ledger = consortium.parties["party-1"].ledger
     ledger.change(replace(ledger.population, total_epsilon=ONE / 2), ledger.population)
-    reply = consortium.tell("party-1", Contribute(Round("run-1", "p", "1", ((0,),), ONE)))
+    reply = consortium.tell("party-1", Contribute(laplace_round("run-1", "p", "1", ((0,),), ONE)))
     assert isinstance(reply, Refusal)
     assert reply.code == "budget-exhausted"
     assert charged(ledger) == []

@@ -9,7 +9,7 @@ from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import MASKS, Method, SumKind
 from privity.party.policy import Approval, Policy
@@ -141,7 +141,7 @@ def test_a_person_with_several_rows_counts_with_all_of_them(write):
         policy.check_run(replace(SPEC, epsilon=Fraction(1, 2)), "a")
     with pytest.raises(PrivityError, match=r"epsilon 1/4, 5/4 for a person"):
         policy.check_run(SPEC, "a", rows_elsewhere=2)
-    assert policy.allowance(SPEC, 1) == Allowance(Fraction(1), Fraction(0))
+    assert policy.allowance(SPEC, 1) == Allowance(Fraction(1), Fraction(0), PureBudget(SPEC.epsilon))
 
 
 def test_a_delta_counts_for_all_rows_of_a_person_too(write):
@@ -150,20 +150,20 @@ def test_a_delta_counts_for_all_rows_of_a_person_too(write):
     spec = replace(SPEC, algorithm="copula", delta=Fraction(1, 5000))
     assert policy.epsilon_per_run == Fraction(1, 3)
     # Gaussian noise, the default: rho is 4 times as large, and delta stays. A bit more than twice the epsilon.
-    epsilon, delta = policy.cost_of_a_person(spec, 0)
-    assert delta == spec.delta
-    assert 2 * SPEC.epsilon < epsilon < Fraction(11, 5) * SPEC.epsilon
+    most = policy.cost_of_a_person(spec, 0)
+    assert most.delta == spec.delta
+    assert 2 * SPEC.epsilon < most.epsilon < Fraction(11, 5) * SPEC.epsilon
     small = replace(spec, epsilon=Fraction(1, 10))
-    rho_budget = RhoBudget(small.epsilon, delta)
-    assert policy.allowance(small) == Allowance(policy.cost_of_a_person(small, 0)[0], delta, rho_budget)
+    rho_budget = RhoBudget(small.epsilon, spec.delta)
+    assert policy.allowance(small) == Allowance(policy.cost_of_a_person(small, 0).epsilon, spec.delta, rho_budget)
     with pytest.raises(PrivityError, match=r"epsilon 1/4, \d+/\d+ for a person with several rows, is above 1/3 a run"):
         policy.check_run(spec, "a")
     policy.check_run(replace(spec, epsilon=Fraction(1, 10)), "a")
     # Laplace noise: 2 e^(1/10) times the delta.
     laplace = replace(spec, epsilon=Fraction(1, 10), settings={"composition": "advanced"})
-    epsilon, delta = policy.cost_of_a_person(laplace, 0)
-    assert epsilon == Fraction(1, 5)
-    assert float(delta / spec.delta) == pytest.approx(2.2103, abs=1e-3)
+    most = policy.cost_of_a_person(laplace, 0)
+    assert most.epsilon == Fraction(1, 5)
+    assert float(most.delta / spec.delta) == pytest.approx(2.2103, abs=1e-3)
     policy.check_run(laplace, "a")
     with pytest.raises(
         PrivityError, match=r"delta 1/2000, \d+/\d+ for a person with several rows, is above 1/1000 a run"
@@ -172,7 +172,7 @@ def test_a_delta_counts_for_all_rows_of_a_person_too(write):
     with pytest.raises(PrivityError, match="with a delta needs people at one party"):
         policy.check_run(replace(laplace, epsilon=Fraction(1, 20)), "a", rows_elsewhere=1)
     for settings in ({"composition": ["zcdp"]}, {"composition": "none"}):
-        assert policy.cost_of_a_person(replace(laplace, settings=settings), 0)[0] >= Fraction(1, 5)
+        assert policy.cost_of_a_person(replace(laplace, settings=settings), 0).epsilon >= Fraction(1, 5)
 
 
 def test_people_at_more_parties_than_the_manifest_says_are_refused(write):
@@ -291,7 +291,7 @@ def test_a_short_key_is_refused():
 
 
 def test_the_allowance_is_what_the_run_declared_within_what_is_allowed():
-    assert POLICY.allowance(SPEC) == Allowance(Fraction(1, 4), Fraction(0))
+    assert POLICY.allowance(SPEC) == Allowance(Fraction(1, 4), Fraction(0), PureBudget(SPEC.epsilon))
     assert POLICY.allowance(replace(SPEC, epsilon=Fraction(9))).epsilon == Fraction(1, 3)
 
 

@@ -14,6 +14,7 @@ from privity.party import sum_contributions
 from tests.common.protocol.test_secure_sum import NO_NOISE, TABLES, round_of
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
+from tests.harness.steps import pure
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +63,7 @@ def test_a_party_that_waits_for_its_next_step_makes_some(tmp_path: Path) -> None
             while ready(consortium, "party-2") < 40:
                 assert time.monotonic() < deadline, "nothing is made ahead"
                 await asyncio.sleep(0.02)
-            (table,) = await network.session(plan).measure("test", [TABLES[0]], Fraction(NO_NOISE))
+            (table,) = await network.session(plan).measure("test", [TABLES[0]], pure(Fraction(NO_NOISE)))
             assert table.counts.sum() == 180
 
     asyncio.run(scenario())

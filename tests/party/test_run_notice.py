@@ -10,7 +10,9 @@ import pytest
 
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
-from privity.common.privacy.zcdp_budget import rho_within
+from privity.common.privacy.loss_conversion import rho_within
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import MASKS
@@ -126,8 +128,9 @@ def test_the_cost_of_a_person_with_several_rows_names_its_delta() -> None:
     spec = replace(SPEC, algorithm="copula", delta=delta)
     words = "\n".join(told(spec, total_delta=Fraction(1, 1000), rows_per_person=3))
     assert "epsilon 1, delta 9.31323e-10 for each row." in words
-    person, same = open_policy(rows_per_person=3).cost_of_a_person(spec, 0)
-    assert same == delta
+    most = open_policy(rows_per_person=3).cost_of_a_person(spec, 0)
+    person = most.epsilon
+    assert most.delta == delta
     assert f"up to 3 rows here: epsilon {readable(person)}, delta 9.31323e-10" in words
     assert "in probability besides, whether that person's rows" in words
     assert "does not allow" not in words
@@ -158,8 +161,8 @@ def test_what_is_left_before_and_after() -> None:
     policy = open_policy(total_epsilon=Fraction(5), rows_per_person=2)
     ledger = Ledger.declare(":memory:", policy.population)
     assert "epsilon 5 left of 5, 3 after this run" in run_notice.budget_in_words(SPEC, policy, ledger, 0)
-    ledger.charge(Charge("spring", "a", ONE / 2), Allowance(), "north")
+    ledger.charge(Charge("spring", "a", PureDP(ONE / 2, RELATION)), Allowance(), "north")
     assert "epsilon 4 left of 5, 2 after this run" in run_notice.budget_in_words(SPEC, policy, ledger, 0)
     # What this run has been charged already is not counted again.
-    ledger.charge(Charge("autumn", "a", ONE / 2), Allowance(), "north")
+    ledger.charge(Charge("autumn", "a", PureDP(ONE / 2, RELATION)), Allowance(), "north")
     assert "epsilon 3 left of 5, 2 after this run" in run_notice.budget_in_words(SPEC, policy, ledger, 0)

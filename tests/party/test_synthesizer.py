@@ -197,8 +197,8 @@ def test_any_algorithm_spends_a_delta_and_has_less_noise_for_it(tmp_path, kind):
     declare_population("p", total_epsilon="1", total_delta="0.000001", ledger=given["ledger"])
     fitted = kind("1", delta="0.000001", **given).fit(people(200), SCHEMA)
     assert fitted.charged == fitted.record.of_a_person("owner", 1)
-    assert Fraction(999, 1000) < fitted.charged[0] <= 1
-    assert fitted.charged[1] == Fraction(1, 10**6)
+    assert Fraction(999, 1000) < fitted.charged.epsilon <= 1
+    assert fitted.charged.delta == Fraction(1, 10**6)
     assert {table.law.name for _, table in fitted.record.measured} == {"discrete Gaussian"}
     if kind is not OneWay:
         assert any("exponential mechanism (bounded range)" in cost.mechanism for cost in fitted.record.costs)

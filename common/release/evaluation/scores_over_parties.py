@@ -21,6 +21,7 @@ from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import LARGEST_DENOMINATOR, SMALLEST_EPSILON, readable
 from privity.common.privacy.noisy_count_intervals import LEVEL, half_width
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, Score, Split, Tree, TreeScore
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS, count_cells
@@ -120,21 +121,21 @@ def scores_of(synthetic: CodedTable, targets: Sequence[str]) -> list[Score]:
 
 
 async def score_over_parties(
-    session: Session, synthetic: CodedTable, scores: Sequence[Score], epsilon: Fraction
+    session: Session, synthetic: CodedTable, scores: Sequence[Score], share: Share
 ) -> dict[str, Any]:
     """Reveal the scores: the content of ``scores.json``, each as a part of all rows with its error bar.
 
     Args:
         scores: ``scores_of`` the synthetic table.
-        epsilon: that it costs every party.
+        share: that it costs every party.
     """
-    revealed = await session.score(PHASE, scores, epsilon)
+    revealed = await session.score(PHASE, scores, share)
     schema, rows, noise_variables = session.schema, session.rows, session.noise_variables
     width = half_width(revealed.law, noise_variables)
     return {
         "format_version": FORMAT_VERSION,
         "schema_digest": schema.digest,
-        "epsilon": str(epsilon),
+        "epsilon": str(share.epsilon),
         "rows": rows,
         "law": revealed.law.name,
         "scale": str(revealed.law.scale),

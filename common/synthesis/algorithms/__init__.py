@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RunBudget
 from privity.common.protocol.run_spec import RunSpec
+from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms.aim import Aim
 from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.algorithms.copula import Copula
@@ -17,8 +19,9 @@ from privity.common.synthesis.algorithms.mst import Mst
 from privity.common.synthesis.algorithms.one_way import OneWay
 from privity.common.synthesis.algorithms.privbayes import PrivBayes
 from privity.common.synthesis.algorithms.privhd import PrivHD
+from privity.common.synthesis.models import Model
 
-__all__ = ["ALGORITHMS", "Algorithm", "rho_budget_of"]
+__all__ = ["ALGORITHMS", "Algorithm", "budget_of", "learn"]
 
 _EVERY: tuple[Algorithm[Any], ...] = (
     Aim(), Copula(), DPCcbn(), DPSubn(), Independent(), JTree(), Mst(), OneWay(), PrivBayes(), PrivHD(),
@@ -27,7 +30,18 @@ _EVERY: tuple[Algorithm[Any], ...] = (
 ALGORITHMS = {algorithm.name: algorithm for algorithm in _EVERY}
 
 
-def rho_budget_of(spec: RunSpec) -> RhoBudget | None:
-    """The budget in rho of a run, if it has one; of an algorithm that there is not, none."""
+async def learn(session: Session, algorithm: str, settings: Mapping[str, Any]) -> Model:
+    """Learn a model of the session's rows with all of its budget; settings are unread.
+
+    Raises:
+        PrivityError, ProblemsFound: a domain that is too large, or bad settings.
+    """
+    return await ALGORITHMS[algorithm].learn(session, session.budget.whole, settings)
+
+
+def budget_of(spec: RunSpec) -> RunBudget:
+    """What the algorithm of a run may spend; one that there is not would spend all of it at once."""
     algorithm = ALGORITHMS.get(spec.algorithm)
-    return None if algorithm is None else algorithm.rho_budget(spec.settings, spec.learning_epsilon, spec.delta)
+    if algorithm is not None:
+        return algorithm.budget(spec.settings, spec.learning_epsilon, spec.delta)
+    return AdvancedBudget(spec.learning_epsilon, spec.delta) if spec.delta else PureBudget(spec.learning_epsilon)

@@ -2,7 +2,7 @@
 
 Deviations from the paper:
 
-- The number of rounds follows from public numbers (``tables_for``), and all have one price; AIM starts with many cheap
+- The number of rounds follows from public numbers (``tables_for``), and all have one share; AIM starts with many cheap
   ones and makes them dearer as it goes.
 - Candidates are the pairs of attributes. The score is the distance that a replaced row moves by one.
 - Over K parties each selection is at one party, on its own rows, or from noisy marginals of all pairs (``selection``);
@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
@@ -72,39 +73,37 @@ class Aim(Algorithm[Settings]):
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
-        """Learn a graphical model of the joint rows for ``epsilon`` in all."""
+    async def run(self, session: Session, share: Share, chosen: Settings) -> JunctionTreeModel:
+        """Measure the 1-way tables; then, round by round, estimate, select and measure; then generate."""
         schema, rows = session.schema, session.rows
-        chosen = self.check(settings, schema)
-        domain = schema.domain
-        if len(domain) == 1:
-            return await _release(session, await measure_single(session, ONE_WAY, epsilon), None)
-        one_way = chosen.one_way or one_way_share(session, epsilon)
-        rounds = chosen.rounds or tables_for(session, epsilon)
-        tables = await measure_single(session, ONE_WAY, epsilon * one_way)
-        rest = epsilon * (1 - one_way)
-        price = rest * (1 - chosen.draws) / rounds
-        variance = session.noise_variance(1, price)
-        chooser = await Chooser.start(session, SELECTION, rounds, rest * chosen.draws, chosen.selection)
-        measured: list[Pair] = []
+        if len(schema.domain) == 1:
+            return await _generate(session, await measure_single(session, ONE_WAY, share), None)
+        one_way = chosen.one_way or one_way_share(session, share)
+        rounds = chosen.rounds or tables_for(session, share)
+        rest = share * (1 - one_way)
+        for_selections, for_table = rest * chosen.draws, rest * (1 - chosen.draws) / rounds
+        measured = await measure_single(session, ONE_WAY, share * one_way)
+        chooser = await Chooser.start(session, SELECTION, rounds, for_selections, chosen.selection)
+        variance = session.noise_variance(1, for_table)
+        pairs: list[Pair] = []
         fit: Fit | None = None
-        for round_ in range(rounds):
-            # What was seen of a pair on the way to choosing counts as soon as the pair is in the model.
-            seen = [*tables, *chooser.within(measured)]
-            fit = await session.compute(partial(fit_model, seen, schema, rows, fit, STEPS_BETWEEN))
-            pairs = await session.compute(partial(_pairs, fit.model))
-            allowed = _fitting(chooser.candidates, fit.model.tree, domain, chosen.cells * (round_ + 1) / rounds)
-            pair = await chooser.choose({pair: pairs[pair] for pair in allowed}, variance, tables)
-            tables += await session.measure(ROUNDS, [pair], price)
-            measured.append(pair)
-        return await _release(session, [*tables, *chooser.within(measured)], fit)
+        for round_ in range(1, rounds + 1):
+            # What was seen of a pair on the way to selecting it counts as soon as the pair is in the model.
+            known = [*measured, *chooser.within(pairs)]
+            fit = await session.compute(partial(fit_model, known, schema, rows, fit, STEPS_BETWEEN))
+            expected = await session.compute(partial(_pairs, fit.model))
+            allowed = _fitting(chooser.candidates, fit.model.tree, schema.domain, chosen.cells * round_ / rounds)
+            pair = await chooser.choose({pair: expected[pair] for pair in allowed}, variance, measured)
+            measured += await session.measure(ROUNDS, [pair], for_table)
+            pairs.append(pair)
+        return await _generate(session, [*measured, *chooser.within(pairs)], fit)
 
 
 def _pairs(model: GraphicalModel) -> Mapping[Pair, np.ndarray]:
     return model.pairs
 
 
-async def _release(session: Session, tables: Sequence[NoisyTable], start: Fit | None) -> JunctionTreeModel:
+async def _generate(session: Session, tables: Sequence[NoisyTable], start: Fit | None) -> JunctionTreeModel:
     schema, rows = session.schema, session.rows
     fit = await session.compute(lambda: fit_model(tables, schema, rows, start))
     bases = [tuple(schema.derived.base[a] for a in table.attributes) for table in tables]

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.privacy.advanced_composition import ADVANCED
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget, RunBudget, Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import BadValueError, declared
 from privity.common.synthesis.learning.dependency_graph import check_all_pairs
@@ -53,8 +52,12 @@ class Algorithm(ABC, Generic[S]):
     by_rows: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     @abstractmethod
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
-        """Learn a model for ``epsilon`` in all; settings are unread."""
+    async def run(self, session: Session, share: Share, chosen: S) -> Model:
+        """Learn a model of the session's rows for the share; all of it is spent through the session."""
+
+    async def learn(self, session: Session, share: Share, settings: Mapping[str, Any]) -> Model:
+        """The same with settings that are unread."""
+        return await self.run(session, share, self.check(settings, session.schema))
 
     def check_domain(self, schema: Schema, chosen: S) -> None:
         """Refuse attributes that are too large for what the algorithm counts: pairs, unless it says otherwise."""
@@ -74,9 +77,9 @@ class Algorithm(ABC, Generic[S]):
             reason = "each party learns a model of its own under pure differential privacy: it has no use for a delta"
             raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint="Leave delta away.")
 
-    def composition(self, settings: Mapping[str, Any], delta: Fraction) -> str | None:
-        """``ADVANCED`` if a run with this delta spends it in a round of its own, and has no budget in rho for it."""
-        return None
+    def spends_at_once(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a run with a delta spends all of its budget on one query (``AdvancedBudget``)."""
+        return self.apart
 
     def memory(self, schema: Schema, rows: int) -> int:
         """About how many bytes learning from so many rows takes besides the table; 0 if that is not much."""
@@ -159,12 +162,12 @@ class Algorithm(ABC, Generic[S]):
         ]
         return [{**settings, **dict(decided)} for decided in product(*left)]
 
-    def rho_budget(self, settings: Mapping[str, Any], epsilon: Fraction, delta: Fraction) -> RhoBudget | None:
-        """The budget in rho of a run of this algorithm, if it has one; settings may be unread.
+    def budget(self, settings: Mapping[str, Any], epsilon: Fraction, delta: Fraction) -> RunBudget:
+        """What a run of this algorithm may spend; settings may be unread.
 
         Args:
             epsilon: of the algorithm, without an evaluation's.
         """
-        if not delta or self.apart or self.composition(settings, delta) == ADVANCED:
-            return None
-        return RhoBudget(epsilon, delta)
+        if not delta:
+            return PureBudget(epsilon)
+        return (AdvancedBudget if self.spends_at_once(settings) else RhoBudget)(epsilon, delta)

@@ -37,7 +37,7 @@ from privity.common.data.noisy_tables import Marginal
 from privity.common.data.pair_tables import counting_bytes
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.advanced_composition import ADVANCED, calibrate
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import count_cells
 from privity.common.synthesis.algorithm_settings import choice, weight
@@ -49,7 +49,7 @@ from privity.common.synthesis.models.copula_model import CopulaModel, blocks_of,
 from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
 TABLES = "one-way and pair tables"
-BASIC, CONCENTRATED = "basic", "zcdp"
+BASIC, CONCENTRATED, ADVANCED = "basic", "zcdp", "advanced"
 COMPOSITIONS = (BASIC, CONCENTRATED, ADVANCED)
 LARGEST_TERM = 64
 """Of the ratio of two weights."""
@@ -104,13 +104,12 @@ class Copula(Algorithm[Settings]):
             everything = f"all {len(schema.attributes)} attributes together"
             raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=everything, cells=columns, limit=COLUMNS)
 
-    def composition(self, settings: Mapping[str, Any], delta: Fraction) -> str:
-        """The composition that plain settings name, or the one for this delta if they name none."""
-        return str(settings.get("composition") or (CONCENTRATED if delta else BASIC))
+    def spends_at_once(self, settings: Mapping[str, Any]) -> bool:
+        return settings.get("composition") == ADVANCED
 
     def check_delta(self, settings: Mapping[str, Any], delta: Fraction) -> None:
         """Refuse a composition that does not go with the delta."""
-        chosen = self.composition(settings, delta)
+        chosen = settings.get("composition") or (CONCENTRATED if delta else BASIC)
         if (chosen == BASIC) != (delta == 0):
             reason = "basic composition spends no delta" if delta else f"the composition {chosen} needs a delta above 0"
             hint = "Give a delta with the compositions zcdp and advanced, and none with basic."
@@ -126,20 +125,16 @@ class Copula(Algorithm[Settings]):
         fitting = 100 * cells + 12 * 8 * columns**2 + 300 * len(pairs)
         return counting_bytes(pairs, schema.domain, rows) + fitting
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> CopulaModel:
-        """Measure all 1-way and pair tables for ``epsilon`` and the session's delta in all, and fit the copula."""
+    async def run(self, session: Session, share: Share, chosen: Settings) -> CopulaModel:
+        """Measure all 1-way and pair tables for the share, and fit the copula."""
         schema = session.schema
-        chosen = self.check(settings, schema)
         attributes = range(len(schema.attributes))
         single: list[Marginal] = [(a,) for a in attributes]
         pairs: list[Marginal] = list(combinations(attributes, 2))
         if pairs and not chosen.one_way:
             single = []
-        weights = _weights(len(single), len(pairs), chosen.one_way, pure=not session.delta)
-        accounting = None
-        if self.composition(settings, session.delta) == ADVANCED:
-            accounting = calibrate(weights, epsilon, session.delta)
-        revealed = await session.measure(TABLES, [*single, *pairs], epsilon, weights, accounting)
+        weights = _weights(len(single), len(pairs), chosen.one_way, pure=not share.budget.delta)
+        revealed = await session.measure(TABLES, [*single, *pairs], share, weights)
         consistent = ConsistentPairs(revealed, schema.domain, session.rows)
         return fit(schema, consistent, session.rows, float(chosen.certainty))
 

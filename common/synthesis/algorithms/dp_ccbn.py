@@ -8,13 +8,11 @@ once in each direction; the degree is 1, because the tables of all larger parent
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
-from privity.common.privacy.budget import split_epsilon
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms.algorithm import SU_2016, Algorithm
 from privity.common.synthesis.inference.fit_choice import TABLES, fit_setting
@@ -41,13 +39,12 @@ class DPCcbn(Algorithm[Settings]):
     paper = f"{SU_2016}, section V"
     settings = Settings
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
-        """Learn a tree of the joint rows of all parties for ``epsilon`` in all."""
-        chosen = self.check(settings, session.schema)
+    async def run(self, session: Session, share: Share, chosen: Settings) -> Model:
+        """Learn a tree of the joint rows of all parties."""
         attributes = range(len(session.schema.attributes))
         if len(attributes) == 1:
-            return await learn_parameters(session, {0: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
-        for_structure, for_parameters = split_epsilon(epsilon, HALVES)
+            return await learn_parameters(session, {0: ()}, [], share, PAIR_SHARE, chosen.inference)
+        for_structure, for_parameters = share.split(HALVES)
         pairs = list(combinations(attributes, 2))
         revealed = await session.measure(STRUCTURE, pairs, for_structure)
         strength = {pair: noisy_association(table) for pair, table in zip(pairs, revealed, strict=True)}

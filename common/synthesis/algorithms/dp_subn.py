@@ -28,7 +28,7 @@ from typing import Any
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.budget import split_epsilon
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.running_sums import parse_schedule, schedule_weights
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import TABLE_CELLS, count_cells
@@ -111,10 +111,10 @@ class Settings:
             return "binary"
         return "hierarchical" if self.parents == "generalised" else "vanilla"
 
-    def split(self, epsilon: Fraction) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-        """Epsilon of the four phases, exactly ``epsilon`` together."""
+    def split(self, share: Share) -> tuple[Share, Share, Share, Share]:
+        """Shares of the four phases, exactly this one together."""
         weights = (self.correlations, self.initialisation, self.update, self.parameters)
-        first, second, third, fourth = split_epsilon(epsilon, weights)
+        first, second, third, fourth = share.split(weights)
         return first, second, third, fourth
 
 
@@ -137,69 +137,50 @@ class DPSubn(Algorithm[Settings]):
         """By every schedule but ``final``."""
         return settings.get("schedule", Settings.schedule) != Settings.schedule
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
-        """Learn a Bayesian network of the joint rows of all parties for ``epsilon`` in all."""
+    async def run(self, session: Session, share: Share, chosen: Settings) -> Model:
+        """The phases of the paper: correlations, a first structure, its frontier, an update, parameters."""
         schema = session.schema
-        chosen = self.check(settings, schema)
-        derived = schema.derived
+        domain = schema.derived.domain
         nodes = nodes_of(schema, chosen.encoding)
-        domain = [derived.domain[node] for node in nodes]
         if len(nodes) == 1:
-            return await learn_parameters(session, {nodes[0]: ()}, [], epsilon, PAIR_SHARE, chosen.inference)
+            return await learn_parameters(session, {nodes[0]: ()}, [], share, PAIR_SHARE, chosen.inference)
+        # Refused before anything is spent, if the parties are others than it is for.
         weights = _weights(chosen.schedule, len(session.party_rows))
         noise = noise_of(session)
-        budget = divide(chosen, epsilon, noise, domain, len(session.party_rows))
-        first = node_of(schema, nodes, chosen.first_attribute) if chosen.first_attribute else nodes[0]
-
-        async def initialise() -> Parents:
-            balanced = chosen.quotas == "balanced"
-            if budget.edges is not None:
-                return await select_forest(
-                    session, INITIALISATION, budget.selections, budget.edges, nodes, first, balanced=balanced
-                )
-            useful = not budget.frontier and chosen.parents == "generalised" and chosen.degree is None
-            if useful:
-                limits = Limits(levels_of(schema, chosen.encoding), budget.cells, chosen.largest_degree)
-            else:
-                limits = Limits({node: (node,) for node in nodes}, TABLE_CELLS, budget.degree)
-            return await select_network(
-                session, INITIALISATION, budget.selections, limits, nodes, first, balanced=balanced
-            )
-
-        if not budget.frontier:
-            return await learn_parameters(
-                session, await initialise(), [], budget.parameters, budget.share, chosen.inference
-            )
-        views, association = await _quantify_correlations(session, budget.pairs, nodes, chosen.views)
-        network = await initialise()
-        edges = sum(len(parents) for parents in network.values())
-        largest_pair = useful_cells(noise, edges + len(nodes), budget.update, chosen.frontier_theta)
-        frontier = build_frontier(network, association, budget.frontier_degree, derived.domain, largest_pair)
-        network, revealed = await _update_structure(session, frontier, budget.degree, budget.update, weights)
-        return await learn_parameters(
-            session, network, [*views, *revealed], budget.parameters, budget.share, chosen.inference
-        )
+        phases = divide(chosen, share, noise, [domain[node] for node in nodes], len(session.party_rows))
+        revealed: list[NoisyTable] = []
+        if phases.frontier:
+            views, association = await _quantify_correlations(session, phases.pairs, nodes, chosen.views)
+            revealed += views
+        network = await _initialise_structure(session, chosen, phases, nodes)
+        if phases.frontier:
+            edges = sum(len(parents) for parents in network.values())
+            largest_pair = useful_cells(noise, edges + len(nodes), phases.update, chosen.frontier_theta)
+            frontier = build_frontier(network, association, phases.frontier_degree, domain, largest_pair)
+            network, updates = await _update_structure(session, frontier, phases.degree, phases.update, weights)
+            revealed += updates
+        return await learn_parameters(session, network, revealed, phases.parameters, phases.part, chosen.inference)
 
 
 @dataclass(frozen=True)
-class Budget:
+class Phases:
     """What each phase gets, and what follows from it; all of it from public numbers.
 
     Attributes:
-        pairs, selections, update, parameters: epsilon of the four phases; without a frontier ``pairs`` and
+        pairs, selections, update, parameters: shares of the four phases; without a frontier ``pairs`` and
             ``update`` are part of one of the others, and not spent.
-        share: part of ``parameters`` for the network's tables, the rest being for the 1-way tables.
+        part: of ``parameters`` for the network's tables, the rest being for the 1-way tables.
         frontier: whether phases 1 and 3 run.
         degree: k, most parents of an attribute in the network; frontier_degree: k', in the frontier.
         edges: of the forest that takes the place of a tree; without it all attributes but one have parents.
         cells: most cells of a useful table of a network with generalised parents.
     """
 
-    pairs: Fraction
-    selections: Fraction
-    update: Fraction
-    parameters: Fraction
-    share: Fraction
+    pairs: Share
+    selections: Share
+    update: Share
+    parameters: Share
+    part: Fraction
     frontier: bool
     degree: int
     frontier_degree: int
@@ -207,8 +188,8 @@ class Budget:
     cells: int
 
 
-def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Sequence[int], parties: int = 1) -> Budget:
-    """Divide epsilon over the phases.
+def divide(settings: Settings, share: Share, noise: TableNoise, domain: Sequence[int], parties: int = 1) -> Phases:
+    """Divide the share over the phases.
 
     With ``frontier: useful``, phases 1 and 3 run only if the tables of phase 1 are useful on average:
     associations below the noise floor tell nothing. Otherwise their share goes to the selections if 3-way tables are
@@ -219,7 +200,7 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     gains is in docs/performance.md.
     """
     attributes = len(domain)
-    pairs, selections, update, parameters = settings.split(epsilon)
+    pairs, selections, update, parameters = settings.split(share)
     seen = useful_cells(noise, math.comb(attributes, 2), pairs, settings.frontier_theta)
     frontier = settings.frontier == "always" or holds_typical_table(domain, 2, seen)
     statistics = useful_cells(noise, attributes, update, settings.frontier_theta)
@@ -233,22 +214,22 @@ def divide(settings: Settings, epsilon: Fraction, noise: TableNoise, domain: Seq
     wider = max(degree + 1, useful_degree(domain, statistics, settings.largest_degree + 1))
     clear = clarity(domain, noise, parameters)
     root = Fraction(round(100 * math.sqrt(clear)), 100)
-    share = WIDE_SHARE if wide else PAIR_SHARE * root
+    for_network = WIDE_SHARE if wide else PAIR_SHARE * root
     edges = None
     below_noise_floor = settings.edges == "clear" and degree == 1 and not (frontier or wide)
     if below_noise_floor and clear < 1 and pairs_fit_one_selection(domain):
         edges = max(1, round(clear * (attributes - 1)))
-        share = PAIR_SHARE * clear
+        for_network = PAIR_SHARE * clear
         # Where parties outnumber selections, each is on few rows: the scale of its noise no longer falls with K.
         more = min(100 * MORE_FOR_FEW_ROWS, max(100, 100 * parties // edges))
         # Whatever the weights of the phases, half of the parameters stay.
-        part = min(root * Fraction(more, 100), 1 + parameters / (2 * selections))
+        part = min(root * Fraction(more, 100), 1 + parameters.epsilon / (2 * selections.epsilon))
         parameters += selections * (1 - part)
         selections *= part
     further = settings.frontier_degree or wider
     # Twice theta, for all of the parameters, as in PrivBayes.
     useful = useful_cells(noise, attributes, parameters, 2 * settings.theta)
-    return Budget(pairs, selections, update, parameters, share, frontier, degree, further, edges, useful)
+    return Phases(pairs, selections, update, parameters, for_network, frontier, degree, further, edges, useful)
 
 
 def _weights(schedule: str, parties: int) -> tuple[Fraction, ...]:
@@ -260,21 +241,34 @@ def _weights(schedule: str, parties: int) -> tuple[Fraction, ...]:
 
 
 async def _quantify_correlations(
-    session: Session, epsilon: Fraction, nodes: Sequence[int], views: str
+    session: Session, share: Share, nodes: Sequence[int], views: str
 ) -> tuple[Sequence[NoisyTable], dict[tuple[int, int], float]]:
     """Phase 1: the views of a covering design or all pair tables, and from them the association of every pair."""
     pairs = list(combinations(nodes, 2))
     if views == "pairs":
-        revealed = await session.measure(CORRELATIONS, pairs, epsilon)
+        revealed = await session.measure(CORRELATIONS, pairs, share)
         return revealed, dict(zip(pairs, map(noisy_association, revealed), strict=True))
     design = optimal_design([session.schema.derived.domain[node] for node in nodes])
-    tables = await session.measure(CORRELATIONS, [tuple(nodes[i] for i in view) for view in design.views], epsilon)
+    tables = await session.measure(CORRELATIONS, [tuple(nodes[i] for i in view) for view in design.views], share)
     by_view = dict(zip(design.views, tables, strict=True))
     places = combinations(range(len(nodes)), 2)
     return tables, {
         pair: noisy_association(_within(by_view[design.view_of(i, j)], pair))
         for pair, (i, j) in zip(pairs, places, strict=True)
     }
+
+
+async def _initialise_structure(session: Session, chosen: Settings, phases: Phases, nodes: Sequence[int]) -> Parents:
+    """Phase 2: a network, or a forest of the strongest edges, selected at the parties in turn."""
+    schema, share, balanced = session.schema, phases.selections, chosen.quotas == "balanced"
+    first = node_of(schema, nodes, chosen.first_attribute) if chosen.first_attribute else nodes[0]
+    if phases.edges is not None:
+        return await select_forest(session, INITIALISATION, share, phases.edges, nodes, first, balanced=balanced)
+    if not phases.frontier and chosen.parents == "generalised" and chosen.degree is None:
+        limits = Limits(levels_of(schema, chosen.encoding), phases.cells, chosen.largest_degree)
+    else:
+        limits = Limits({node: (node,) for node in nodes}, TABLE_CELLS, phases.degree)
+    return await select_network(session, INITIALISATION, share, limits, nodes, first, balanced=balanced)
 
 
 def _parent_sets(attribute: int, parents: Sequence[int], degree: int, domain: Sequence[int]) -> list[Marginal]:
@@ -300,7 +294,7 @@ def _frontier_tables(frontier: Parents, degree: int, domain: Sequence[int]) -> l
 
 
 async def _update_structure(
-    session: Session, frontier: Parents, degree: int, epsilon: Fraction, weights: Sequence[Fraction]
+    session: Session, frontier: Parents, degree: int, share: Share, weights: Sequence[Fraction]
 ) -> tuple[Parents, Sequence[NoisyTable]]:
     """Phase 3: the updated network, and the tables that were revealed over all parties.
 
@@ -309,7 +303,7 @@ async def _update_structure(
     """
     domain = session.schema.derived.domain
     options = {x: _parent_sets(x, parents, degree, domain) for x, parents in frontier.items()}
-    series = session.running_sums(UPDATE, _frontier_tables(frontier, degree, domain), epsilon, weights)
+    series = session.running_sums(UPDATE, _frontier_tables(frontier, degree, domain), share, weights)
     revealed: Sequence[NoisyTable] = []
     for left in range(len(series), 0, -1):
         revealed = await series.reveal_next()

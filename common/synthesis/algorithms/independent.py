@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from privity.common.data.schema import Schema
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import document
 from privity.common.synthesis.algorithms.algorithm import SU_2016, Algorithm
@@ -42,8 +42,11 @@ class Independent(Algorithm[Settings]):
         """What each party would learn."""
         PrivBayes().check(chosen.privbayes or {}, schema)
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Mixture:
-        """Learn one model at each party; each pays ``epsilon``."""
-        chosen = self.check(settings, session.schema)
-        models = await session.learn_apart(LEARNING, LEARNER, chosen.privbayes or {}, epsilon)
+    async def run(self, session: Session, share: Share, chosen: Settings) -> Mixture:
+        """Learn one model at each party, or the one of an owner alone; each pays the share."""
+        settings = chosen.privbayes or {}
+        if len(session.party_rows) == 1:
+            models = [await PrivBayes().learn(session, share, settings)]
+        else:
+            models = await session.learn_apart(LEARNING, LEARNER, settings, share)
         return Mixture([Part(rows, model) for rows, model in zip(session.party_rows, models, strict=True)])

@@ -19,14 +19,12 @@ Privacy: selections and tables compose; epsilon in all.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import networkx as nx
 
-from privity.common.privacy.budget import split_epsilon
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import STRENGTH, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
@@ -76,17 +74,16 @@ class JTree(Algorithm[Settings]):
     settings = Settings
     selects = True
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
-        """Learn a junction tree of the rows for ``epsilon`` in all."""
+    async def run(self, session: Session, share: Share, chosen: Settings) -> JunctionTreeModel:
+        """Learn a junction tree of the rows."""
         schema = session.schema
-        chosen = self.check(settings, schema)
         attributes = range(len(schema.attributes))
         if len(attributes) == 1:
-            return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
+            return await learn_cliques(session, junction_tree([(0,)]), [], [], share, PAIR_SHARE, chosen.inference)
         noise = noise_of(session)
         rule = chosen.theta, chosen.strength, chosen.largest_clique
-        beta = chosen.beta or share_for_edges(schema.domain, noise, epsilon, *rule)
-        selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
+        beta = chosen.beta or share_for_edges(schema.domain, noise, share, *rule)
+        selections, tables = share.split([beta, 1 - beta])
         plan = plan_edges(schema.domain, noise, tables, *rule, chosen.edges)
         graph: nx.Graph = nx.Graph()
         graph.add_nodes_from(attributes)

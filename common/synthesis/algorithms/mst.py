@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import networkx as nx
 
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
@@ -66,22 +67,21 @@ class Mst(Algorithm[Settings]):
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
-        """Learn a tree of the joint rows for ``epsilon`` in all."""
+    async def run(self, session: Session, share: Share, chosen: Settings) -> JunctionTreeModel:
+        """Measure the 1-way tables, select a tree, measure its pairs; then estimate and generate."""
         schema = session.schema
-        chosen = self.check(settings, schema)
         domain = schema.domain
         if len(domain) == 1:
-            tables = await measure_single(session, ONE_WAY, epsilon)
+            tables = await measure_single(session, ONE_WAY, share)
             return await fit_cliques(session, tree_over([], domain), tables, chosen.inference)
-        one_way = chosen.one_way or one_way_share(session, epsilon)
-        edges = min(most_edges(candidate_pairs(session)), chosen.edges or tables_for(session, epsilon))
-        tables = await measure_single(session, ONE_WAY, epsilon * one_way)
-        rest = epsilon * (1 - one_way)
-        for_tables = rest * (1 - chosen.draws)
+        one_way = chosen.one_way or one_way_share(session, share)
+        edges = min(most_edges(candidate_pairs(session)), chosen.edges or tables_for(session, share))
+        rest = share * (1 - one_way)
+        for_selections, for_tables = rest * chosen.draws, rest * (1 - chosen.draws)
+        tables = await measure_single(session, ONE_WAY, share * one_way)
         independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model.pairs
+        chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection)
         variance = session.noise_variance(edges, for_tables)
-        chooser = await Chooser.start(session, SELECTION, edges, rest * chosen.draws, chosen.selection)
         tree: list[Pair] = []
         part = {a: a for a in range(len(domain))}
         for _ in range(edges):

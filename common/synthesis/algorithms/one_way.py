@@ -5,12 +5,9 @@ It is what every other algorithm must beat; its mean 2-way TVD is a weak bar on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any
-
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.data.schema import Schema
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms.algorithm import Algorithm, NoSettings
 from privity.common.synthesis.inference.estimation import collect, one_way_marginals
@@ -29,10 +26,9 @@ class OneWay(Algorithm[NoSettings]):
     def check_domain(self, schema: Schema, chosen: NoSettings) -> None:
         """It counts no pairs."""
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> BayesianNetwork:
-        """Measure every attribute's marginal for ``epsilon`` in all."""
-        self.check(settings, session.schema)
+    async def run(self, session: Session, share: Share, chosen: NoSettings) -> BayesianNetwork:
+        """Measure every attribute's marginal."""
         attributes = range(len(session.schema.attributes))
-        tables = await session.measure(MARGINALS, [(a,) for a in attributes], epsilon)
+        tables = await session.measure(MARGINALS, [(a,) for a in attributes], share)
         marginals = one_way_marginals(collect(tables), attributes, session.rows)
         return BayesianNetwork(session.schema, [Node(AttributeParentPair(a, ()), marginals[a]) for a in attributes])

@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.data.schema import Schema
-from privity.common.privacy.budget import split_epsilon
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.synthesis.algorithm_settings import attribute_name, choice, weight, whole
@@ -105,60 +105,59 @@ class PrivBayes(Algorithm[Settings]):
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
         check_pairs(schema, nodes_of(schema, chosen.encoding))
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> Model:
-        """Learn a Bayesian network of the rows for ``epsilon`` in all."""
+    async def run(self, session: Session, share: Share, chosen: Settings) -> Model:
+        """Learn a Bayesian network of the rows."""
         schema = session.schema
-        chosen = self.check(settings, schema)
         nodes, levels = nodes_of(schema, chosen.encoding), levels_of(schema, chosen.encoding)
-        budget = divide(chosen, epsilon, noise_of(session), schema)
+        phases = divide(chosen, share, noise_of(session), schema)
         coarsest = sorted(min(schema.derived.domain[level] for level in levels[node]) for node in nodes)[:2]
-        if len(nodes) == 1 or math.prod(coarsest) > budget.cells:
-            return await learn_parameters(session, dict.fromkeys(nodes, ()), [], epsilon, PAIR_SHARE, chosen.inference)
+        if len(nodes) == 1 or math.prod(coarsest) > phases.cells:
+            return await learn_parameters(session, dict.fromkeys(nodes, ()), [], share, PAIR_SHARE, chosen.inference)
         if chosen.first_attribute is None:
             first = nodes[session.public_coin("first attribute", len(nodes))]
         else:
             first = node_of(schema, nodes, chosen.first_attribute)
         score = chosen.score_of(schema)
-        if budget.edges is not None:
+        if phases.edges is not None:
             network = await select_forest(
-                session, STRUCTURE, budget.selections, budget.edges, nodes, first, score=score
+                session, STRUCTURE, phases.selections, phases.edges, nodes, first, score=score
             )
         else:
-            limits = Limits(levels, budget.cells, chosen.largest_degree)
-            network = await select_network(session, STRUCTURE, budget.selections, limits, nodes, first, score=score)
-        return await learn_parameters(session, network, [], budget.tables, budget.share, chosen.inference)
+            limits = Limits(levels, phases.cells, chosen.largest_degree)
+            network = await select_network(session, STRUCTURE, phases.selections, limits, nodes, first, score=score)
+        return await learn_parameters(session, network, [], phases.tables, phases.part, chosen.inference)
 
 
 @dataclass(frozen=True)
-class Budget:
+class Phases:
     """What follows from public numbers.
 
     Attributes:
-        selections, tables: epsilon of the two phases.
-        share: part of ``tables`` for the network's tables, the rest being for the 1-way tables.
+        selections, tables: shares of the two phases.
+        part: of ``tables`` for the network's tables, the rest being for the 1-way tables.
         cells: most cells of a useful table.
         edges: of a forest in the place of the whole network; None if its tables are clear.
     """
 
-    selections: Fraction
-    tables: Fraction
-    share: Fraction
+    selections: Share
+    tables: Share
+    part: Fraction
     cells: int
     edges: int | None
 
 
-def divide(chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema) -> Budget:
-    """Divide epsilon between selections and tables; a beta that was asked for is kept to."""
+def divide(chosen: Settings, share: Share, noise: TableNoise, schema: Schema) -> Phases:
+    """Divide the share between selections and tables; a beta that was asked for is kept to."""
     domain = [schema.derived.domain[node] for node in nodes_of(schema, chosen.encoding)]
-    beta = chosen.beta or share_for_selections(chosen.score_of(schema), max(1, len(domain) - 1), epsilon, noise.rows)
-    selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
+    beta = chosen.beta or share_for_selections(chosen.score_of(schema), max(1, len(domain) - 1), share, noise.rows)
+    selections, tables = share.split([beta, 1 - beta])
     cells = min(TABLE_CELLS, useful_cells(noise, len(domain), tables, chosen.theta))
     if holds_typical_table(domain, 3, cells):
-        return Budget(selections, tables, WIDE_SHARE, cells, None)
+        return Phases(selections, tables, WIDE_SHARE, cells, None)
     clear = clarity(domain, noise, tables)
     if clear >= CLEAR_ENOUGH or not pairs_fit_one_selection(domain):
-        return Budget(selections, tables, PAIR_SHARE, cells, None)
+        return Phases(selections, tables, PAIR_SHARE, cells, None)
     if chosen.beta is None:
         beta = Fraction(round(1000 * min(float(beta), FOREST_BETA * math.sqrt(clear))), 1000)
-        selections, tables = split_epsilon(epsilon, [beta, 1 - beta])
-    return Budget(selections, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))
+        selections, tables = share.split([beta, 1 - beta])
+    return Phases(selections, tables, PAIR_SHARE * clear, cells, max(1, round(clear * (len(domain) - 1))))

@@ -21,17 +21,16 @@ Privacy: filter, selections and tables compose; epsilon in all.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import networkx as nx
 
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.data.schema import Schema
-from privity.common.privacy.budget import split_epsilon
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import STRENGTH, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
@@ -85,15 +84,14 @@ class PrivHD(Algorithm[Settings]):
     settings = Settings
     selects = True
 
-    async def learn(self, session: Session, epsilon: Fraction, settings: Mapping[str, Any]) -> JunctionTreeModel:
-        """Learn a junction tree of the rows for ``epsilon`` in all."""
+    async def run(self, session: Session, share: Share, chosen: Settings) -> JunctionTreeModel:
+        """Learn a junction tree of the rows."""
         schema = session.schema
-        chosen = self.check(settings, schema)
         attributes = range(len(schema.attributes))
         if len(attributes) == 1:
-            return await learn_cliques(session, junction_tree([(0,)]), [], [], epsilon, PAIR_SHARE, chosen.inference)
+            return await learn_cliques(session, junction_tree([(0,)]), [], [], share, PAIR_SHARE, chosen.inference)
         noise = noise_of(session)
-        filtering, selections, tables = _split(chosen, epsilon, noise, schema)
+        filtering, selections, tables = _split(chosen, share, noise, schema)
         candidates, revealed = await _filter(session, filtering, chosen.threshold)
         plan = plan_edges(schema.domain, noise, tables, chosen.theta, chosen.strength, chosen.largest_clique)
 
@@ -110,26 +108,25 @@ class PrivHD(Algorithm[Settings]):
         )
 
 
-def _split(
-    chosen: Settings, epsilon: Fraction, noise: TableNoise, schema: Schema
-) -> tuple[Fraction, Fraction, Fraction]:
-    """Epsilon of filter, selections and tables; the first is 0 without a filter. By public numbers."""
-    beta = share_for_edges(schema.domain, noise, epsilon, chosen.theta, chosen.strength, chosen.largest_clique)
-    seen = useful_cells(noise, math.comb(len(schema.domain), 2), epsilon * chosen.filtering, chosen.theta)
+def _split(chosen: Settings, share: Share, noise: TableNoise, schema: Schema) -> tuple[Share | None, Share, Share]:
+    """Shares for filter, selections and tables; the first is None without a filter. By public numbers."""
+    beta = share_for_edges(schema.domain, noise, share, chosen.theta, chosen.strength, chosen.largest_clique)
+    seen = useful_cells(noise, math.comb(len(schema.domain), 2), share * chosen.filtering, chosen.theta)
+    filtering, left = None, share
     if chosen.filter == "always" or (chosen.filter == "useful" and holds_typical_table(schema.domain, 2, seen)):
-        filtering, left = split_epsilon(epsilon, [chosen.filtering, 1 - chosen.filtering])
-    else:
-        filtering, left = Fraction(0), epsilon
-    selections, tables = split_epsilon(left, [beta, 1 - beta])
+        filtering, left = share.split([chosen.filtering, 1 - chosen.filtering])
+    selections, tables = left.split([beta, 1 - beta])
     return filtering, selections, tables
 
 
-async def _filter(session: Session, epsilon: Fraction, threshold: Fraction) -> tuple[list[Pair], Sequence[NoisyTable]]:
+async def _filter(
+    session: Session, share: Share | None, threshold: Fraction
+) -> tuple[list[Pair], Sequence[NoisyTable]]:
     """The pairs whose noisy score reaches the threshold, and the noisy marginals; all pairs if there is no filter."""
     pairs = list(combinations(range(len(session.schema.attributes)), 2))
-    if not epsilon:
+    if share is None:
         return pairs, []
-    revealed = await session.measure(FILTER, pairs, epsilon)
+    revealed = await session.measure(FILTER, pairs, share)
     kept = [pair for pair, table in zip(pairs, revealed, strict=True) if noisy_association(table) >= threshold]
     return kept or pairs, revealed
 

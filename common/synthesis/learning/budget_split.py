@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 
 MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
@@ -50,30 +51,30 @@ CONCENTRATED = Split(Power(1.6, -0.7, 1, 4), Power(0.9, 0.27, 0.1, 0.7))
 """Fitted on public tables; docs/benchmarks/budgets.md."""
 
 
-def noise_of_table(session: Session, epsilon: Fraction) -> float:
-    """Total variation distance by which the noise of all of epsilon would move one pair table of mean size.
+def noise_of_table(session: Session, share: Share) -> float:
+    """Total variation distance by which the noise of all of the share would move one pair table of mean size.
 
     By the noise of many tables, which share epsilon, or rho: that of one alone would be no narrower than the least
     shares of discrete Gaussian noise, of which a run of many tables knows nothing.
     """
     domain = session.schema.domain
     cells = (sum(domain) ** 2 - sum(size**2 for size in domain)) / 2 / math.comb(len(domain), 2)
-    share = MANY_TABLES if session.delta else MANY_TABLES**2
-    deviation = math.sqrt(session.noise_variance(MANY_TABLES, epsilon) / share)
+    more = MANY_TABLES if share.budget.delta else MANY_TABLES**2
+    deviation = math.sqrt(session.noise_variance(MANY_TABLES, share) / more)
     return MEAN_OF_NORMAL / 2 * deviation * cells / session.rows
 
 
-def _fitted(session: Session) -> Split:
-    return CONCENTRATED if session.delta else PURE
+def _fitted(share: Share) -> Split:
+    return CONCENTRATED if share.budget.delta else PURE
 
 
-def tables_for(session: Session, epsilon: Fraction) -> int:
+def tables_for(session: Session, share: Share) -> int:
     """How many pair tables are worth measuring: few clear ones where the noise is wide."""
-    power = _fitted(session).tables
-    worth = power.at_one * noise_of_table(session, epsilon) ** power.power
+    power = _fitted(share).tables
+    worth = power.at_one * noise_of_table(session, share) ** power.power
     return max(1, min(int(power.largest) * len(session.schema.domain), round(worth)))
 
 
-def one_way_share(session: Session, epsilon: Fraction) -> Fraction:
+def one_way_share(session: Session, share: Share) -> Fraction:
     """Share of the budget for the 1-way tables, in hundredths: more where the noise is wide."""
-    return Fraction(round(100 * _fitted(session).one_way.of(noise_of_table(session, epsilon))), 100)
+    return Fraction(round(100 * _fitted(share).one_way.of(noise_of_table(session, share))), 100)

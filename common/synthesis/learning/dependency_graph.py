@@ -16,6 +16,7 @@ from itertools import combinations
 import networkx as nx
 
 from privity.common.data.schema import Schema
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS, check_tables
@@ -48,8 +49,8 @@ class Plan:
     cells: int
 
 
-def visible_edges(domain: Sequence[int], noise: TableNoise, epsilon: Fraction, strength: float) -> int:
-    """How many pair tables may share ``epsilon`` so that an association of ``strength`` is as strong as their noise.
+def visible_edges(domain: Sequence[int], noise: TableNoise, share: Share, strength: float) -> int:
+    """How many pair tables may have the share so that an association of ``strength`` is as strong as their noise.
 
     ``strength`` is Cramer's V: in a table of g x g cells with even margins its squared residuals add up to
     ``V^2 (g-1) / g^2`` times the square of the rows, those of noise of the scale b to ``g^2 2 b^2``. The
@@ -58,7 +59,7 @@ def visible_edges(domain: Sequence[int], noise: TableNoise, epsilon: Fraction, s
     """
     g = 2 ** (sum(math.log2(size) for size in domain) / len(domain))
     largest = strength * noise.rows * math.sqrt((g - 1) / 2) / g**2
-    return 1 + sum(noise.scale(tables, epsilon) <= largest for tables in range(2, len(domain)))
+    return 1 + sum(noise.scale(tables, share) <= largest for tables in range(2, len(domain)))
 
 
 def most_edges(domain: Sequence[int], cells: int, clique: int) -> int:
@@ -100,14 +101,14 @@ def check_all_pairs(schema: Schema) -> None:
 async def select_edges(
     session: Session,
     phase: str,
-    epsilon: Fraction,
+    share: Share,
     edges: int,
     attributes: Sequence[int],
     allowed: Callable[[nx.Graph], Iterable[Pair]],
     *,
     score: str = "R",
 ) -> list[Pair]:
-    """Edges (a, b), a < b, of a graph over ``attributes``, as selected; each selection costs its share of ``epsilon``.
+    """Edges (a, b), a < b, of a graph over ``attributes``, as selected; each selection costs its part of the share.
 
     Args:
         edges: how many are selected: declared, and paid for, beforehand. Once nothing is allowed any more, what is
@@ -117,7 +118,7 @@ async def select_edges(
     pairs = list(combinations(sorted(attributes), 2))
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
-    series = session.selection(phase, edges, epsilon, score=score)
+    series = session.selection(phase, edges, share, score=score)
     drawn: list[Pair] = []
     candidates = list(allowed(graph))
     for _ in range(edges):
@@ -139,13 +140,13 @@ def _grouped(pairs: Iterable[Pair]) -> Candidates:
 def plan_edges(
     domain: Sequence[int],
     noise: TableNoise,
-    epsilon: Fraction,
+    share: Share,
     theta: Fraction,
     strength: Fraction,
     largest_clique: int,
     edges: int | None = None,
 ) -> Plan:
-    """How many edges to select, and how to divide ``epsilon`` of parameter learning; by public numbers.
+    """How many edges to select, and how to divide the share of parameter learning; by public numbers.
 
     As many as are visible while these are fewer than a forest's; the tables' share falls with the part of a forest
     that they are. Beyond, an edge joins tables to larger ones and makes their number no larger, so that their size is
@@ -155,8 +156,8 @@ def plan_edges(
     Args:
         edges: the number itself, in the place of all this.
     """
-    cells = min(most_cells(domain), useful_cells(noise, len(domain), epsilon * WIDE_SHARE, theta))
-    visible = visible_edges(domain, noise, epsilon * PAIR_SHARE, float(strength))
+    cells = min(most_cells(domain), useful_cells(noise, len(domain), share * WIDE_SHARE, theta))
+    visible = visible_edges(domain, noise, share * PAIR_SHARE, float(strength))
     forest = len(domain) - 1
     sizes = range(WIDE_CLIQUE, min(largest_clique, len(domain)) + 1)
     typical = max((size for size in sizes if holds_typical_table(domain, size, cells)), default=WIDE_CLIQUE - 1)
@@ -172,14 +173,14 @@ def plan_edges(
 def share_for_edges(
     domain: Sequence[int],
     noise: TableNoise,
-    epsilon: Fraction,
+    share: Share,
     theta: Fraction,
     strength: Fraction,
     largest_clique: int,
 ) -> Fraction:
     """Share of epsilon for the selections: what those of a forest need, or of the edges planned if these are fewer."""
-    planned = plan_edges(domain, noise, epsilon * (1 - LEAST_BETA), theta, strength, largest_clique).edges
-    return share_for_selections("R", min(planned, len(domain) - 1), epsilon, noise.rows)
+    planned = plan_edges(domain, noise, share * (1 - LEAST_BETA), theta, strength, largest_clique).edges
+    return share_for_selections("R", min(planned, len(domain) - 1), share, noise.rows)
 
 
 def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, clique: int) -> list[Pair]:

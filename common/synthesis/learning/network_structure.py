@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import ROUND_CELLS, SELECTION_CANDIDATES
@@ -38,11 +39,11 @@ NOISE = 1 / 25
 """Noise of a score in parts of its range that the selections can do with."""
 
 
-def share_for_selections(score: str, selections: int, epsilon: Fraction, rows: int) -> Fraction:
+def share_for_selections(score: str, selections: int, share: Share, rows: int) -> Fraction:
     """Share of epsilon that makes the noise of a score ``NOISE`` of its range, within bounds; in thousandths."""
     # n times what one row moves, in parts of the range: R by 3/n and F by 1/n of 1/2, I by this of 1.
     moves = {"R": 6.0, "F": 2.0}.get(score, math.log2(rows + 1) + 1.5)
-    needed = 2 * moves * selections / (rows * float(epsilon) * NOISE)
+    needed = 2 * moves * selections / (rows * float(share.epsilon) * NOISE)
     return min(BETA, max(LEAST_BETA, Fraction(math.ceil(1000 * needed), 1000)))
 
 
@@ -64,7 +65,7 @@ class Limits:
 async def select_network(
     session: Session,
     phase: str,
-    epsilon: Fraction,
+    share: Share,
     limits: Limits,
     attributes: Sequence[int],
     first: int,
@@ -72,7 +73,7 @@ async def select_network(
     balanced: bool = False,
     score: str = "R",
 ) -> Parents:
-    """A network over ``attributes`` that grows from ``first``; each selection costs its share of ``epsilon``.
+    """A network over ``attributes`` that grows from ``first``; each selection costs its part of the share.
 
     Args:
         attributes: no two of them too large for a table (``encoding.check_pairs``).
@@ -80,7 +81,7 @@ async def select_network(
     """
     network: Parents = {first: ()}
     left = [a for a in attributes if a != first]
-    series = session.selection(phase, len(left), epsilon, balanced=balanced, score=score)
+    series = session.selection(phase, len(left), share, balanced=balanced, score=score)
     most = min(MOST_CANDIDATES, ALL_CANDIDATES // max(1, len(left)))
     while left:
         # Where not all are offered, nobody chose which ones are.
@@ -104,7 +105,7 @@ def pairs_fit_one_selection(domain: Sequence[int]) -> bool:
 async def select_forest(
     session: Session,
     phase: str,
-    epsilon: Fraction,
+    share: Share,
     edges: int,
     attributes: Sequence[int],
     first: int,
@@ -119,7 +120,7 @@ async def select_forest(
     """
     tree = {a: a for a in attributes}
     neighbours: dict[int, list[int]] = {a: [] for a in attributes}
-    series = session.selection(phase, edges, epsilon, balanced=balanced, score=score)
+    series = session.selection(phase, edges, share, balanced=balanced, score=score)
     for _ in range(edges):
         groups = [
             CandidateGroup((x,), ParentSets((p,) for p in attributes[:place] if tree[p] != tree[x]))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 
 WEIGHTS = (4, 6, 8, 11, 16, 23, 32, 45)
@@ -27,10 +27,10 @@ def single_weights(domain: Sequence[int], *, pure: bool) -> list[int]:
 
 
 async def measure_single(
-    session: Session, phase: str, epsilon: Fraction, attributes: Iterable[int] | None = None
+    session: Session, phase: str, share: Share, attributes: Iterable[int] | None = None
 ) -> list[NoisyTable]:
     """The 1-way tables of these attributes (derived ones too), or of all of the schema, for ``epsilon`` in all."""
     domain = session.schema.derived.domain
     names = sorted(range(len(session.schema.domain)) if attributes is None else attributes)
-    weights = single_weights([domain[a] for a in names], pure=not session.delta)
-    return list(await session.measure(phase, [(a,) for a in names], epsilon, weights))
+    weights = single_weights([domain[a] for a in names], pure=not share.budget.delta)
+    return list(await session.measure(phase, [(a,) for a in names], share, weights))

@@ -9,6 +9,7 @@ import numpy as np
 
 from privity.common.data.noisy_tables import AttributeParentPair, Marginal, NoisyTable
 from privity.common.data.schema import Schema
+from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.inference.estimation import (
     Estimate,
@@ -43,14 +44,14 @@ CLEAR = 8
 """Theta of a whole tree's pair tables from which on all its edges are selected; see ``clarity``."""
 
 
-def clarity(domain: Sequence[int], noise: TableNoise, epsilon: Fraction) -> Fraction:
-    """How much of a tree is worth measuring for ``epsilon`` of parameter learning: above 0, at most 1.
+def clarity(domain: Sequence[int], noise: TableNoise, share: Share) -> Fraction:
+    """How much of a tree is worth measuring for this share, which parameter learning has: above 0, at most 1.
 
     Where the pair tables of a tree are below the noise floor, a few of its strongest edges are better: each gets more
-    epsilon, and more is left for the 1-way tables, whose error dominates. The best
+    of the budget, and more is left for the 1-way tables, whose error dominates. The best
     of both is near the power 2/3 of the usefulness that the tree's tables would have (docs/performance.md).
     """
-    useful = typical_usefulness(domain, 2, noise, len(domain) - 1, epsilon * PAIR_SHARE)
+    useful = typical_usefulness(domain, 2, noise, len(domain) - 1, share * PAIR_SHARE)
     # Hundredths keep exact scales short.
     return Fraction(max(1, round(100 * min(1.0, useful / CLEAR) ** (2 / 3))), 100)
 
@@ -59,19 +60,19 @@ async def learn_parameters(
     session: Session,
     network: Parents,
     revealed: Sequence[NoisyTable],
-    epsilon: Fraction,
-    share: Fraction,
+    share: Share,
+    part: Fraction,
     inference: str,
 ) -> Model:
     """Phase 4: the network's tables and all 1-way tables, joined with what was revealed before.
 
     Args:
-        share: share of epsilon for the network's tables; without any, all of it is for the 1-way tables.
+        part: of the share, for the network's tables; without any, all of it is for the 1-way tables.
         inference: a name in ``privity.common.synthesis.inference.fit_choice.INFERENCES``; a graphical model is a
         junction tree.
     """
     marginals = _uncontained([(x, *parents) for x, parents in sorted(network.items()) if parents])
-    tables = [*await _measure(session, marginals, network, epsilon, share), *revealed]
+    tables = [*await _measure(session, marginals, network, share, part), *revealed]
     graphical = await fit_graphical(session, tables, inference)
     if graphical is not None:
         return graphical
@@ -83,18 +84,18 @@ async def learn_cliques(
     tree: JunctionTree,
     measured: Sequence[Marginal],
     revealed: Sequence[NoisyTable],
-    epsilon: Fraction,
-    share: Fraction,
+    share: Share,
+    part: Fraction,
     inference: str,
 ) -> JunctionTreeModel:
     """The same for a junction tree: 1-way tables and those of ``measured``, within one of which each clique is.
 
     Args:
-        share: share of epsilon for ``measured``; without any of more than one attribute, all is for the 1-way tables.
+        part: of the share, for ``measured``; without any of more than one attribute, all is for the 1-way tables.
     """
     attributes = sorted({a for clique in tree.cliques for a in clique})
     wide = [marginal for marginal in measured if len(marginal) > 1]
-    tables = [*await _measure(session, wide, attributes, epsilon, share), *revealed]
+    tables = [*await _measure(session, wide, attributes, share, part), *revealed]
     return await fit_cliques(session, tree, tables, inference)
 
 
@@ -119,13 +120,13 @@ async def fit_graphical(session: Session, tables: Sequence[NoisyTable], inferenc
 
 
 async def _measure(
-    session: Session, marginals: Sequence[Marginal], attributes: Iterable[int], epsilon: Fraction, share: Fraction
+    session: Session, marginals: Sequence[Marginal], attributes: Iterable[int], share: Share, part: Fraction
 ) -> Sequence[NoisyTable]:
-    """The tables for ``share`` of epsilon and all 1-way tables for the rest; without tables for all of it."""
+    """The tables for this part of the share and all 1-way tables for the rest; without tables for all of it."""
     if not marginals:
-        return await measure_single(session, PARAMETERS, epsilon, attributes)
-    tables = await session.measure(PARAMETERS, marginals, epsilon * share)
-    return [*tables, *await measure_single(session, PARAMETERS, epsilon * (1 - share), attributes)]
+        return await measure_single(session, PARAMETERS, share, attributes)
+    tables = await session.measure(PARAMETERS, marginals, share * part)
+    return [*tables, *await measure_single(session, PARAMETERS, share * (1 - part), attributes)]
 
 
 def _uncontained(marginals: Sequence[Marginal]) -> list[Marginal]:

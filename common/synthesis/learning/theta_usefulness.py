@@ -12,8 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privity.common.privacy.step_cost import noise_scale
+from privity.common.privacy.run_budget import Share
+from privity.common.protocol.round import Tables
 from privity.common.protocol.session import Session
+
+
+def laplace_scale(tables: int, share: Share) -> Fraction:
+    """b of the Laplace noise on a cell if so many tables of weight 1 cost this share of a pure budget."""
+    return share.noise(Tables(((),) * tables)).scale
 
 
 @dataclass(frozen=True)
@@ -22,23 +28,23 @@ class TableNoise:
 
     Attributes:
         rows: of all parties.
-        scale: of the noise on a cell if so many tables of weight 1 are measured for this epsilon.
+        scale: b of Laplace noise as wide as that on a cell, if so many tables of weight 1 are measured for this share.
     """
 
     rows: int
-    scale: Callable[[int, Fraction], Fraction] = noise_scale
+    scale: Callable[[int, Share], Fraction] = laplace_scale
 
 
 def noise_of(session: Session) -> TableNoise:
     """Of a run's tables: Laplace noise, or noise of another law with the variance of this scale."""
-    if not session.delta:
+    if not session.budget.delta:
         return TableNoise(session.rows)
-    return TableNoise(session.rows, lambda m, epsilon: Fraction(math.sqrt(session.noise_variance(m, epsilon) / 2)))
+    return TableNoise(session.rows, lambda m, share: Fraction(math.sqrt(session.noise_variance(m, share) / 2)))
 
 
-def useful_cells(noise: TableNoise, tables: int, epsilon: Fraction, theta: Fraction) -> int:
-    """Most cells of a theta-useful table when ``tables`` of them share ``epsilon``; may be 0."""
-    return math.floor(noise.rows / (theta * noise.scale(tables, epsilon)))
+def useful_cells(noise: TableNoise, tables: int, share: Share, theta: Fraction) -> int:
+    """Most cells of a theta-useful table when ``tables`` of them cost the share; may be 0."""
+    return math.floor(noise.rows / (theta * noise.scale(tables, share)))
 
 
 def useful_degree(domain: Sequence[int], cells: int, largest: int) -> int:
@@ -53,10 +59,10 @@ def useful_degree(domain: Sequence[int], cells: int, largest: int) -> int:
     return degree
 
 
-def typical_usefulness(domain: Sequence[int], ways: int, noise: TableNoise, tables: int, epsilon: Fraction) -> float:
-    """Theta of ``tables`` tables for ``epsilon`` in all, each of ``ways`` attributes of typical size (as above)."""
+def typical_usefulness(domain: Sequence[int], ways: int, noise: TableNoise, tables: int, share: Share) -> float:
+    """Theta of ``tables`` tables for the share, each of ``ways`` attributes of typical size (as above)."""
     bits = sum(math.log2(size) for size in domain) / len(domain)
-    return float(noise.rows / noise.scale(tables, epsilon)) * 2 ** (-ways * bits)
+    return float(noise.rows / noise.scale(tables, share)) * 2 ** (-ways * bits)
 
 
 def holds_typical_table(domain: Sequence[int], ways: int, cells: int) -> bool:

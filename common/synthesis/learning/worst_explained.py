@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privity.common.data.noisy_tables import Marginal, NoisyTable
+from privity.common.privacy.run_budget import Share
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.expected_tables import LARGEST_PENALTY, ExpectedTables
-from privity.common.protocol.session import Selection, Session
+from privity.common.protocol.selection_series import SelectionSeries
+from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import SELECTION_CELLS, TABLE_CELLS
 from privity.common.synthesis.inference.estimation import collect
 from privity.common.synthesis.inference.groups import condense, groups_of
@@ -54,25 +55,27 @@ class Chooser:
     """
 
     def __init__(
-        self, session: Session, series: Selection | None, overview: Sequence[NoisyTable], candidates: Sequence[Pair]
+        self,
+        session: Session,
+        series: SelectionSeries | None,
+        overview: Sequence[NoisyTable],
+        candidates: Sequence[Pair],
     ) -> None:
         self._session, self._series, self._overview = session, series, overview
         self.candidates = candidates
 
     @classmethod
-    async def start(
-        cls, session: Session, phase: str, selections: int, epsilon: Fraction, selection: str | None
-    ) -> Chooser:
-        """One that will choose at most so many tables for ``epsilon`` in all.
+    async def start(cls, session: Session, phase: str, selections: int, share: Share, selection: str | None) -> Chooser:
+        """One that will choose at most so many tables for the share.
 
         Args:
             selection: a name in ``SELECTIONS``; None for the one that public numbers speak for.
         """
         candidates = candidate_pairs(session)
-        if (selection or selection_for(session, selections, epsilon)) == JOINT:
-            overview = await session.measure(phase, coarse_pairs(session, candidates, COARSE), epsilon)
+        if (selection or selection_for(session, selections, share)) == JOINT:
+            overview = await session.measure(phase, coarse_pairs(session, candidates, COARSE), share)
             return cls(session, None, list(overview), candidates)
-        return cls(session, session.selection(phase, selections, epsilon, score=DISTANCE), [], candidates)
+        return cls(session, session.selection(phase, selections, share, score=DISTANCE), [], candidates)
 
     async def choose(self, pairs: Mapping[Pair, Numbers], variance: float, known: Sequence[NoisyTable]) -> Pair:
         """One of the pairs, by how far its table is from these probabilities.
@@ -96,16 +99,16 @@ def may_select(settings: Mapping[str, Any]) -> bool:
     return settings.get("selection") != JOINT
 
 
-def selection_for(session: Session, selections: int, epsilon: Fraction) -> str:
+def selection_for(session: Session, selections: int, share: Share) -> str:
     """Who tells which table is worst explained, by public numbers alone.
 
     One party selects for itself: its rows are all rows.
     """
     alone = len(session.party_rows) == 1
-    return PARTIES if alone or noise_of_selections(session, selections, epsilon) < OVERVIEW_FROM else JOINT
+    return PARTIES if alone or noise_of_selections(session, selections, share) < OVERVIEW_FROM else JOINT
 
 
-def noise_of_selections(session: Session, selections: int, epsilon: Fraction) -> float:
+def noise_of_selections(session: Session, selections: int, share: Share) -> float:
     """Of a selection at one party over that of a table of an overview, in total variation distance.
 
     The more parties, the fewer rows a selection is made by; the fewer values attributes have, the clearer is an
@@ -114,14 +117,14 @@ def noise_of_selections(session: Session, selections: int, epsilon: Fraction) ->
     overview = coarse_pairs(session, candidate_pairs(session), COARSE)
     domain = session.schema.derived.domain
     cells = sum(domain[a] * domain[b] for a, b in overview) / len(overview)
-    deviation = math.sqrt(session.noise_variance(len(overview), epsilon))
+    deviation = math.sqrt(session.noise_variance(len(overview), share))
     of_overview = MEAN_OF_NORMAL / 2 * cells * deviation / session.rows
     # Most selections are at the party with the most rows.
-    of_selection = 2 / session.selection_epsilon(selections, epsilon) / max(session.party_rows)
+    of_selection = 2 / session.selection_epsilon(selections, share) / max(session.party_rows)
     return of_selection / of_overview
 
 
-async def select_farthest(series: Selection, pairs: Mapping[Pair, Numbers], variance: float, rows: int) -> Pair:
+async def select_farthest(series: SelectionSeries, pairs: Mapping[Pair, Numbers], variance: float, rows: int) -> Pair:
     """A selection at the party whose turn it is.
 
     Args:

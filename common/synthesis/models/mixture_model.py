@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from privity.common.data.apportionment import quotas
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema
-from privity.common.privacy.step_cost import quotas
 from privity.common.synthesis.models import Model
 
 FORMAT_VERSION = 1

@@ -11,8 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from privity.common.data.apportionment import quotas
 from privity.common.data.coded_table import CodedTable, joined
-from privity.common.privacy.step_cost import quotas
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.mixture_model import Mixture
 

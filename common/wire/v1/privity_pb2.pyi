@@ -75,46 +75,56 @@ class Begin(_message.Message):
     def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
 
 class Round(_message.Message):
-    __slots__ = ("phase", "round", "tables", "epsilon", "replacement", "weights", "accounting", "scores", "terms")
+    __slots__ = ("phase", "round", "tables", "scores", "laplace", "gaussian", "advanced", "replacement")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     TABLES_FIELD_NUMBER: _ClassVar[int]
-    EPSILON_FIELD_NUMBER: _ClassVar[int]
-    REPLACEMENT_FIELD_NUMBER: _ClassVar[int]
-    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
-    ACCOUNTING_FIELD_NUMBER: _ClassVar[int]
     SCORES_FIELD_NUMBER: _ClassVar[int]
-    TERMS_FIELD_NUMBER: _ClassVar[int]
+    LAPLACE_FIELD_NUMBER: _ClassVar[int]
+    GAUSSIAN_FIELD_NUMBER: _ClassVar[int]
+    ADVANCED_FIELD_NUMBER: _ClassVar[int]
+    REPLACEMENT_FIELD_NUMBER: _ClassVar[int]
     phase: str
     round: str
-    tables: _containers.RepeatedCompositeFieldContainer[Attributes]
-    epsilon: str
-    replacement: Replacement
-    weights: _containers.RepeatedScalarFieldContainer[int]
-    accounting: Accounting
+    tables: Tables
     scores: bytes
-    terms: GaussianTerms
-    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., epsilon: _Optional[str] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ..., weights: _Optional[_Iterable[int]] = ..., accounting: _Optional[_Union[Accounting, _Mapping]] = ..., scores: _Optional[bytes] = ..., terms: _Optional[_Union[GaussianTerms, _Mapping]] = ...) -> None: ...
+    laplace: LaplaceNoise
+    gaussian: GaussianNoise
+    advanced: AdvancedLaplaceNoise
+    replacement: Replacement
+    def __init__(self, phase: _Optional[str] = ..., round: _Optional[str] = ..., tables: _Optional[_Union[Tables, _Mapping]] = ..., scores: _Optional[bytes] = ..., laplace: _Optional[_Union[LaplaceNoise, _Mapping]] = ..., gaussian: _Optional[_Union[GaussianNoise, _Mapping]] = ..., advanced: _Optional[_Union[AdvancedLaplaceNoise, _Mapping]] = ..., replacement: _Optional[_Union[Replacement, _Mapping]] = ...) -> None: ...
 
-class GaussianTerms(_message.Message):
-    __slots__ = ("rho", "delta", "unit")
+class Tables(_message.Message):
+    __slots__ = ("marginals", "weights")
+    MARGINALS_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    marginals: _containers.RepeatedCompositeFieldContainer[Attributes]
+    weights: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, marginals: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., weights: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class LaplaceNoise(_message.Message):
+    __slots__ = ("scale",)
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    scale: str
+    def __init__(self, scale: _Optional[str] = ...) -> None: ...
+
+class GaussianNoise(_message.Message):
+    __slots__ = ("scale", "rho")
+    SCALE_FIELD_NUMBER: _ClassVar[int]
     RHO_FIELD_NUMBER: _ClassVar[int]
-    DELTA_FIELD_NUMBER: _ClassVar[int]
-    UNIT_FIELD_NUMBER: _ClassVar[int]
+    scale: str
     rho: str
-    delta: str
-    unit: str
-    def __init__(self, rho: _Optional[str] = ..., delta: _Optional[str] = ..., unit: _Optional[str] = ...) -> None: ...
+    def __init__(self, scale: _Optional[str] = ..., rho: _Optional[str] = ...) -> None: ...
 
-class Accounting(_message.Message):
-    __slots__ = ("composition", "delta", "unit")
-    COMPOSITION_FIELD_NUMBER: _ClassVar[int]
+class AdvancedLaplaceNoise(_message.Message):
+    __slots__ = ("scale", "epsilon", "delta")
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
-    UNIT_FIELD_NUMBER: _ClassVar[int]
-    composition: str
+    scale: str
+    epsilon: str
     delta: str
-    unit: str
-    def __init__(self, composition: _Optional[str] = ..., delta: _Optional[str] = ..., unit: _Optional[str] = ...) -> None: ...
+    def __init__(self, scale: _Optional[str] = ..., epsilon: _Optional[str] = ..., delta: _Optional[str] = ...) -> None: ...
 
 class Replacement(_message.Message):
     __slots__ = ("coverage", "previous", "previous_coverage", "widest", "last")
@@ -207,34 +217,38 @@ class CandidateGroup(_message.Message):
     def __init__(self, attributes: _Optional[_Iterable[int]] = ..., pool: _Optional[_Iterable[int]] = ..., size: _Optional[int] = ..., parent_sets: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ...) -> None: ...
 
 class Select(_message.Message):
-    __slots__ = ("phase", "draw", "candidates", "epsilon", "score", "delta")
+    __slots__ = ("phase", "draw", "candidates", "mechanism", "score")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     DRAW_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
-    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    MECHANISM_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
-    DELTA_FIELD_NUMBER: _ClassVar[int]
     phase: str
     draw: str
     candidates: _containers.RepeatedCompositeFieldContainer[CandidateGroup]
-    epsilon: str
+    mechanism: Selecting
     score: str
-    delta: str
-    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateGroup, _Mapping]]] = ..., epsilon: _Optional[str] = ..., score: _Optional[str] = ..., delta: _Optional[str] = ...) -> None: ...
+    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateGroup, _Mapping]]] = ..., mechanism: _Optional[_Union[Selecting, _Mapping]] = ..., score: _Optional[str] = ...) -> None: ...
 
 class SelectTable(_message.Message):
-    __slots__ = ("phase", "draw", "expected", "epsilon", "delta")
+    __slots__ = ("phase", "draw", "expected", "mechanism")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     DRAW_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
-    EPSILON_FIELD_NUMBER: _ClassVar[int]
-    DELTA_FIELD_NUMBER: _ClassVar[int]
+    MECHANISM_FIELD_NUMBER: _ClassVar[int]
     phase: str
     draw: str
     expected: ExpectedTables
-    epsilon: str
-    delta: str
-    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., expected: _Optional[_Union[ExpectedTables, _Mapping]] = ..., epsilon: _Optional[str] = ..., delta: _Optional[str] = ...) -> None: ...
+    mechanism: Selecting
+    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., expected: _Optional[_Union[ExpectedTables, _Mapping]] = ..., mechanism: _Optional[_Union[Selecting, _Mapping]] = ...) -> None: ...
+
+class Selecting(_message.Message):
+    __slots__ = ("noisy_max", "exponential")
+    NOISY_MAX_FIELD_NUMBER: _ClassVar[int]
+    EXPONENTIAL_FIELD_NUMBER: _ClassVar[int]
+    noisy_max: str
+    exponential: str
+    def __init__(self, noisy_max: _Optional[str] = ..., exponential: _Optional[str] = ...) -> None: ...
 
 class ExpectedTables(_message.Message):
     __slots__ = ("tables", "counts", "rows", "handicaps")

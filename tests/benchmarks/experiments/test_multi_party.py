@@ -1,6 +1,5 @@
 """Parts of the experiments over several parties: splits, views, bytes, distances, and points as they are measured."""
 
-import asyncio
 from fractions import Fraction
 from itertools import combinations
 
@@ -11,13 +10,14 @@ from benchmarks.data import split_table
 from benchmarks.experiments import accuracy, multi_party
 from benchmarks.experiments.multi_party import in_bits, pair_counts, traffic, views
 from benchmarks.methods import table_distances
-from benchmarks.methods.learning import party_bytes, synthesize
-from benchmarks.methods.metered_session import MeteredSession, wire_bytes
+from benchmarks.methods.learning import learn, party_bytes, synthesize
 from benchmarks.methods.table_distances import distances, triples
+from benchmarks.methods.wire_bytes import wire_bytes
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import load_schema, parse_schema
-from privity.common.planned_run import PlannedSession, rehearse
+from privity.common.planned_run import planned_session, rehearse
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.secure_sum_method import PAILLIER
 from privity.common.release.evaluation.classifier_utility import (
     Task,
@@ -27,8 +27,8 @@ from privity.common.release.evaluation.classifier_utility import (
     misclassification,
 )
 from privity.common.release.evaluation.marginal_distance import distances_of_sets, marginal_distances
-from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.planning.cost_forecast import Arithmetic, Planner
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 DESCRIPTOR = {
     "name": "toy",
@@ -131,10 +131,11 @@ def test_a_sample_of_triples_stands_for_all(make_table, monkeypatch):
 def test_bytes_are_those_of_the_plan(make_table):
     table = make_table([3, 4, 2, 5], 90)
     parts = split_table(table, 3, "random", np.random.default_rng(1))
-    session = MeteredSession(parts, Fraction(1))
-    rehearsed = PlannedSession(table.schema, {f"p{k}": part.rows for k, part in enumerate(parts)}, 1, Fraction(0))
-    asyncio.run(ALGORITHMS["one-way"].learn(session, Fraction(1), {}))
-    rehearse(rehearsed, "one-way", Fraction(1), {})
+    budget = PureBudget(Fraction(1))
+    session = InProcessBackend(parts, budget).session()
+    learn(session, "one-way", {})
+    rows = {f"p{k}": part.rows for k, part in enumerate(parts)}
+    rehearsed = rehearse(planned_session(table.schema, rows, 1, budget), "one-way", {})
     phases = Planner(rehearsed, 1, PAILLIER, 3072, Arithmetic(0.0, 0.0)).phases()
     found = wire_bytes(session)
     assert found["cells"] == sum(phase.cells for phase in phases) == 14
@@ -144,8 +145,8 @@ def test_bytes_are_those_of_the_plan(make_table):
 
 
 def test_one_party_sends_nothing(make_table):
-    session = MeteredSession([make_table([3, 2], 50)], Fraction(1))
-    asyncio.run(ALGORITHMS["one-way"].learn(session, Fraction(1), {}))
+    session = InProcessBackend([make_table([3, 2], 50)], PureBudget(Fraction(1))).session()
+    learn(session, "one-way", {})
     assert {key: value for key, value in wire_bytes(session).items() if "_" in key} == {
         "sent_paillier": 0, "relayed_paillier": 0, "sent_masks": 0, "relayed_masks": 0,
     }  # fmt: skip

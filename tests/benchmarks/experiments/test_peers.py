@@ -14,7 +14,7 @@ from benchmarks.methods.peer_environments import ENVIRONMENTS, Environment, inst
 from benchmarks.methods.peer_programs import PeerError, _said, read_codes
 from benchmarks.methods.peers import AUTHORS, PEERS, REPLACED, rho_of
 from privity.common.data.schema import parse_schema
-from privity.common.privacy.zcdp_budget import converted, rho_within
+from privity.common.privacy.loss_conversion import converted, rho_within
 
 SCHEMA = parse_schema(
     {

@@ -11,7 +11,8 @@ from benchmarks.experiments import single_party
 from benchmarks.experiments.single_party import METHODS
 from benchmarks.methods import marginal_baselines, private_classifiers
 from benchmarks.methods.classification_tasks import TASKS
-from benchmarks.methods.partly_exact_session import NO_NOISE, PartlyExactSession
+from benchmarks.methods.learning import learn
+from benchmarks.methods.partly_exact_session import NO_NOISE, partly_exact_session
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import AttributeParentPair
@@ -20,6 +21,9 @@ from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.release.evaluation.classifier_utility import Task
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.party.answers_from_rows import PairScores
+from privity.party.rows import InMemory
+from tests.harness.steps import pure
 
 SURE = Fraction(10**9)  # an epsilon so large that noise is 0
 
@@ -137,39 +141,39 @@ def test_a_large_domain_is_not_written_down():
 
 
 def test_exact_selections_take_the_largest_score(binary):
-    session = PartlyExactSession(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
+    session = partly_exact_session(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
     pairs = [AttributeParentPair(x, (p,)) for x in range(6) for p in range(x)]
-    scores = session._pair_scores.of(pairs, "F")
-    drawn = asyncio.run(session.selection("draws", 1, Fraction(1, 1000), score="F").select(pairs))
+    scores = PairScores(InMemory(binary)).of(pairs, "F")
+    drawn = asyncio.run(session.selection("draws", 1, pure(Fraction(1, 1000)), score="F").select(pairs))
     assert scores[pairs.index(drawn)] == max(scores)
 
 
 def test_exact_selections_take_the_table_that_is_farthest(binary):
-    session = PartlyExactSession(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
+    session = partly_exact_session(binary, Fraction(1, 1000), exact_draws=True, exact_tables=False)
     expected = ExpectedTables(((0,), (1,), (2,)), np.array([1, 0, 0, 1, 1, 1]), 2, (0, 0, 0))
     counts = [found.ravel() for found in contingency_tables(binary, expected.tables)]
-    series = session.selection("draws", 1, Fraction(1, 1000), score=DISTANCE)
+    series = session.selection("draws", 1, pure(Fraction(1, 1000)), score=DISTANCE)
     drawn = asyncio.run(series.select_farthest(expected))
     scores = expected.scores(counts, binary.rows)
     assert scores[drawn] == scores.max() > scores.min()
 
 
 def test_exact_tables_are_the_counts(mixed):
-    session = PartlyExactSession(mixed, Fraction(1, 1000), exact_draws=False, exact_tables=True)
-    (opened,) = asyncio.run(session.measure("tables", [(2, 0)], Fraction(1, 1000)))
+    session = partly_exact_session(mixed, Fraction(1, 1000), exact_draws=False, exact_tables=True)
+    (opened,) = asyncio.run(session.measure("tables", [(2, 0)], pure(Fraction(1, 1000))))
     assert (opened.counts == contingency_tables(mixed, [(2, 0)])[0]).all()
     assert (opened.variance, opened.rows) == (NO_NOISE, 400)
 
 
 def test_without_exact_answers_the_session_is_noisy(mixed):
-    session = PartlyExactSession(mixed, Fraction(1, 1000), exact_draws=False, exact_tables=False)
-    (opened,) = asyncio.run(session.measure("tables", [(2, 0)], Fraction(1, 1000)))
+    session = partly_exact_session(mixed, Fraction(1, 1000), exact_draws=False, exact_tables=False)
+    (opened,) = asyncio.run(session.measure("tables", [(2, 0)], pure(Fraction(1, 1000))))
     assert opened.variance > 10**6
 
 
 def test_a_network_of_exact_tables_has_the_exact_marginals(mixed):
-    session = PartlyExactSession(mixed, Fraction(1, 10), exact_draws=True, exact_tables=True)
-    model = asyncio.run(ALGORITHMS["privbayes"].learn(session, Fraction(1, 10), {"inference": "tables"}))
+    session = partly_exact_session(mixed, Fraction(1, 10), exact_draws=True, exact_tables=True)
+    model = learn(session, "privbayes", {"inference": "tables"})
     for node in model.nodes:
         true = contingency_tables(mixed, [node.pair.marginal])[0]
         assert node.weights / node.weights.sum() == pytest.approx(true / true.sum(), abs=0.01)

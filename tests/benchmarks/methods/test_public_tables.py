@@ -24,7 +24,8 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference import maximum_likelihood
 from privity.common.synthesis.learning import budget_split, worst_explained
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
-from privity.party.local_session import complete
+from privity.party.local_backend import complete
+from tests.harness.steps import pure, share_of
 
 NOWHERE = Data(Path("nowhere"), Path("nowhere"))
 
@@ -68,17 +69,17 @@ def test_settings_that_are_shipped_come_first() -> None:
 def test_the_noise_is_as_wide_as_the_session_forecasts(delta: Fraction) -> None:
     ground = Ground("wide", generated("typical", 500, (40, 50), 1))
     session = session_over(ground, Fraction(1), delta, 3)
-    (table,) = complete(session.measure("tables", [(0, 1)], Fraction(1, 2)))
+    (table,) = complete(session.measure("tables", [(0, 1)], share_of(session, Fraction(1, 2))))
     noise = table.counts.ravel() - ground.counts((0, 1))
-    assert noise.var() == pytest.approx(session.noise_variance(1, Fraction(1, 2)), rel=0.15)
+    assert noise.var() == pytest.approx(session.noise_variance(1, share_of(session, Fraction(1, 2))), rel=0.15)
 
 
 def test_a_table_has_the_same_standard_noise_whatever_was_asked_before() -> None:
     ground = make_ground()
     alone, after = (session_over(ground, Fraction(1), Fraction(0), 3) for _ in range(2))
-    complete(after.measure("other", [(0, 1), (2, 3)], Fraction(1, 2)))
-    ((one,), (other,)) = (complete(s.measure("tables", [(1, 2)], Fraction(1, 4))) for s in (alone, after))
-    (again,) = complete(after.measure("again", [(1, 2)], Fraction(1, 4)))
+    complete(after.measure("other", [(0, 1), (2, 3)], pure(Fraction(1, 2))))
+    ((one,), (other,)) = (complete(s.measure("tables", [(1, 2)], pure(Fraction(1, 4)))) for s in (alone, after))
+    (again,) = complete(after.measure("again", [(1, 2)], pure(Fraction(1, 4))))
     assert (one.counts == other.counts).all()
     assert (one.counts != again.counts).any()
 
@@ -86,7 +87,7 @@ def test_a_table_has_the_same_standard_noise_whatever_was_asked_before() -> None
 def test_the_distance_is_that_of_the_models_pairs() -> None:
     ground = make_ground()
     session = session_over(ground, Fraction(1), Fraction(0), 3)
-    model = complete(ALGORITHMS[AIM].learn(session, Fraction(1), {"rounds": 3}))
+    model = complete(ALGORITHMS[AIM].learn(session, session.budget.whole, {"rounds": 3}))
     assert isinstance(model, JunctionTreeModel)
     drawn = Ground("drawn", model.sample(400_000, np.random.default_rng(1)))
     pairs = model_pairs(model, ground.table)

@@ -28,6 +28,7 @@ from privity.party.keys import FORMER, KeyFiles
 from tests.harness.command import privity, wait_until
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
+from tests.harness.steps import pure
 from tests.harness.tls import HOST, OPERATOR
 
 pytestmark = pytest.mark.process
@@ -84,11 +85,11 @@ def test_a_begun_run_goes_on_and_the_next_one_is_under_the_new_keys(tmp_path: Pa
             serving = start(network, place)
             plan = await network.begin(consortium.spec(epsilon=NO_NOISE))
             answer = renewed(place, keys=keys)
-            (table,) = await network.session(plan).measure("before", [(0, 1)], Fraction(1, 2))
+            (table,) = await network.session(plan).measure("before", [(0, 1)], pure(Fraction(1, 2)))
             assert (place / "next").exists(), "nothing lists it yet"
 
             network.seal(listing(consortium.manifest, answer))
-            (table,) = await network.session(plan).measure("after", [(0, 1)], NO_NOISE - 1)
+            (table,) = await network.session(plan).measure("after", [(0, 1)], pure(NO_NOISE - 1))
             assert table.counts.sum() == 180
             assert not (place / "next").exists()
             assert (place / "tls.pem").read_text() == answer["certificate"]
@@ -98,7 +99,7 @@ def test_a_begun_run_goes_on_and_the_next_one_is_under_the_new_keys(tmp_path: Pa
 
             newest = consortium.manifest = listing(consortium.manifest, answer)
             spec = consortium.spec(run="run-2", epsilon=NO_NOISE, manifest_digest=newest.digest)
-            (table,) = await network.session(await network.begin(spec)).measure("new", [(0, 1)], NO_NOISE)
+            (table,) = await network.session(await network.begin(spec)).measure("new", [(0, 1)], pure(NO_NOISE))
             assert table.counts.sum() == 180
 
             await network.server.desk.ask(PARTY, Close("run-1", "COMPLETED"), "close")
@@ -336,7 +337,7 @@ def test_a_manifest_that_does_not_fit_leaves_the_one_before(tmp_path: Path, chan
             network.seal(replace(consortium.manifest, serial=2, **wrong))
             with pytest.raises(PrivityError, match="another manifest"):
                 await network.begin(consortium.spec(run="run-2", manifest_digest="0" * 64))
-            (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
+            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(NO_NOISE))
             assert table.counts.sum() == 120
             right = replace(consortium.manifest, serial=3)
             network.seal(right)

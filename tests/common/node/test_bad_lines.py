@@ -29,6 +29,7 @@ from tests.harness.bad_line import (
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.repeated_run import DRAWS, PAILLIER, SILENCE_SECONDS, Outcome, RepeatedRun
+from tests.harness.steps import pure
 
 pytestmark = pytest.mark.process
 
@@ -157,7 +158,7 @@ def test_a_slow_transfer_takes_far_longer_than_the_silence_allowed(
             for name in consortium.parties:
                 network.start_agent(name, curator=f"127.0.0.1:{relay.port}")
             plan = await network.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=BY_MASKS))
-            (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
+            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(NO_NOISE))
             assert table.counts.sum() == 100
             return relay.lines
 

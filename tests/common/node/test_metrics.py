@@ -22,6 +22,8 @@ from privity.common.node.logs import FIELDS
 from privity.common.node.metrics_page import CONNECTIONS, OTHER, CertificateDays, exported
 from privity.common.node.tls_check import Stage
 from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.steps import Close
 from privity.curator.metrics import CuratorMetrics, Direction, Unwelcome
 from privity.party.metrics import PartyMetrics
@@ -104,7 +106,7 @@ def test_the_budget_is_that_of_the_ledger_as_it_is_now() -> None:
     registry = PartyMetrics(CollectorRegistry(), ledger).registry
     spent, allowed = "privity_party_epsilon_spent", "privity_party_epsilon_allowed"
     assert (registry.get_sample_value(spent), registry.get_sample_value(allowed)) == (0, 2)
-    ledger.charge(Charge("r", "a", Fraction(1, 4)), Allowance(), "north")
+    ledger.charge(Charge("r", "a", PureDP(Fraction(1, 4), RELATION)), Allowance(), "north")
     ledger.change(replace(ledger.population, total_epsilon=Fraction(1)), ledger.population)
     assert (registry.get_sample_value(spent), registry.get_sample_value(allowed)) == (0.25, 1)
 

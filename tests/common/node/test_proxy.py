@@ -20,6 +20,7 @@ from privity.party.joining import settings_text
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.proxy import ConnectProxy
+from tests.harness.steps import pure
 from tests.harness.tls import HOST, OPERATOR
 
 pytestmark = pytest.mark.process
@@ -55,7 +56,7 @@ def test_a_run_goes_through_whatever_the_environment_says(tmp_path: Path, monkey
         ):
             await restart_behind(network, url(proxy.port))
             plan = await network.begin(consortium.spec(epsilon=Fraction(600)))
-            (table,) = await network.session(plan).measure("test", [(0, 1)], Fraction(600))
+            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(Fraction(600)))
             assert table.counts.sum() == 180
             assert set(proxy.asked) == {f"{HIDDEN}:{network.port}"}
             return proxy.asked

@@ -15,6 +15,7 @@ from privity.common.protocol.steps import Reply, Step
 from tests.harness.bad_line import Deaf, Line, Relay
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
+from tests.harness.steps import pure
 
 pytestmark = pytest.mark.process
 
@@ -60,7 +61,7 @@ def test_a_long_step_over_a_stalled_line(
                 return handle(step)
 
             monkeypatch.setattr(engine, "handle", slowly)
-            (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
+            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(NO_NOISE))
             assert table.counts.sum() == 100
             return relay.lines
 

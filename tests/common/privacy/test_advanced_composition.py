@@ -11,34 +11,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.advanced_composition import (
-    Accounting,
-    advanced_epsilon,
-    calibrate,
-    holds,
-)
-from privity.common.privacy.mechanisms import SharedDiscreteGaussian
-from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw
-from privity.common.privacy.zcdp_budget import SHARED_SLACK, GaussianTerms, RhoBudget
+from privity.common.privacy.advanced_composition import advanced_epsilon, holds, least_scale
+from privity.common.privacy.mechanisms import AdvancedLaplaceNoise
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.noise_distribution import LAPLACE
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP
+from privity.common.privacy.run_budget import AdvancedBudget, RhoBudget
+from privity.common.protocol.round import Tables
 
 DELTA = Fraction(1, 2**30)
 ONE = Fraction(1)
 
 
+def tables(weights):
+    return Tables(((),) * len(weights), tuple(weights))
+
+
 @pytest.mark.parametrize(("attributes", "part"), [(14, "0.014782"), (27, "0.007791"), (9, "0.022579")])
 def test_advanced_composition_is_that_of_the_copula_paper(attributes, part):
     """Asghar et al. 2019, section 4.2: these parts of epsilon give just under 1."""
-    tables = attributes + math.comb(attributes, 2)
-    assert 0.9998 < advanced_epsilon(Counter({Fraction(part): tables}), DELTA) < 1
-    found = 2 / calibrate([1] * tables, ONE, DELTA).unit
+    count = attributes + math.comb(attributes, 2)
+    assert 0.9998 < advanced_epsilon(Counter({Fraction(part): count}), DELTA) < 1
+    found = 2 / least_scale([1] * count, ONE, DELTA)
     assert float(found) == pytest.approx(float(part), abs=1.1e-6)
 
 
 def found_for(composition, weights, epsilon, delta):
     """The least noise: of a round of its own, or with the whole of a run's budget in rho."""
-    if composition == "zcdp":
-        return RhoBudget(epsilon, delta).terms(epsilon, weights, 1)
-    return calibrate(weights, epsilon, delta)
+    budget = {"zcdp": RhoBudget, "advanced": AdvancedBudget}[composition](epsilon, delta)
+    return budget.whole.noise(tables(weights))
 
 
 @pytest.mark.parametrize(("composition", "deviation"), [("advanced", 191.3), ("zcdp", 83.91)], ids=lambda v: str(v))
@@ -80,15 +81,16 @@ def test_calibrated_noise_keeps_the_promise_and_less_is_refused(composition, wei
     found = found_for(composition, weights, epsilon, delta)
     laws = [found.law(weight) for weight in weights]
     assert exact_delta(laws, float(epsilon)) <= float(delta) * 1.0001
-    if isinstance(found, GaussianTerms):
-        found.check(weights)
-        with pytest.raises(PrivityError, match="the noise is too small for rho"):
-            replace(found, unit=found.unit * Fraction(9999, 10000)).check(weights)
-        return
-    found.check(weights, epsilon)
-    less = Accounting(delta, found.unit * Fraction(9999, 10000))
-    with pytest.raises(PrivityError, match="the noise is too small for epsilon"):
-        less.check(weights, epsilon)
+    found.check(1)
+    less = replace(found, scale=found.scale * Fraction(9999, 10000))
+    claim = {"zcdp": "rho", "advanced": "epsilon"}[composition]
+    for refuse in (lambda: less.check(1), lambda: less.loss(RELATION)):
+        with pytest.raises(PrivityError, match=f"the noise is too small for {claim}"):
+            refuse()
+    if composition == "zcdp":
+        assert found.loss(RELATION) == ZCDP(RhoBudget(epsilon, delta).rho, RELATION)
+    else:
+        assert found.loss(RELATION) == ApproxDP(epsilon, delta, RELATION)
 
 
 @given(
@@ -98,10 +100,11 @@ def test_calibrated_noise_keeps_the_promise_and_less_is_refused(composition, wei
 )
 def test_calibrated_noise_is_certified_short_and_nearly_the_least(weights, epsilon, digits):
     delta = Fraction(1, 10**digits)
-    found = calibrate(weights, epsilon, delta)
-    groups = tuple(Counter(weights).items())
-    assert holds(found.unit, groups, epsilon, delta)
-    assert not holds(found.unit * Fraction(65_000, 65_536), groups, epsilon, delta)
+    scale = least_scale(weights, epsilon, delta)
+    assert holds(scale, weights, epsilon, delta)
+    assert not holds(scale * Fraction(65_000, 65_536), weights, epsilon, delta)
+    found = AdvancedBudget(epsilon, delta).whole.noise(tables(weights))
+    assert (found.scale, found.loss(RELATION)) == (scale, ApproxDP(epsilon, delta, RELATION))
     for weight in set(weights):
         law = found.law(weight)
         law.check(1)
@@ -109,53 +112,19 @@ def test_calibrated_noise_is_certified_short_and_nearly_the_least(weights, epsil
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("scale", "delta", "said"),
     [
-        (Accounting(Fraction(0), ONE), "does not lie between"),
-        (Accounting(ONE, ONE), "does not lie between"),
-        (Accounting(DELTA, Fraction(0)), "not positive"),
-        (Accounting(DELTA, Fraction(1, 100)), "too small for epsilon 1"),
+        (ONE, Fraction(0), "does not lie between"),
+        (ONE, ONE, "does not lie between"),
+        (Fraction(1, 100), DELTA, "too small for epsilon 1"),
     ],
 )
-def test_accounting_that_does_not_hold_is_refused(wrong, said):
+def test_a_claim_that_does_not_hold_is_refused(scale, delta, said):
     with pytest.raises(PrivityError, match=said) as caught:
-        wrong.check([1, 1], ONE)
+        AdvancedLaplaceNoise(tables([1, 1]), scale, ONE, delta).check(1)
     assert caught.value.code == "step-refused"
 
 
 def test_an_epsilon_for_which_no_noise_is_enough_ends():
     with pytest.raises(PrivityError, match="too small for noise that can be drawn"):
-        calibrate([1], Fraction(1, 10**50), Fraction(1, 10**20))
-
-
-@pytest.mark.parametrize("sigma_squared", [Fraction(1, 20), Fraction(1, 2), Fraction(2), Fraction(5)])
-def test_the_variance_of_little_gaussian_noise(sigma_squared):
-    z = np.arange(-60, 61)
-    law = np.exp(-(z**2) / (2 * float(sigma_squared)))
-    wanted = (z**2 * law).sum() / law.sum()
-    assert NoiseLaw(GAUSSIAN, sigma_squared).share_variance(1) == pytest.approx(wanted, rel=1e-9)
-
-
-@pytest.mark.parametrize("parties", [2, 3, 5])
-def test_shares_of_gaussian_noise_add_up_to_it_within_the_proved_distance(parties):
-    """By convolution, at so small a noise that the distance is no rounding error."""
-    share = Fraction(1, 2)
-    shared = SharedDiscreteGaussian(share * (parties - 1), parties, 1)
-    z = np.arange(-60, 61)
-    one = np.exp(-(z**2) / (2 * float(share)))
-    one /= one.sum()
-    total = one
-    for _ in range(shared.quota - 1):
-        total = np.convolve(total, one, mode="same")
-    whole = np.exp(-(z**2) / (2 * float(shared.sigma_squared)))
-    whole /= whole.sum()
-    middle = np.abs(z) <= 5
-    apart = np.abs(np.log(total[middle] / whole[middle])).max()
-    assert apart <= shared.distance
-    assert apart > shared.distance / 100 or parties == 2
-
-
-def test_shares_of_what_is_allowed_are_gaussian_for_all_purposes():
-    shared = SharedDiscreteGaussian(LEAST_SHARE * Fraction(99), 100, 1)
-    # Twice two cells of 2^24 tables, and still far within the slack of the accounting.
-    assert shared.distance * 2**26 < SHARED_SLACK
+        least_scale([1], Fraction(1, 10**50), Fraction(1, 10**20))

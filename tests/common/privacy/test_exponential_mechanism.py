@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.privacy.budget import Zcdp
 from privity.common.privacy.exponential_mechanism import (
     MOST_TRIALS,
     Trials,
@@ -19,6 +18,7 @@ from privity.common.privacy.exponential_mechanism import (
 )
 from privity.common.privacy.mechanisms import ExponentialMechanism
 from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
+from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.sensitivity import Norm, Sensitivity, scores
 from tests.common.privacy.test_noisy_max import law as law_of_noisy_max
@@ -163,15 +163,14 @@ def test_what_is_no_choice_is_refused():
     assert "[" not in repr(trials)
 
 
-def test_the_mechanism_states_its_rho_and_refuses_scores_that_move_more():
-    mechanism = ExponentialMechanism(scores(3, REPLACE), Fraction(2))
-    assert mechanism.cost(scores(2, REPLACE)) == Zcdp(Fraction(1, 2), REPLACE)
-    with pytest.raises(ValueError, match="move more"):
-        mechanism.cost(scores(4, REPLACE))
+def test_the_mechanism_states_its_rho_and_refuses_scores_that_move_otherwise():
+    mechanism = ExponentialMechanism(Fraction(2))
+    assert mechanism.loss(REPLACE) == ZCDP(Fraction(1, 2), REPLACE)
     with pytest.raises(PrivacyMismatchError):
-        mechanism.cost(scores(3, Relation.ADD_OR_REMOVE_ONE))
-    with pytest.raises(ValueError, match="by integers"):
-        ExponentialMechanism(Sensitivity(Fraction(1, 2), Norm.LINF, REPLACE), Fraction(1))
-    entropy = SeededEntropy(b"e", "m")
-    first = mechanism.sample(3, entropy)
-    assert mechanism.choose([0, 0, 9999], 3, Fraction(2), first, entropy) == 2
+        mechanism.loss(Relation.ADD_OR_REMOVE_ONE)
+    for use in (lambda move: mechanism.check(move), lambda move: mechanism.sample(3, move, SeededEntropy(b"e", "m"))):
+        with pytest.raises(PrivacyMismatchError):
+            use(scores(3, Relation.ADD_OR_REMOVE_ONE))
+        with pytest.raises(ValueError, match="by integers"):
+            use(Sensitivity(Fraction(1, 2), Norm.LINF, REPLACE))
+    assert mechanism.sample(3, scores(3, REPLACE), SeededEntropy(b"e", "m"))([0, 0, 9999]) == 2

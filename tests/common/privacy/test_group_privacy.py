@@ -12,50 +12,58 @@ from hypothesis import strategies as st
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
-from privity.common.privacy.advanced_composition import calibrate
-from privity.common.privacy.budget import ApproxDP, Zcdp
-from privity.common.privacy.budget_conversion import zcdp_to_approximate
-from privity.common.privacy.group_privacy import cost_of_a_person, most_of_a_person, rho_of_a_person
 from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.loss_conversion import SHARED_SLACK, converted, rho_within, zcdp_to_approximate
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP, compose
+from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget
 from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement, rounded_up
-from privity.common.privacy.zcdp_budget import RELATION, SHARED_SLACK, RhoBudget, converted, rho_within
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Tables
 from privity.common.storage.journal import MEMORY, Journal
 from privity.deploy.audit.loss_estimate import lower_bound
 from privity.party.charged_releases import ChargedReleases
 from privity.party.rows import InMemory
 from privity.party.synthesizer import Copula, OneWay, declare_population
 from tests.harness.ledgers import declared
+from tests.harness.steps import laplace_round
 
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
 
 
+def budget_of(epsilon, delta=Fraction(0), composition="advanced"):
+    if not delta:
+        return PureBudget(epsilon)
+    return {"advanced": AdvancedBudget, "zcdp": RhoBudget}[composition](epsilon, delta)
+
+
 def test_golden_numbers():
-    assert cost_of_a_person(ONE / 3, Fraction(0), 3) == (1, 0)
+    assert PureDP(ONE / 3, RELATION).scaled(3) == PureDP(1, RELATION)
+    assert ApproxDP(ONE / 3, Fraction(0), RELATION).scaled(3) == ApproxDP(ONE, Fraction(0), RELATION)
     # rho nine times as large, at the same delta: by hand 9 rho + 2 sqrt(9 rho ln(1/delta)) = 3.4 is the simple bound.
     rho = Fraction(149, 10_000)
-    exact = zcdp_to_approximate(Zcdp(9 * rho, RELATION), DELTA * (1 - SHARED_SLACK)).epsilon
-    epsilon = converted(rho_of_a_person(rho, 3), DELTA)
+    exact = zcdp_to_approximate(ZCDP(9 * rho, RELATION), DELTA * (1 - SHARED_SLACK)).epsilon
+    epsilon = converted(ZCDP(rho, RELATION).scaled(3).rho, DELTA)
     assert exact < epsilon <= exact + Fraction(2, 10**6)
     assert float(epsilon) == pytest.approx(3.1811, abs=1e-3)
     # 3, and 3 e^2 = 22.167 times the delta.
-    epsilon, delta = cost_of_a_person(ONE, DELTA, 3)
-    assert epsilon == 3
-    assert ApproxDP(ONE, DELTA, RELATION).scaled(3).delta <= delta
-    assert float(delta / DELTA) == pytest.approx(22.167, abs=0.02)
-    assert cost_of_a_person(ONE, DELTA, 1) == (ONE, DELTA)
-    assert cost_of_a_person(Fraction(50), DELTA, 1000) == (50_000, 1)
+    one = ApproxDP(ONE, DELTA, RELATION)
+    several = one.scaled(3)
+    assert several.epsilon == 3
+    assert several.delta >= 3 * DELTA * Fraction(math.exp(2))
+    assert float(several.delta / DELTA) == pytest.approx(22.167, abs=0.02)
+    assert one.scaled(1) == one
+    assert ApproxDP(Fraction(50), DELTA, RELATION).scaled(1000) == ApproxDP(Fraction(50_000), ONE, RELATION)
 
 
 @pytest.mark.parametrize("rows", [2, 3, 10])
 def test_what_a_run_may_cost_a_person_is_enough_for_its_one_round(rows):
-    weights = [5, 1, 1, 1]
-    accounting = calibrate(weights, ONE, DELTA)
-    assert accounting.delta == DELTA
-    assert cost_of_a_person(ONE, DELTA, rows) == most_of_a_person(ONE, DELTA, rows)
-    assert most_of_a_person(ONE, DELTA, rows)[0] == rows
+    budget = AdvancedBudget(ONE, DELTA)
+    noise = budget.whole.noise(Tables(((),) * 4, (5, 1, 1, 1)))
+    assert noise.loss(RELATION) == ApproxDP(ONE, DELTA, RELATION)
+    assert noise.loss(RELATION, rows) == budget.most_of_a_person(rows)
+    assert budget.most_of_a_person(rows).epsilon == rows
 
 
 @given(
@@ -67,35 +75,36 @@ def test_what_a_run_may_cost_a_person_is_enough_for_its_one_round(rows):
 )
 def test_there_is_room_for_all_of_a_runs_rho_and_its_evaluation(shares, rows, learning, delta, evaluation):
     """In whatever steps it is spent, for whatever number of rows of a person; and hardly for more."""
-    rho_budget = RhoBudget(learning, delta)
-    most = most_of_a_person(learning + evaluation, delta, rows, rho_budget)
-    ledger = declared(total=most[0], delta=most[1], rows=rows)
-    allowance = Allowance(*most, rho_budget)
+    budget = RhoBudget(learning, delta)
+    most = budget.most_of_a_person(rows, evaluation)
+    ledger = declared(total=most.epsilon, delta=most.delta, rows=rows)
+    allowance = Allowance(most.epsilon, most.delta, budget)
     if evaluation:
-        ledger.charge(Charge("r", "scores", evaluation), allowance, "p")
+        ledger.charge(Charge("r", "scores", PureDP(evaluation, RELATION)), allowance, "p")
     for step, share in enumerate(shares):
-        rho = rho_budget.rho_of_share(learning * share / sum(shares))
-        ledger.charge(Charge("r", f"{step}", Fraction(0), delta, rho), allowance, "p")
+        rho = budget.rho_of_share(learning * share / sum(shares))
+        ledger.charge(Charge("r", f"{step}", ZCDP(rho, RELATION)), allowance, "p")
     assert ledger.spent_delta() == delta
-    assert most[0] * Fraction(999, 1000) <= ledger.spent() <= most[0]
-    more = Charge("r", "more", Fraction(0), delta, rho_budget.rho / 100)
+    assert most.epsilon * Fraction(999, 1000) <= ledger.spent() <= most.epsilon
+    more = Charge("r", "more", ZCDP(budget.rho / 100, RELATION))
     with pytest.raises(PrivityError, match="left of"):
         ledger.charge(more, allowance, "p")
 
 
 def test_the_same_of_laplace_noise():
     parts = [Fraction(1, 3), Fraction(2, 3)]
-    steps = [cost_of_a_person(part, DELTA * part, 4) for part in parts]
-    most = most_of_a_person(ONE, DELTA, 4)
-    assert sum(e for e, _ in steps) == most[0] == 4
-    assert sum(d for _, d in steps) <= most[1]
+    steps = [ApproxDP(part, DELTA * part, RELATION).scaled(4) for part in parts]
+    most = AdvancedBudget(ONE, DELTA).most_of_a_person(4)
+    assert sum(step.epsilon for step in steps) == most.epsilon == 4
+    assert sum(step.delta for step in steps) <= most.delta
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(10**400, 0.5), (Fraction(1, 10**400), DELTA), (10**9, DELTA)])
 def test_amounts_that_no_run_may_have_are_no_reason_to_fail(epsilon, delta):
-    assert most_of_a_person(Fraction(epsilon), Fraction(delta), 1000)[0] >= epsilon
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    assert AdvancedBudget(epsilon, delta).most_of_a_person(1000).epsilon >= epsilon
     with pytest.raises(PrivityError, match="too small or too large"):
-        most_of_a_person(Fraction(epsilon), Fraction(delta), 1000, RhoBudget(Fraction(epsilon), Fraction(delta)))
+        RhoBudget(epsilon, delta).most_of_a_person(1000)
 
 
 SCHEMA = parse_schema(
@@ -115,8 +124,8 @@ def worlds():
 TABLES = tuple((a,) for a in range(4))
 
 
-def charged_for(round_, table, ledger, rho_budget=None):
-    allowance = Allowance(rho_budget=rho_budget)
+def charged_for(round_, table, ledger, budget=None):
+    allowance = Allowance(budget=budget)
     releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), ledger)
     return releases.noisy_vector(round_, 1, allowance)
 
@@ -143,17 +152,12 @@ def exact_delta(law, shift, cells, epsilon):
 @pytest.mark.parametrize("composition", ["advanced", "zcdp"])
 def test_the_exact_loss_of_a_person_is_within_the_charge_and_above_that_of_a_row(composition):
     """The worst neighbours that three places allow, under the noise of a round as it is opened."""
-    row, rho_budget = Fraction(1, 1000), None
-    if composition == "zcdp":
-        rho_budget = RhoBudget(ONE, row)
-        terms = rho_budget.terms(ONE, (1,) * 4, 1)
-        round_ = Round("run", "p", "1", TABLES, Fraction(0), terms=terms)
-    else:
-        round_ = Round("run", "p", "1", TABLES, ONE, accounting=calibrate([1] * 4, ONE, row))
+    budget = budget_of(ONE, Fraction(1, 1000), composition)
+    round_ = Round("run", "p", "1", budget.whole.noise(Tables(TABLES)))
     ledger = declared(rows=PLACES)
-    charged_for(round_, worlds()[0], ledger, rho_budget)
+    charged_for(round_, worlds()[0], ledger, budget)
     epsilon, delta = float(ledger.spent()), float(ledger.spent_delta())
-    law = round_.law(1)
+    law = round_.noise.law(1)
     assert exact_delta(law, 1, 8, 1.0) <= 1 / 1000
     assert exact_delta(law, PLACES, 8, epsilon) <= delta
     # To charge what a row costs would be too little.
@@ -161,11 +165,11 @@ def test_the_exact_loss_of_a_person_is_within_the_charge_and_above_that_of_a_row
 
 
 def test_a_pure_round_costs_a_person_three_times_as_much_and_no_less():
-    round_ = Round("run", "p", "1", TABLES, ONE)
+    round_ = laplace_round("run", "p", "1", TABLES, ONE)
     ledger = declared(rows=PLACES)
     charged_for(round_, worlds()[1], ledger)
     assert (ledger.spent(), ledger.spent_delta()) == (3, 0)
-    law = round_.law(1)
+    law = round_.noise.law(1)
     assert exact_delta(law, PLACES, 8, 3.0) == pytest.approx(0, abs=1e-12)
     assert exact_delta(law, PLACES, 8, 2.9) > 0
 
@@ -176,43 +180,47 @@ def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_
     """Production rounds of many tables, each an answer of its own, with the noise that it would have alone."""
     tables, runs, row = 2000, 12, Fraction(1, 2)
     delta = Fraction(0) if composition is None else Fraction(1, 1000)
-    rho_budget = None if composition is None else RhoBudget(row, delta)
-    one = None if rho_budget is None else rho_budget.terms(row, (1,), 1)
+    budget = budget_of(row, delta, composition)
+    one = budget.whole.noise(Tables(((0,),)))
     fields = [{"name": f"x{a}", "type": "boolean"} for a in range(tables)]
     schema = parse_schema({"absentRows": True, "fields": fields}, "s")
     filled = CodedTable(schema, (np.zeros(5 + PLACES, dtype=int),) * tables)
     empty = CodedTable(schema, (np.zeros(5, dtype=int),) * tables).with_absent(PLACES)
-    many = tuple((a,) for a in range(tables))
-    wide = None if one is None else replace(one, rho=one.rho * tables)
+    many = Tables(tuple((a,) for a in range(tables)))
+    wide = replace(one, query=many)
+    if composition is not None:
+        wide = replace(wide, rho=one.rho * tables)
+    assert wide.law(1) == one.law(1)
+    loss = one.loss(RELATION)
+    assert wide.loss(RELATION) == compose([loss] * tables)
     views = []
     for world, table in enumerate((filled, empty)):
         seen = []
         for run in range(runs):
-            claim = tables * row if wide is None else Fraction(0)
-            round_ = Round(f"run-{world}-{run}", "p", "1", many, claim, terms=wide)
-            assert round_.law(1) == Round("", "", "", ((0,),), row, terms=one).law(1)
-            counts = charged_for(round_, table, declared(total=10**6, rows=PLACES), rho_budget).reshape(tables, 3)
+            round_ = Round(f"run-{world}-{run}", "p", "1", wide)
+            counts = charged_for(round_, table, declared(total=10**6, rows=PLACES), budget).reshape(tables, 3)
             seen.append(counts[:, 0] - counts[:, 2])
         views.append(np.concatenate(seen)[:, None].astype(float))
-    epsilon, of_person = most_of_a_person(row, delta, PLACES, rho_budget)
-    found = lower_bound(views[0], views[1], delta=float(of_person)).epsilon
-    assert row * Fraction(6, 5) < found <= epsilon, "a row's epsilon would not cover it"
+    most = budget.most_of_a_person(PLACES)
+    found = lower_bound(views[0], views[1], delta=float(most.delta)).epsilon
+    assert row * Fraction(6, 5) < found <= most.epsilon, "a row's epsilon would not cover it"
 
 
 def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
     rho = rho_within(ONE, DELTA) / 2
-    record = RunRecord(rho_budget=RhoBudget(ONE, DELTA))
+    record = RunRecord(budget=RhoBudget(ONE, DELTA))
+    in_rho, pure = ZCDP(rho, RELATION), PureDP(ONE / 2, RELATION)
     for phase in ("tables", "more"):
-        record.add_cost(Cost(phase, "m", Fraction(0), ("owner",), DELTA, rho))
-    record.add_cost(Cost("draws", "n", Fraction(1, 2), ("owner",)))
+        record.add_cost(Cost(phase, "m", in_rho, ("owner",)))
+    record.add_cost(Cost("draws", "n", pure, ("owner",)))
     statement = privacy_statement(
         run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record,
         rows_per_person={"owner": 3}, absent_rows=True,
     )  # fmt: skip
-    allowance = Allowance(rho_budget=RhoBudget(ONE, DELTA))
+    allowance = Allowance(budget=RhoBudget(ONE, DELTA))
     ledger = declared(rows=3)
-    for step, price in enumerate([(Fraction(0), DELTA, rho), (Fraction(0), DELTA, rho), (ONE / 2, Fraction(0), None)]):
-        ledger.charge(Charge("r", str(step), *price), allowance, "p")
+    for step, loss in enumerate([in_rho, in_rho, pure]):
+        ledger.charge(Charge("r", str(step), loss), allowance, "p")
     (party,) = statement["parties"]
     assert Fraction(party["epsilon_per_person"]) == ledger.spent()
     assert Fraction(party["delta_per_person"]) == ledger.spent_delta() == DELTA
@@ -241,20 +249,19 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
 def test_a_synthesizer_charges_a_person(tmp_path, monkeypatch, make, delta, composition):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     table = worlds()[1].take(np.tile(np.arange(8), 60))
-    options = {} if composition is None else {"settings": {"composition": composition}}
+    options = {} if composition is None else {"composition": composition}
     options |= {"population": "people", "delta": delta}
     declare_population("people", total_epsilon="6", total_delta="0.001", rows_per_person=3)
     synthesizer = make("1", **options)
     synthesizer.fit(table, SCHEMA)
-    epsilon, spent_delta = synthesizer.charged
-    rho_budget = RhoBudget(ONE, Fraction(delta)) if composition == "zcdp" else None
-    most = most_of_a_person(ONE, Fraction(delta), 3, rho_budget)
-    assert 3 <= epsilon <= most[0]
-    assert (epsilon, spent_delta) == synthesizer.record.of_a_person("owner", 3)
-    assert spent_delta == most[1]
-    assert (synthesizer.spent, synthesizer.spent_delta) == (epsilon, spent_delta)
+    charged = synthesizer.charged
+    most = budget_of(ONE, Fraction(delta), composition).most_of_a_person(3)
+    assert 3 <= charged.epsilon <= most.epsilon
+    assert charged == synthesizer.record.of_a_person("owner", 3)
+    assert charged.delta == most.delta
+    assert (synthesizer.spent, synthesizer.spent_delta) == (charged.epsilon, charged.delta)
     short = make("1", **options)
-    if most[0] + epsilon > 6:
+    if most.epsilon + charged.epsilon > 6:
         with pytest.raises(PrivityError, match="left of 6 "):
             short.fit(table, SCHEMA)
     else:
@@ -265,6 +272,6 @@ def test_a_synthesizer_charges_a_person(tmp_path, monkeypatch, make, delta, comp
 
 
 def test_e_is_never_smaller_for_more_rows():
-    found = [most_of_a_person(ONE, DELTA, rows, RhoBudget(ONE, DELTA))[0] for rows in (1, 2, 3, 5, 9, 17)]
+    found = [RhoBudget(ONE, DELTA).most_of_a_person(rows).epsilon for rows in (1, 2, 3, 5, 9, 17)]
     assert found == sorted(found)
     assert math.isclose(float(found[0]), 1)

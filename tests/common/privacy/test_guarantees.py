@@ -24,7 +24,7 @@ CLAIMS = {
 
 OTHERS = {
     SECURITY: ("Reporting",),
-    PRIVACY: ("Where each part of the guarantee can be read", "How we know", "Deviations from the papers"),
+    PRIVACY: ("The claim in reading order", "How we know", "Deviations from the papers"),
 }
 """Sections that point to files, or to what others published."""
 

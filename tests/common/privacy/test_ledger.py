@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from privity.common.errors import PrivityError
-from privity.common.privacy import ledger_lines
+from privity.common.privacy import accountant
 from privity.common.privacy.ledger import MEMORY, Allowance, Charge, Kind, Ledger
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
+from privity.common.privacy.run_budget import RhoBudget
 from privity.deploy.cli import party as party_cli
 from tests.harness.ledgers import PEOPLE, charged, charges, declared
 
@@ -33,12 +35,17 @@ def book(path=MEMORY, population=PEOPLE, total=1, delta=0):
     return declared(path, population, total, delta)
 
 
+def loss_of(epsilon, delta=0):
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    return ApproxDP(epsilon, delta, RELATION) if delta else PureDP(epsilon, RELATION)
+
+
 def charge(ledger, step, epsilon, *, run="r", allowance=ONE, delta=0):
-    ledger.charge(Charge(run, step, Fraction(epsilon), Fraction(delta)), allowance, "hospital")
+    ledger.charge(Charge(run, step, loss_of(epsilon, delta)), allowance, "hospital")
 
 
 def settle(ledger, answer, *, run="r", step="a"):
-    ledger.settle(Charge(run, step, Fraction(1, 4)), answer)
+    ledger.settle(Charge(run, step, loss_of("1/4")), answer)
 
 
 def test_three_thirds_fit_into_one_exactly():
@@ -68,7 +75,7 @@ COPRIME = st.integers(1, 400).map(lambda k: 2**60 + 2 * k + 1)
 )
 def test_sums_stay_short_and_never_fall_below_what_was_charged(charged_):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ledger_lines, "LONGEST_BITS", 320)
+        patched.setattr(accountant, "LONGEST_BITS", 320)
         ledger, runs = book(delta=1), {}
         for step, (run, denominator, in_delta, simple) in enumerate(charged_):
             price = Fraction(1, denominator if simple else 1000)
@@ -86,7 +93,7 @@ def test_sums_stay_short_and_never_fall_below_what_was_charged(charged_):
                 assert ledger.end()[0] == lines
             for place, said in ((0, ledger.spent()), (1, ledger.spent_delta())):
                 exact = sum((spent[place] for spent in runs.values()), ZERO)
-                assert exact <= said <= exact + Fraction(step + 1, ledger_lines.FINE)
+                assert exact <= said <= exact + Fraction(step + 1, accountant.FINE)
                 assert said.denominator.bit_length() <= 320
         for run, spent in runs.items():
             assert [ledger.spent(run), ledger.spent_delta(run)] == spent, "a run's own sum is exact"
@@ -109,16 +116,16 @@ def test_a_ledger_that_was_spoilt_before_can_be_read_again(tmp_path, monkeypatch
     denominators = [2**60 + 2 * k + 1 for k in range(420)]
     prices = [Fraction(2**60 // 20_000, denominator) for denominator in denominators]
     with monkeypatch.context() as before:
-        before.setattr(ledger_lines, "LONGEST_BITS", 1 << 30)
+        before.setattr(accountant, "LONGEST_BITS", 1 << 30)
         with closing(book(path, delta=Fraction(1, 10))) as ledger:
             for step, price in enumerate(prices):
-                made = {
-                    "epsilon": Charge("r", str(step), price),
-                    "delta": Charge("r", str(step), price, price),
-                    "rho": Charge("r", str(step), ZERO, rho_budget.delta, price / 1000),
+                loss = {
+                    "epsilon": PureDP(price, RELATION),
+                    "delta": ApproxDP(price, price, RELATION),
+                    "rho": ZCDP(price / 1000, RELATION),
                 }[kind]
                 allowance = Allowance(Fraction(1), Fraction(1, 10), rho_budget if kind == "rho" else None)
-                ledger.charge(made, allowance, "hospital")
+                ledger.charge(Charge("r", str(step), loss), allowance, "hospital")
             if kind != "rho":
                 with pytest.raises(ValueError, match="integer string conversion"):
                     str(ledger.spent())
@@ -126,7 +133,7 @@ def test_a_ledger_that_was_spoilt_before_can_be_read_again(tmp_path, monkeypatch
         least = rho_budget.filter().spent(sum(prices) / 1000) if kind == "rho" else sum(prices)
         assert least <= ledger.spent() <= least + Fraction(2, 10**12)
         assert max(len(str(ledger.spent())), len(str(ledger.spent_delta()))) < 1000
-        assert sum((entry.loss[0] for entry in ledger.entries()), ZERO) == ledger.spent()
+        assert sum((entry.added[0] for entry in ledger.entries()), ZERO) == ledger.spent()
         charge(ledger, "more", "1/4", run="another")
         again = ledger.spent()
         with pytest.raises(PrivityError, match="asked 1, "):
@@ -179,7 +186,7 @@ def test_delta_has_an_allowance_of_its_own():
     with pytest.raises(PrivityError, match=r"asked delta 0\.001, 0 left of 0 "):
         charge(pure, "a", "1/2", delta="0.001")
     with pytest.raises(PrivityError, match=r"asked delta 0\.001, 0 left of 0 "):
-        pure.check(Fraction(1, 8), Fraction(1, 1000), "hospital")
+        pure.check(ApproxDP(Fraction(1, 8), Fraction(1, 1000), RELATION), "hospital")
     assert (pure.spent(), pure.spent_delta()) == (0, 0)
     ledger, allowance = book(delta="0.002"), Allowance(Fraction(1), Fraction(1, 1000))
     charge(ledger, "a", "1/2", delta="0.001", allowance=allowance)
@@ -188,7 +195,7 @@ def test_delta_has_an_allowance_of_its_own():
         charge(ledger, "b", "1/4", delta="0.000001", allowance=allowance)
     charge(ledger, "b", "1/4", allowance=allowance)
     with pytest.raises(PrivityError, match=r"asked delta 0\.0025, 0\.001 left of 0\.002 "):
-        ledger.check(Fraction(1, 8), Fraction(1, 400), "hospital")
+        ledger.check(ApproxDP(Fraction(1, 8), Fraction(1, 400), RELATION), "hospital")
     charge(ledger, "a", "1/8", delta="0.001", run="another", allowance=allowance)
     with pytest.raises(PrivityError, match=r"asked delta 0\.000001, 0 left of 0\.002 "):
         charge(ledger, "a", "1/16", delta="0.000001", run="a third")
@@ -258,17 +265,19 @@ def test_another_amount_for_a_charged_step_is_refused(other):
 def test_nothing_is_ever_refunded(amount):
     ledger = book()
     charge(ledger, "a", "1/2")
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="at least 0"):
         charge(ledger, "b", amount)
+    with pytest.raises(ValueError, match="at least 0"):
+        charge(ledger, "b", "1/4", delta=amount)
     assert ledger.spent() == Fraction(1, 2)
 
 
 def test_what_is_asked_in_advance_is_checked_against_the_total_and_charges_nothing():
     ledger = book()
     charge(ledger, "a", "3/4")
-    ledger.check(Fraction(1, 4), Fraction(0), "hospital")
+    ledger.check(ApproxDP(Fraction(1, 4), ZERO, RELATION), "hospital")
     with pytest.raises(PrivityError, match=r"asked 0\.333333, 0\.25 left of 1 ") as caught:
-        ledger.check(Fraction(1, 3), Fraction(0), "hospital")
+        ledger.check(ApproxDP(Fraction(1, 3), ZERO, RELATION), "hospital")
     assert caught.value.code == "budget-exhausted"
     assert ledger.spent() == Fraction(3, 4)
 
@@ -393,13 +402,8 @@ RHO_BUDGET = RhoBudget(Fraction(1, 2), Fraction(1, 10**9))
 TOTALS = st.sampled_from([Fraction(1, 10), Fraction(5, 3), Fraction(3), Fraction(20)])
 NODES = st.sampled_from(["", "n1"])
 RUNS, STEPS = st.sampled_from(["r1", "r2", "r3"]), st.sampled_from(["s1", "s2", "s3"])
-PURE = st.builds(Charge, RUNS, STEPS, AMOUNTS, for_a_person=st.booleans())
-IN_RHO = st.builds(
-    lambda run, step, part: Charge(run, step, Fraction(0), RHO_BUDGET.delta, RHO_BUDGET.rho * part),
-    RUNS,
-    STEPS,
-    AMOUNTS,
-)
+PURE = st.builds(Charge, RUNS, STEPS, AMOUNTS.map(loss_of), for_a_person=st.booleans())
+IN_RHO = st.builds(Charge, RUNS, STEPS, AMOUNTS.map(lambda part: ZCDP(RHO_BUDGET.rho * part, RELATION)))
 CHARGES = PURE | IN_RHO
 
 
@@ -430,8 +434,9 @@ class AnyHistory(RuleBasedStateMachine):
         """(epsilon, delta) of a person, by hand: steps of one row count once for each, rho with their square."""
         rows = self.people.rows_per_person if rows is None else rows
         own = [*(c for (n, _, _), c in self.paid.items() if (n, c.run) == (node, run)), *besides]
-        rho = sum((c.rho for c in own if c.rho is not None), Fraction(0))
-        pure = sum((c.epsilon * (1 if c.for_a_person else rows) for c in own), Fraction(0))
+        rho = sum((c.loss.rho for c in own if isinstance(c.loss, ZCDP)), ZERO)
+        of_pure = ((c.loss.epsilon, c.for_a_person) for c in own if isinstance(c.loss, PureDP))
+        pure = sum((epsilon * (1 if person else rows) for epsilon, person in of_pure), ZERO)
         return pure + RHO_BUDGET.filter(rows).spent(rows**2 * rho), RHO_BUDGET.delta if rho else Fraction(0)
 
     def spent(self):
@@ -453,7 +458,7 @@ class AnyHistory(RuleBasedStateMachine):
         else:
             expected = None
             self.paid[key] = charge
-        allowance = Allowance(OF_RUN, rho_budget=RHO_BUDGET)
+        allowance = Allowance(OF_RUN, budget=RHO_BUDGET)
         assert outcome(self.ledgers[node].charge, charge, allowance, "hospital") == expected
 
     @rule(node=NODES, run=RUNS, step=STEPS, answer=st.sampled_from(["x", "y"]))
@@ -462,7 +467,7 @@ class AnyHistory(RuleBasedStateMachine):
             expected = "step-refused"
         else:
             expected = None if self.answers.setdefault((node, run, step), answer) == answer else "step-answered"
-        assert outcome(self.ledgers[node].settle, Charge(run, step, Fraction(1)), answer) == expected
+        assert outcome(self.ledgers[node].settle, Charge(run, step, loss_of(1)), answer) == expected
 
     @rule(node=NODES, total=TOTALS, delta=st.sampled_from([0, 1, 3]))
     def lower_or_raise_the_total(self, node, total, delta):
@@ -487,7 +492,7 @@ class AnyHistory(RuleBasedStateMachine):
         owner, own = f"m{self.merged}", {}
         with closing(declared(path, rows=rows, node=owner)) as other:
             for charge in others:
-                if outcome(other.charge, charge, Allowance(rho_budget=RHO_BUDGET), "clinic") is None:
+                if outcome(other.charge, charge, Allowance(budget=RHO_BUDGET), "clinic") is None:
                     own[owner, charge.run, charge.step] = charge
         self.closed.append(path)
         if rows > self.people.rows_per_person:
@@ -520,7 +525,7 @@ class AnyHistory(RuleBasedStateMachine):
             assert kinds[Kind.POPULATION] == self.declarations + self.merged
             assert (kinds[Kind.MERGE], kinds[Kind.ADJUSTMENT]) == (self.merged, 0)
             assert (ledger.spent(), ledger.spent_delta()) == self.spent()
-            assert tuple(sum((e.loss[i] for e in entries), Fraction(0)) for i in (0, 1)) == self.spent()
+            assert tuple(sum((e.added[i] for e in entries), Fraction(0)) for i in (0, 1)) == self.spent()
             assert ledger.population == self.people
             for run in ("r1", "r2", "r3"):
                 assert (ledger.spent(run), ledger.spent_delta(run)) == self.of_run(node, run)

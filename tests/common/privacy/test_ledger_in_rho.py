@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance, Charge
-from privity.common.privacy.zcdp_budget import RhoBudget, converted
+from privity.common.privacy.loss_conversion import converted
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ZCDP
+from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget
 from tests.common.privacy.test_ledger import charge
 from tests.harness.ledgers import charged, charges, declared
 
@@ -21,8 +24,8 @@ RHO_BUDGET = RhoBudget(Fraction(1), SMALL)
 
 
 def rho_charge(ledger, step, rho, *, run="r", rho_budget=RHO_BUDGET, **limits):
-    asked = Charge(run, step, Fraction(0), rho_budget.delta, rho)
-    ledger.charge(asked, Allowance(**limits, rho_budget=rho_budget), "hospital")
+    asked = Charge(run, step, ZCDP(rho, RELATION))
+    ledger.charge(asked, Allowance(**limits, budget=rho_budget), "hospital")
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5), st.booleans()), max_size=30), st.data())
@@ -57,10 +60,10 @@ def test_what_was_charged_in_rho_is_that_of_the_sum_after_any_prefix(steps, data
 
 
 def ledger_sum(ledger, what):
-    return sum((line.loss[what] for line in charged(ledger)), Fraction(0))
+    return sum((line.added[what] for line in charged(ledger)), Fraction(0))
 
 
-def test_a_step_in_rho_states_the_same_rho_delta_and_account_or_is_refused():
+def test_a_step_in_rho_states_the_same_rho_delta_and_budget_or_is_refused():
     ledger = declared()
     rho_charge(ledger, "a", Fraction(1, 100))
     rho_charge(ledger, "b", Fraction(1, 50))
@@ -75,22 +78,17 @@ def test_a_step_in_rho_states_the_same_rho_delta_and_account_or_is_refused():
     ):  # fmt: skip
         with pytest.raises(PrivityError, match="answered before with other content"):
             rho_charge(ledger, step, Fraction(rho), rho_budget=rho_budget)
-    for epsilon in (0, charged(ledger)[1].loss[0]):
+    for epsilon in (0, charged(ledger)[1].added[0]):
         with pytest.raises(PrivityError, match="answered before with other content"):
             charge(ledger, "b", epsilon, allowance=Allowance())
     assert (ledger.spent(), len(charges(ledger))) == (spent, 2)
     rho_charge(ledger, "a", Fraction(1, 50), run="another", rho_budget=other_delta)
-    for wrong in (
-        Charge("r", "d", Fraction(1), SMALL, Fraction(1)),
-        Charge("r", "d", Fraction(0), Fraction(0), SMALL),
-        Charge("r", "d", Fraction(0), SMALL / 2, SMALL),
-    ):
+    for wrong in (None, PureBudget(Fraction(1)), AdvancedBudget(Fraction(1), SMALL)):
         with pytest.raises(ValueError, match="in rho"):
-            ledger.charge(wrong, Allowance(rho_budget=RHO_BUDGET), "hospital")
-    with pytest.raises(ValueError, match="in rho"):
-        ledger.charge(Charge("r", "d", Fraction(0), SMALL, SMALL), Allowance(), "hospital")
-    with pytest.raises(ValueError, match="negative"):
+            ledger.charge(Charge("r", "d", ZCDP(SMALL, RELATION)), Allowance(budget=wrong), "hospital")
+    with pytest.raises(ValueError, match="at least 0"):
         rho_charge(ledger, "d", Fraction(-1))
+    assert len(charges(ledger)) == 3
 
 
 def test_a_charge_in_rho_is_refused_where_the_sum_goes_beyond_the_limits():

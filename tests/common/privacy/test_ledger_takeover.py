@@ -13,18 +13,33 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
+from privity.common.privacy.loss_conversion import converted
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_filter import spent_under_unknown_cap
-from privity.common.privacy.zcdp_budget import RhoBudget, converted
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
+from privity.common.privacy.run_budget import RhoBudget
 from tests.harness.ledgers import PEOPLE, charged, charges, declared, earlier_ledger
 
 DELTA = Fraction(1, 10**9)
 RHO_BUDGET = RhoBudget(Fraction(2), DELTA)
-PURE = [Charge("r", "a", Fraction(1, 4)), Charge("r", "b", Fraction(1, 3), Fraction(1, 1000))]
-IN_RHO = [
-    Charge("q", "a", Fraction(0), DELTA, Fraction(1, 100)),
-    Charge("q", "b", Fraction(0), DELTA, Fraction(1, 50)),
-]
+
+
+def pure(run, step, epsilon):
+    return Charge(run, step, PureDP(Fraction(epsilon), RELATION))
+
+
+def in_rho(run, step, rho):
+    return Charge(run, step, ZCDP(Fraction(rho), RELATION))
+
+
+def earlier(path, lines, **options):
+    return earlier_ledger(path, lines, delta=DELTA, **options)
+
+
+DELTA_OF_PURE = Fraction(1, 1000)
+PURE = [pure("r", "a", "1/4"), Charge("r", "b", ApproxDP(Fraction(1, 3), DELTA_OF_PURE, RELATION))]
+IN_RHO = [in_rho("q", "a", "1/100"), in_rho("q", "b", "1/50")]
 RHO = Fraction(3, 100)
 BOTH = [PURE[0], IN_RHO[0], PURE[1], IN_RHO[1]]
 WHOLE = Fraction(7, 12) + spent_under_unknown_cap(RHO, DELTA)
@@ -32,7 +47,7 @@ WHOLE_DELTA = Fraction(1, 1000) + DELTA
 NEEDED = converted(RHO, DELTA)
 """What version 2 charged for it."""
 
-FREE = Allowance(rho_budget=RHO_BUDGET)
+FREE = Allowance(budget=RHO_BUDGET)
 
 
 @pytest.fixture(params=["in its place", "merged"])
@@ -77,36 +92,37 @@ def merge_and_crash(ledger, path, node=""):
 
 def test_the_helper_writes_what_version_2_wrote(tmp_path):
     """The end of the chain is what the code of version 2 gave for these charges at that time."""
-    end = earlier_ledger(tmp_path / "l", [*PURE, *IN_RHO])
+    end = earlier(tmp_path / "l", [*PURE, *IN_RHO])
     assert end == (4, "179ce7c46f006cb720d751b93a4fe2b0e2b4bc6da0eae23458e253a1384f1e89")
 
 
 def test_every_line_is_taken_over_and_priced_anew_where_it_is_in_rho(tmp_path, way):
     old = tmp_path / "old.sqlite"
-    earlier_ledger(old, BOTH, answers=["x", "y", None, None])
+    earlier(old, BOTH, answers=["x", "y", None, None])
     with pytest.raises(PrivityError, match="earlier version, which states no total; take it over with: privity popul"):
         Ledger(old, PEOPLE)
     ledger = take_over(old, way)
     lines = charged(ledger)
-    assert [(e.charge.run, e.charge.step, e.charge.rho) for e in lines] == [(c.run, c.step, c.rho) for c in BOTH]
+    assert [e.charge for e in lines] == BOTH
     assert [e.answered for e in lines] == [True, True, False, False]
     assert {e.at for e in lines} == {"2025-01-31T12:00:00+00:00"}
     # As it was charged then, and the rest as a line of its own.
-    assert [e.loss for e in lines if e.charge.rho is None] == [(Fraction(1, 4), 0), (Fraction(1, 3), PURE[1].delta)]
-    assert sum(e.loss[0] for e in lines if e.charge.rho is not None) == NEEDED
+    others = [e.added for e in lines if not isinstance(e.charge.loss, ZCDP)]
+    assert others == [(Fraction(1, 4), 0), (Fraction(1, 3), DELTA_OF_PURE)]
+    assert sum(e.added[0] for e in lines if isinstance(e.charge.loss, ZCDP)) == NEEDED
     (adjustment,) = [e for e in ledger.entries() if e.kind is Kind.ADJUSTMENT]
     more = spent_under_unknown_cap(RHO, DELTA) - NEEDED
     assert more > 0
-    assert (adjustment.charge.run, adjustment.charge.epsilon) == ("q", more)
-    assert adjustment.loss == (more, 0)
+    assert (adjustment.charge.run, adjustment.charge.loss) == ("q", PureDP(more, RELATION))
+    assert adjustment.added == (more, 0)
     assert (ledger.spent(), ledger.spent_delta()) == (WHOLE, WHOLE_DELTA)
     assert (ledger.spent("q"), ledger.spent("r")) == (spent_under_unknown_cap(RHO, DELTA), Fraction(7, 12))
-    assert sum(e.loss[0] for e in ledger.entries()) == WHOLE
-    assert sum(e.loss[1] for e in ledger.entries()) == WHOLE_DELTA
+    assert sum(e.added[0] for e in ledger.entries()) == WHOLE
+    assert sum(e.added[1] for e in ledger.entries()) == WHOLE_DELTA
 
 
 def test_a_ledger_without_rho_is_taken_over(tmp_path, way):
-    earlier_ledger(tmp_path / "old.sqlite", PURE, version="1")
+    earlier(tmp_path / "old.sqlite", PURE, version="1")
     ledger = take_over(tmp_path / "old.sqlite", way)
     assert charges(ledger) == PURE
     assert (ledger.spent(), ledger.spent_delta()) == (Fraction(7, 12), Fraction(1, 1000))
@@ -114,14 +130,14 @@ def test_a_ledger_without_rho_is_taken_over(tmp_path, way):
 
 
 def test_one_without_lines_is_taken_over(tmp_path, way):
-    earlier_ledger(tmp_path / "old.sqlite", [])
+    earlier(tmp_path / "old.sqlite", [])
     ledger = take_over(tmp_path / "old.sqlite", way)
     assert [e.kind for e in ledger.entries()] == [Kind.POPULATION]
     assert ledger.spent() == 0
 
 
 def test_what_is_taken_over_is_on_disk_and_goes_on(tmp_path, way):
-    earlier_ledger(tmp_path / "old.sqlite", BOTH)
+    earlier(tmp_path / "old.sqlite", BOTH)
     ledger = take_over(tmp_path / "old.sqlite", way)
     path = ledger._path
     before = lines_of(path)
@@ -129,8 +145,8 @@ def test_what_is_taken_over_is_on_disk_and_goes_on(tmp_path, way):
     with closing(declared(path)) as again:
         assert lines_of(path) == before, "declared again it is as it was"
         assert again.spent() == WHOLE
-        again.charge(Charge("new", "a", Fraction(1)), FREE, "north")
-        again.charge(Charge("new", "b", Fraction(0), DELTA, RHO_BUDGET.rho), FREE, "north")
+        again.charge(pure("new", "a", 1), FREE, "north")
+        again.charge(in_rho("new", "b", RHO_BUDGET.rho), FREE, "north")
         assert again.spent() == WHOLE + 1 + 2
         again.settle(PURE[0], "the first answer")
     with closing(Ledger(path, PEOPLE)) as again:
@@ -140,25 +156,25 @@ def test_what_is_taken_over_is_on_disk_and_goes_on(tmp_path, way):
 
 
 def test_the_total_binds_with_what_was_spent_before(tmp_path, way):
-    earlier_ledger(tmp_path / "old.sqlite", BOTH)
+    earlier(tmp_path / "old.sqlite", BOTH)
     ledger = take_over(tmp_path / "old.sqlite", way, total=WHOLE + Fraction(1, 2))
     with refused("left of", "budget-exhausted"):
-        ledger.charge(Charge("new", "a", Fraction(3, 4)), FREE, "north")
-    ledger.charge(Charge("new", "a", Fraction(1, 2)), FREE, "north")
+        ledger.charge(pure("new", "a", "3/4"), FREE, "north")
+    ledger.charge(pure("new", "a", "1/2"), FREE, "north")
 
 
 def test_a_total_below_what_was_spent_takes_all_lines_over_and_lets_nothing_more_be_spent(tmp_path, way):
-    earlier_ledger(tmp_path / "old.sqlite", BOTH)
+    earlier(tmp_path / "old.sqlite", BOTH)
     ledger = take_over(tmp_path / "old.sqlite", way, total=1)
     assert ledger.spent() == WHOLE > 1
     with refused(r"0 left of 1 \(.* more than that is spent: .* priced runs in rho too low\)", "budget-exhausted"):
-        ledger.charge(Charge("new", "a", Fraction(1, 100)), FREE, "north")
+        ledger.charge(pure("new", "a", "1/100"), FREE, "north")
 
 
 def test_the_mark_of_a_journal_holds_on(tmp_path, way):
     """What a node's journal knows of its ledger: so many lines, the last with this link."""
     old = tmp_path / "old.sqlite"
-    end = earlier_ledger(old, BOTH)
+    end = earlier(old, BOTH)
     ledger = take_over(old, way)
     ledger.check_extends(*end)
     ledger.check_extends(*ledger.end())
@@ -168,8 +184,8 @@ def test_the_mark_of_a_journal_holds_on(tmp_path, way):
 
 
 def test_a_mark_of_lines_that_the_file_had_lost_is_refused(tmp_path, way):
-    end = earlier_ledger(tmp_path / "whole.sqlite", BOTH)
-    earlier_ledger(tmp_path / "old.sqlite", BOTH[:3])
+    end = earlier(tmp_path / "whole.sqlite", BOTH)
+    earlier(tmp_path / "old.sqlite", BOTH[:3])
     with refused("set back"):
         take_over(tmp_path / "old.sqlite", way).check_extends(*end)
 
@@ -189,7 +205,7 @@ def test_a_mark_of_lines_that_the_file_had_lost_is_refused(tmp_path, way):
 )
 def test_a_line_that_was_changed_before_is_refused_and_nothing_is_taken_over(tmp_path, way, change):
     old = tmp_path / "old.sqlite"
-    earlier_ledger(old, BOTH)
+    earlier(old, BOTH)
     tamper(old, change)
     with refused("a line was changed or taken out"):
         take_over(old, way)
@@ -218,10 +234,10 @@ def test_a_line_that_was_changed_before_is_refused_and_nothing_is_taken_over(tmp
     ],
 )
 def test_what_was_taken_over_cannot_be_changed_or_taken_out_afterwards(tmp_path, way, change):
-    earlier_ledger(tmp_path / "old.sqlite", BOTH)
+    earlier(tmp_path / "old.sqlite", BOTH)
     ledger = take_over(tmp_path / "old.sqlite", way)
     # A line after the others: one that is cut off at the end of the first book is found by the journal alone.
-    ledger.charge(Charge("new", "a", Fraction(1)), FREE, "north")
+    ledger.charge(pure("new", "a", 1), FREE, "north")
     path = ledger._path
     ledger.close()
     tamper(path, change)
@@ -232,20 +248,20 @@ def test_what_was_taken_over_cannot_be_changed_or_taken_out_afterwards(tmp_path,
 @pytest.mark.parametrize("version", ["0", "4", "x"])
 def test_other_versions_are_not_taken_over(tmp_path, way, version):
     old = tmp_path / "old.sqlite"
-    earlier_ledger(old, PURE)
+    earlier(old, PURE)
     tamper(old, f"UPDATE about SET value = '{version}' WHERE key = 'format_version'")
     with refused("of another version"):
         take_over(old, way)
 
 
 def test_those_of_other_people_are_not_taken_over(tmp_path, way):
-    earlier_ledger(tmp_path / "old.sqlite", PURE, name="others")
+    earlier(tmp_path / "old.sqlite", PURE, name="others")
     with refused("belongs to population 'others', not 'people'"):
         take_over(tmp_path / "old.sqlite", way)
 
 
 def test_steps_that_were_paid_are_free_for_the_node_that_paid_them_and_take_no_other_price(tmp_path, way):
-    earlier_ledger(tmp_path / "old.sqlite", BOTH, answers=["x", "y"])
+    earlier(tmp_path / "old.sqlite", BOTH, answers=["x", "y"])
     ledger = take_over(tmp_path / "old.sqlite", way, node="n1")
     assert {e.node for e in charged(ledger)} == {"n1"}
     for charge in BOTH:
@@ -255,7 +271,7 @@ def test_steps_that_were_paid_are_free_for_the_node_that_paid_them_and_take_no_o
     ledger.settle(BOTH[1], "y")
     with refused("answered before", "step-answered"):
         ledger.settle(BOTH[1], "z")
-    for other in (replace(PURE[0], epsilon=Fraction(1)), replace(IN_RHO[1], rho=Fraction(1, 49))):
+    for other in (pure("r", "a", 1), in_rho("q", "b", "1/49")):
         with refused("answered before with other content", "step-changed"):
             ledger.charge(other, FREE, "north")
     # Another node's runs of the same names are others.
@@ -268,24 +284,24 @@ def test_steps_that_were_paid_are_free_for_the_node_that_paid_them_and_take_no_o
 
 def test_a_run_in_rho_that_began_before_gets_no_further_step(tmp_path, way):
     """Its cap is not known, so that what another step costs is not either; pure steps and other runs go on."""
-    earlier_ledger(tmp_path / "old.sqlite", BOTH)
+    earlier(tmp_path / "old.sqlite", BOTH)
     ledger = take_over(tmp_path / "old.sqlite", way)
     with refused("its run began under an earlier version of Privity", "step-refused"):
-        ledger.charge(Charge("q", "c", Fraction(0), DELTA, Fraction(1, 100)), FREE, "north")
+        ledger.charge(in_rho("q", "c", "1/100"), FREE, "north")
     assert (ledger.spent(), len(charges(ledger))) == (WHOLE, 4)
-    ledger.charge(Charge("q", "scores", Fraction(1, 8)), FREE, "north")
-    ledger.charge(Charge("another", "c", Fraction(0), DELTA, Fraction(1, 100)), FREE, "north")
+    ledger.charge(pure("q", "scores", "1/8"), FREE, "north")
+    ledger.charge(in_rho("another", "c", "1/100"), FREE, "north")
     assert ledger.spent() == WHOLE + Fraction(1, 8) + RHO_BUDGET.filter().spent(Fraction(1, 100))
 
 
 def test_the_rows_a_person_have_no_smaller_price_than_each_line_for_one_row_would(tmp_path, way):
     """The lines do not tell for how many rows they were priced: it may have been one."""
-    earlier_ledger(tmp_path / "old.sqlite", BOTH)
+    earlier(tmp_path / "old.sqlite", BOTH)
     ledger = take_over(tmp_path / "old.sqlite", way, rows=3)
-    delta_of_pure = sum(e.loss[1] for e in charged(ledger) if e.charge.rho is None)
-    assert delta_of_pure > 3 * PURE[1].delta
+    delta_of_pure = sum(e.added[1] for e in charged(ledger) if not isinstance(e.charge.loss, ZCDP))
+    assert delta_of_pure > 3 * DELTA_OF_PURE
     assert ledger.spent() == Fraction(7, 4) + spent_under_unknown_cap(9 * RHO, DELTA)
-    assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
+    assert sum(e.added[0] for e in ledger.entries()) == ledger.spent()
     assert ledger.spent_delta() == delta_of_pure + DELTA
 
 
@@ -296,7 +312,7 @@ class TestMerge:
     def other(self, request, tmp_path):
         path = tmp_path / "other.sqlite"
         if request.param == "earlier":
-            earlier_ledger(path, BOTH)
+            earlier(path, BOTH)
         else:
             with closing(declared(path, total=5, node="n1")) as ledger:
                 for charge in BOTH:
@@ -321,8 +337,8 @@ class TestMerge:
         assert ledger.spent("r") == Fraction(1, 4), "its own run; the other's is another node's"
         assert Ledger(ledger._path, PEOPLE, "n1").spent("r") == Fraction(7, 12)
         assert [e.terms["lines"] for e in ledger.entries() if e.kind is Kind.MERGE] == [4 if earlier else 6]
-        assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
-        assert sum(e.loss[1] for e in ledger.entries()) == ledger.spent_delta()
+        assert sum(e.added[0] for e in ledger.entries()) == ledger.spent()
+        assert sum(e.added[1] for e in ledger.entries()) == ledger.spent_delta()
 
     def test_the_other_is_refused_from_then_on(self, ledger, other, tmp_path):
         ledger.merge(other, "n1")
@@ -369,23 +385,23 @@ class TestMerge:
         Ledger(ledger._path, PEOPLE).close()
 
     def test_lines_of_an_earlier_version_that_came_after_the_crash_are_priced_with_those_before(self, ledger, tmp_path):
-        path, more = tmp_path / "other.sqlite", Charge("q", "c", Fraction(0), DELTA, Fraction(1, 10))
-        earlier_ledger(path, BOTH)
+        path, more = tmp_path / "other.sqlite", in_rho("q", "c", "1/10")
+        earlier(path, BOTH)
         ledger.merge(path, "n1")
         path.unlink()
-        earlier_ledger(path, [*BOTH, more])
+        earlier(path, [*BOTH, more])
         ledger.merge(path, "n1")
         whole = spent_under_unknown_cap(RHO + Fraction(1, 10), DELTA)
         assert ledger.spent() == Fraction(1, 4) + Fraction(7, 12) + whole
-        assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
+        assert sum(e.added[0] for e in ledger.entries()) == ledger.spent()
 
     def test_one_that_was_set_back_since_brings_nothing_and_loses_nothing(self, ledger, tmp_path):
         path = tmp_path / "other.sqlite"
-        earlier_ledger(path, BOTH)
+        earlier(path, BOTH)
         ledger.merge(path, "n1")
         lines, spent = lines_of(ledger._path), ledger.spent()
         path.unlink()
-        earlier_ledger(path, BOTH[:2])
+        earlier(path, BOTH[:2])
         assert ledger.merge(path, "n1") == 0
         assert (lines_of(ledger._path), ledger.spent()) == (lines, spent)
 
@@ -397,8 +413,8 @@ class TestMerge:
         paths[1].write_bytes(paths[0].read_bytes())
         for number, (path, step) in enumerate(zip(paths, steps, strict=True), start=1):
             with closing(Ledger(path, PEOPLE)) as ledger:
-                ledger.charge(Charge("r", step, Fraction(number, 8)), FREE, "north")
-                ledger.charge(Charge(step, "rho", Fraction(0), DELTA, RHO_BUDGET.rho / 2), FREE, "north")
+                ledger.charge(pure("r", step, Fraction(number, 8)), FREE, "north")
+                ledger.charge(in_rho(step, "rho", RHO_BUDGET.rho / 2), FREE, "north")
         return paths
 
     def test_a_copy_that_went_on_its_own_way_brings_what_it_was_charged_since_and_nothing_twice(self, tmp_path):
@@ -410,7 +426,7 @@ class TestMerge:
             assert ledger.merge(second) == 2
             assert ledger.spent() == Fraction(1, 4) + Fraction(3, 8) + 2 * RHO_BUDGET.filter().spent(RHO_BUDGET.rho / 2)
             assert ledger.spent("r") == Fraction(5, 8), "one node's run, that both have gone on with"
-            assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
+            assert sum(e.added[0] for e in ledger.entries()) == ledger.spent()
         with closing(Ledger(first, PEOPLE)) as ledger:
             for mark in (own, end, ledger.end()):
                 ledger.check_extends(*mark)
@@ -467,7 +483,7 @@ class TestMerge:
 
     def test_one_that_took_in_another_brings_that_along(self, ledger, tmp_path):
         third, second = tmp_path / "third.sqlite", tmp_path / "second.sqlite"
-        end = earlier_ledger(third, BOTH)
+        end = earlier(third, BOTH)
         with closing(declared(second, node="n2")) as other:
             other.charge(PURE[0], FREE, "south")
             other.merge(third, "n3")
@@ -475,7 +491,7 @@ class TestMerge:
             spent = other.spent()
         assert ledger.merge(second) == 1 + 1 + 4 + 2
         assert ledger.spent() == Fraction(1, 4) + spent
-        assert sum(e.loss[0] for e in ledger.entries()) == ledger.spent()
+        assert sum(e.added[0] for e in ledger.entries()) == ledger.spent()
         for mark in (end, last, ledger.end()):
             ledger.check_extends(*mark)
         assert Ledger(ledger._path, PEOPLE, "n3").spent("q") == spent_under_unknown_cap(RHO, DELTA)

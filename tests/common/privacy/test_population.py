@@ -16,8 +16,10 @@ from privity.common.privacy import ledger_folder
 from privity.common.privacy.ledger import Allowance, Charge, Kind, Ledger
 from privity.common.privacy.ledger_folder import declare, default_ledger, open_ledger, other_ledgers
 from privity.common.privacy.ledger_lines import Line
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population, parse_population
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
+from privity.common.privacy.run_budget import RhoBudget
 from privity.party.config import node_id
 from tests.harness.ledgers import declared
 from tests.harness.tables import FIELDS, people
@@ -32,8 +34,12 @@ def state(tmp_path, monkeypatch):
     return tmp_path / "state" / "privity" / "ledgers"
 
 
+def pure_charge(run, step, epsilon, **options):
+    return Charge(run, step, PureDP(Fraction(epsilon), RELATION), **options)
+
+
 def charge(ledger, step, epsilon, run="r"):
-    ledger.charge(Charge(run, step, Fraction(epsilon)), Allowance(), "hospital")
+    ledger.charge(pure_charge(run, step, epsilon), Allowance(), "hospital")
 
 
 def refused(match, code):
@@ -121,19 +127,17 @@ def test_raising_the_rows_a_person_prices_every_line_anew():
     ledger = declared(name="patients", total=8)
     before = ledger.population
     charge(ledger, "pure", 1)
-    ledger.charge(Charge("q", "elsewhere", Fraction(1, 3), for_a_person=True), Allowance(), "hospital")
-    ledger.charge(
-        Charge("z", "a", Fraction(0), rho_budget.delta, rho_budget.rho / 2),
-        Allowance(rho_budget=rho_budget),
-        "hospital",
-    )
-    ledger.charge(Charge("p", "a", Fraction(1, 10), Fraction(1, 10**8)), Allowance(), "hospital")
+    ledger.charge(pure_charge("q", "elsewhere", "1/3", for_a_person=True), Allowance(), "hospital")
+    in_rho = Charge("z", "a", ZCDP(rho_budget.rho / 2, RELATION))
+    ledger.charge(in_rho, Allowance(budget=rho_budget), "hospital")
+    approximate = ApproxDP(Fraction(1, 10), Fraction(1, 10**8), RELATION)
+    ledger.charge(Charge("p", "a", approximate), Allowance(), "hospital")
     three = Population("patients", Fraction(8), Fraction(1), 3)
     ledger.change(three, before)
     expected = 3 + Fraction(1, 3) + rho_budget.filter(3).spent(9 * rho_budget.rho / 2) + Fraction(3, 10)
     assert ledger.spent() == expected
     assert ledger.spent_delta() > rho_budget.delta + Fraction(3, 10**8)
-    assert sum(entry.loss[0] for entry in ledger.entries()) == expected
+    assert sum(entry.added[0] for entry in ledger.entries()) == expected
     charge(ledger, "again", 1)
     assert ledger.spent() == expected + 3
     with refused("rows_per_person: a person has up to 3 rows in tables that were released", "bad-option"):
@@ -184,8 +188,8 @@ def test_nodes_that_share_a_ledger_are_each_charged_for_steps_of_one_name(tmp_pa
         charge(ledger, "round/1", 1)
     assert first.spent() == second.spent() == 2
     assert (first.spent("r"), second.spent("r")) == (1, 1)
-    first.settle(Charge("r", "round/1", Fraction(1)), "answer of a")
-    second.settle(Charge("r", "round/1", Fraction(1)), "answer of b")
+    first.settle(pure_charge("r", "round/1", 1), "answer of a")
+    second.settle(pure_charge("r", "round/1", 1), "answer of b")
     with refused("0 left of 2", "budget-exhausted"):
         charge(second, "round/2", "1/100")
 
@@ -342,7 +346,7 @@ def test_a_process_that_has_a_merged_ledger_open_goes_on_no_more(tmp_path):
     open_still, new = Ledger.declare(tmp_path / "old", FOUR), Ledger.declare(tmp_path / "new", FOUR)
     charge(open_still, "a", 1)
     new.merge(tmp_path / "old")
-    for action in (lambda: charge(open_still, "b", 1), lambda: open_still.settle(Charge("r", "a", Fraction(1)), "x")):
+    for action in (lambda: charge(open_still, "b", 1), lambda: open_still.settle(pure_charge("r", "a", 1), "x")):
         with refused("merged into another ledger", "ledger-unusable"):
             action()
     assert new.spent() == 1
@@ -415,7 +419,7 @@ def test_threads_that_fit_one_object_at_once_are_all_charged_and_never_beyond_th
         thread.join()
     assert errors == ["budget-exhausted"] * 2
     assert open_ledger("patients").spent() == 3
-    assert model.charged == (1, 0)
+    assert model.charged == ApproxDP(Fraction(1), Fraction(0), RELATION)
 
 
 def test_places_that_cannot_be_written_are_let_be(monkeypatch, state):

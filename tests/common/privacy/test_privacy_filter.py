@@ -17,17 +17,21 @@ from scipy.signal import fftconvolve
 from scipy.stats import norm
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.budget import Zcdp
-from privity.common.privacy.budget_conversion import (
+from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.loss_conversion import (
     _best_order,
     best_order,
     conversion_constant,
+    converted,
     likely_rho,
+    rho_within,
     zcdp_to_approximate,
 )
-from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.mechanisms import ExponentialMechanism
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_filter import UNKNOWN_CAP_ORDERS, PrivacyFilter, constant, spent_under_unknown_cap
-from privity.common.privacy.zcdp_budget import RELATION, RhoBudget, converted, rho_within, selection_rho
+from privity.common.privacy.privacy_loss import ZCDP, PureDP
+from privity.common.privacy.run_budget import RhoBudget
 from tests.harness.ledgers import declared
 
 DELTA = Fraction(1, 10**9)
@@ -144,7 +148,7 @@ def test_the_charge_is_linear_at_least_the_theorems_and_the_whole_costs_exactly_
         exact = max(Fraction(0), found.order * rho + found.constant)
         assert exact <= found.spent(rho) < exact + Fraction(2, 10**12)
         # At any stopping time at least what the rho so far converts to.
-        assert found.spent(rho) >= zcdp_to_approximate(Zcdp(rho, RELATION), delta).epsilon - Fraction(1, 10**12)
+        assert found.spent(rho) >= zcdp_to_approximate(ZCDP(rho, RELATION), delta).epsilon - Fraction(1, 10**12)
 
 
 @given(st.fractions(Fraction(1, 10**6), 3), DELTAS)
@@ -158,7 +162,7 @@ def test_the_order_is_short_and_no_neighbour_is_better(rho, delta):
         assert bound(order) <= bound(1 + (order - 1) * factor)
     more = order - 1
     assert more.denominator & (more.denominator - 1) == 0
-    assert bound(order) <= zcdp_to_approximate(Zcdp(rho, RELATION), delta).epsilon * (1 + Fraction(1, 10**6))
+    assert bound(order) <= zcdp_to_approximate(ZCDP(rho, RELATION), delta).epsilon * (1 + Fraction(1, 10**6))
 
 
 def test_a_cap_that_costs_more_than_it_claims_is_refused():
@@ -172,7 +176,7 @@ def test_a_cap_that_costs_more_than_it_claims_is_refused():
 def test_a_run_of_unknown_cap_is_charged_at_least_what_any_cap_up_to_its_rho_says_and_little_more(rho, delta):
     assert len(set(UNKNOWN_CAP_ORDERS)) == len(UNKNOWN_CAP_ORDERS)
     found = spent_under_unknown_cap(rho, delta)
-    least = zcdp_to_approximate(Zcdp(rho, RELATION), delta).epsilon
+    least = zcdp_to_approximate(ZCDP(rho, RELATION), delta).epsilon
     assert found > least
     part = delta / len(UNKNOWN_CAP_ORDERS)
     assert any(found >= alpha * rho + constant(alpha, part) for alpha in UNKNOWN_CAP_ORDERS)
@@ -183,21 +187,21 @@ def test_a_run_of_unknown_cap_is_charged_at_least_what_any_cap_up_to_its_rho_say
 def test_a_run_that_stops_early_costs_more_than_its_rho_alone_and_a_full_one_exactly_epsilon():
     """In the ledger: about half of epsilon at the first step, the rest along a line, in whatever steps."""
     rho_budget, ledger = RhoBudget(Fraction(1), DELTA), declared()
-    allowance = Allowance(Fraction(1), DELTA, rho_budget)
+    allowance = Allowance(Fraction(1), DELTA, budget=rho_budget)
 
-    def charge(step, rho):
-        ledger.charge(Charge("r", step, Fraction(0), DELTA, rho), allowance, "hospital")
+    def charge(step, loss):
+        ledger.charge(Charge("r", step, loss), allowance, "hospital")
 
-    first = selection_rho(Fraction(1, 8))
+    first = ExponentialMechanism(Fraction(1, 8)).loss(RELATION)
     charge("select", first)
     assert float(ledger.spent()) == pytest.approx(0.5461, abs=1e-3)
-    assert float(converted(first, DELTA)) == pytest.approx(0.3468, abs=1e-3)
-    rest = rho_budget.rho - first
+    assert float(converted(first.rho, DELTA)) == pytest.approx(0.3468, abs=1e-3)
+    rest = rho_budget.rho - first.rho
     for step in range(4):
-        charge(f"{step}", rest / 4)
+        charge(f"{step}", ZCDP(rest / 4, RELATION))
     assert (ledger.spent(), ledger.spent_delta()) == (1, DELTA)
     with pytest.raises(PrivityError, match="0 left of 1"):
-        charge("more", rest / 1000)
+        charge("more", ZCDP(rest / 1000, RELATION))
 
 
 def test_interleaved_runs_and_pure_lines_add_up_and_each_delta_counts_once():
@@ -207,10 +211,9 @@ def test_interleaved_runs_and_pure_lines_add_up_and_each_delta_counts_once():
         rho_budget = rho_budgets[step % 2]
         rho = rho_budget.rho / 5
         allowance = Allowance(rho_budget.epsilon, rho_budget.delta, rho_budget)
-        charged = Charge(f"run-{step % 2}", f"{step}", Fraction(0), rho_budget.delta, rho)
-        ledger.charge(charged, allowance, "hospital")
+        ledger.charge(Charge(f"run-{step % 2}", f"{step}", ZCDP(rho, RELATION)), allowance, "hospital")
         spent[step % 2] += rho
-        ledger.charge(Charge(f"pure-{step}", "a", Fraction(1, 100)), Allowance(), "hospital")
+        ledger.charge(Charge(f"pure-{step}", "a", PureDP(Fraction(1, 100), RELATION)), Allowance(), "hospital")
         expected = sum(one.filter().spent(rho) for one, rho in zip(rho_budgets, spent, strict=True))
         assert ledger.spent() == expected + Fraction(step + 1, 100)
         deltas = (one.delta for one, rho in zip(rho_budgets, spent, strict=True) if rho)

@@ -12,20 +12,23 @@ from pathlib import Path
 import pytest
 
 from privity.common.formats import require
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
+from privity.common.privacy.run_budget import RhoBudget
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
-from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.release.release_folder import read_release, report_of
 from privity.common.release.release_verification import check_release
 
 FORMER = Path(__file__).parent / "former_release"
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
+PURE, APPROXIMATE = PureDP(ONE, RELATION), ApproxDP(ONE, DELTA, RELATION)
 PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
 
 
 def record_of(*costs: Cost) -> RunRecord:
-    record = RunRecord(rho_budget=RhoBudget(ONE, DELTA))
+    record = RunRecord(budget=RhoBudget(ONE, DELTA))
     for cost in costs:
         record.add_cost(cost)
     return record
@@ -37,7 +40,7 @@ def statement_of(**changes):
         "parties": {"a": 30, "b": 30, "c": 40},
         "tolerate": 1,
         "protection": "Paillier",
-        "record": record_of(Cost("p", "m", ONE, ("a", "b", "c"))),
+        "record": record_of(Cost("p", "m", PURE, ("a", "b", "c"))),
     }
     statement = privacy_statement(**given | changes)
     require(statement, "privacy", "privacy.json")
@@ -69,7 +72,7 @@ def test_rows_at_several_parties_are_the_persons_too() -> None:
 
 def test_the_delta_of_a_person_leads_too() -> None:
     statement = statement_of(
-        rows_per_person={"a": 2}, record=record_of(Cost("p", "m", ONE, ("a", "b", "c"), DELTA))
+        rows_per_person={"a": 2}, record=record_of(Cost("p", "m", APPROXIMATE, ("a", "b", "c")))
     )  # fmt: skip
     delta = Fraction(statement["observers"][0]["delta"])
     assert 2 * math.e * DELTA <= delta < 2.001 * math.e * float(DELTA)
@@ -116,10 +119,9 @@ def test_a_split_by_what_rows_hold_is_taken_as_given() -> None:
 
 def all_statements():
     """Statements of all kinds, as far as their sentences go."""
-    pure = Cost("p", "m", ONE, ("a", "b", "c"))
-    costs = (pure, Cost("p", OWN_MODEL, ONE, ("a", "b", "c")), Cost("p", "m", ONE, ("a", "b", "c"), DELTA),
-             Cost("p", "m", ONE, ("a", "b", "c"), Fraction(1, 100)),
-             Cost("p", "m", Fraction(0), ("a", "b", "c"), DELTA, Fraction(1, 100)))  # fmt: skip
+    losses = (PURE, APPROXIMATE, ApproxDP(ONE, Fraction(1, 100), RELATION), ZCDP(Fraction(1, 100), RELATION))
+    costs = [Cost("p", "m", loss, ("a", "b", "c")) for loss in losses]
+    costs.append(Cost("p", OWN_MODEL, PURE, ("a", "b", "c")))
     people = ({}, {"rows_per_person": {"a": 3}}, {"rows_per_person": {"a": 3}, "absent_rows": True})
     protections = ({}, {"protection": None, "tolerate": 0}, {"curator_member": "a"})
     for cost, several, protection, split in itertools.product(costs, people, protections, Split):

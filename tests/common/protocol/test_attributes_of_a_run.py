@@ -13,12 +13,13 @@ import pytest
 
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
+from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select, SelectTable
 from privity.curator.run_request import RunRequest
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged
+from tests.harness.steps import laplace_round, pure
 
 NO_NOISE = Fraction(600)
 SOME = ("A0", "A2")
@@ -43,8 +44,7 @@ def test_tables_are_those_of_the_attributes_asked_for() -> None:
     consortium = make_consortium(2, domain=(2, 3, 4))
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, attributes=SOME))
     session = consortium.session(plan)
-    session.schema = consortium.schema.over(SOME)
-    (table,) = asyncio.run(session.measure("test", [(0, 1)], NO_NOISE))
+    (table,) = asyncio.run(session.measure("test", [(0, 1)], pure(NO_NOISE)))
     assert table.counts.shape == (2, 4)
     columns = [party.table.columns for party in consortium.parties.values()]
     true = sum(pd.crosstab(c[0], c[2]).to_numpy() for c in columns)
@@ -56,9 +56,11 @@ def test_nothing_beyond_them_can_be_asked_for() -> None:
     consortium.begin(consortium.spec(attributes=SOME))
     beyond = len(consortium.schema.over(SOME).derived.domain)
     for step in (
-        Contribute(Round("run-1", "test", "1", ((beyond,),), Fraction(1))),
-        Select("run-1", "test", "d", (AttributeParentPair(0, (beyond,)),), Fraction(1)),
-        SelectTable("run-1", "test", "e", ExpectedTables(((beyond,),), np.array([1, 1]), 2, (0,)), Fraction(1)),
+        Contribute(laplace_round("run-1", "test", "1", ((beyond,),), Fraction(1))),
+        Select("run-1", "test", "d", (AttributeParentPair(0, (beyond,)),), NoisyMax(Fraction(1))),
+        SelectTable(
+            "run-1", "test", "e", ExpectedTables(((beyond,),), np.array([1, 1]), 2, (0,)), NoisyMax(Fraction(1))
+        ),
     ):
         reply = consortium.tell("party-1", step)
         assert isinstance(reply, Refusal)

@@ -13,13 +13,13 @@ from privity.common.data.table_reading import read_table
 from privity.common.errors import PrivityError
 from privity.common.formats import require
 from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, Split, TreeScore
-from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Done, Refusal
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.evaluation.scores_over_parties import PHASE, scores_of, to_score
 from privity.common.release.release_folder import read_release
 from tests.harness.consortium import TestConsortium, make_schema, open_policy
 from tests.harness.ledgers import charged
+from tests.harness.steps import score_round
 
 EVALUATION = Evaluation(Fraction(1, 2), ("a0",))
 
@@ -70,7 +70,7 @@ def test_it_is_part_of_what_the_run_costs_and_of_the_statement(tmp_path: Path) -
     # Who makes no draws pays less.
     assert max(party.ledger.spent() for party in joint.parties.values()) == 1
     entries = charged(joint.parties["party-1"].ledger)
-    assert [e.charge.epsilon for e in entries if "evaluation" in e.charge.step] == [Fraction(1, 4)]
+    assert [e.charge.loss.epsilon for e in entries if "evaluation" in e.charge.step] == [Fraction(1, 4)]
     phases = {phase["phase"]: phase for phase in release.privacy["phases"]}
     assert phases[PHASE]["epsilon_per_row"] == "1/4"
     assert "scores of the synthetic table" in phases[PHASE]["mechanisms"][0]
@@ -86,7 +86,7 @@ def test_a_run_without_it_opens_no_scores(tmp_path: Path) -> None:
 
 
 def scoring(epsilon: Fraction = Fraction(1, 2), *scores) -> Contribute:
-    return Contribute(Round("run-1", PHASE, "1-evaluation", (), epsilon, scores=scores or (TreeScore(0, 0),)))
+    return Contribute(score_round("run-1", PHASE, "1-evaluation", scores or (TreeScore(0, 0),), epsilon))
 
 
 def refusal(joint: TestConsortium, step: Contribute) -> str:

@@ -17,23 +17,27 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
-from privity.common.planned_run import PlannedSession
+from privity.common.planned_run import planned_session
 from privity.common.privacy.ledger import Allowance, Ledger
+from privity.common.privacy.mechanisms import NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.random_bits import SeededEntropy
+from privity.common.privacy.run_budget import PureBudget, RhoBudget, RunBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.privacy.zcdp_budget import RhoBudget, selection_rho
 from privity.common.protocol.evaluation_scores import LARGEST_SYNTHETIC
 from privity.common.protocol.expected_tables import LARGEST_PENALTY, SENSITIVITY, ExpectedTables, check_expected
+from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import SELECTION_CELLS
 from privity.common.protocol.steps import Select, SelectTable, step_digest
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_session import LocalSession
+from privity.party.local_backend import local_session
 from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema, make_table
 from tests.harness.ledgers import charged, declared
+from tests.harness.steps import pure, share_of
 
 DOMAIN = (2, 3, 4)
 SCHEMA = make_schema(DOMAIN)
@@ -153,7 +157,7 @@ def test_every_part_of_what_is_expected_is_in_the_digest() -> None:
         ExpectedTables(one.tables, one.counts, one.rows, (0, 1, 0)),
         ExpectedTables(((1, 0), *PAIRS[1:]), one.counts, one.rows, one.penalties),
     ]
-    digests = {step_digest(SelectTable("run-1", "p", "d", e, Fraction(1))) for e in (one, *others)}
+    digests = {step_digest(SelectTable("run-1", "p", "d", e, NoisyMax(Fraction(1)))) for e in (one, *others)}
     assert len(digests) == 5
     assert one == of_model(1)
     assert hash(one) == hash(of_model(1))
@@ -217,17 +221,18 @@ def test_tables_are_counted_once_for_all_selections_and_never_more_kept_than_the
     assert set(counts._kept) == set(PAIRS[:2])
 
 
-def owner(table: CodedTable, label: str = "", rho_budget: RhoBudget | None = None) -> tuple[LocalSession, Ledger]:
+def owner(
+    table: CodedTable, label: str = "", budget: RunBudget = PureBudget(Fraction(10**6))
+) -> tuple[Session, Ledger]:
     ledger = declared(total=10**6)
     entropy = lambda of: SeededEntropy(b"expected", f"{label}/{of}")  # noqa: E731
     releases = ChargedReleases("owner", InMemory(table), Journal(), ledger, entropy)
-    delta = rho_budget.delta if rho_budget else Fraction(0)
-    return LocalSession("run-1", table.schema, releases, replace(UNLIMITED, rho_budget=rho_budget), delta), ledger
+    return local_session("run-1", releases, replace(UNLIMITED, budget=budget)), ledger
 
 
-def drawn(session: LocalSession, expected: ExpectedTables, draws: int, epsilon: Fraction) -> list[int]:
+def drawn(session: Session, expected: ExpectedTables, draws: int, epsilon: Fraction) -> list[int]:
     async def all_draws() -> list[int]:
-        series = session.selection("audit", draws, epsilon, score=DISTANCE)
+        series = session.selection("audit", draws, share_of(session, epsilon), score=DISTANCE)
         return [await series.select_farthest(expected) for _ in range(draws)]
 
     return asyncio.run(all_draws())
@@ -252,11 +257,11 @@ def noisy_max_law(scores: list[int], epsilon: float) -> np.ndarray:
     return law
 
 
-def check_law(rho_budget: RhoBudget | None, price: Fraction, law: np.ndarray) -> RunRecord:
+def check_law(budget: RunBudget, price: Fraction, law: np.ndarray) -> RunRecord:
     """Of series of 50 draws that cost so much each; gives the record of the last one."""
     found: list[int] = []
     for batch in range(30):
-        session, ledger = owner(FEW, f"{price}/{batch}", rho_budget)
+        session, ledger = owner(FEW, f"{price}/{batch}", budget)
         found += drawn(session, SMALL, 50, price)
         assert ledger.spent() == session.record.epsilon("owner")
         assert len(charged(ledger)) == 50
@@ -269,9 +274,9 @@ def check_law(rho_budget: RhoBudget | None, price: Fraction, law: np.ndarray) ->
 @pytest.mark.process
 def test_a_selection_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
     assert scores_of(FEW, SMALL) == [1, 2, 2]
-    record = check_law(None, Fraction(100), noisy_max_law([1, 2, 2], 2.0))
+    record = check_law(PureBudget(Fraction(10**6)), Fraction(100), noisy_max_law([1, 2, 2], 2.0))
     (cost,) = record.costs
-    assert cost.epsilon == record.epsilon("owner") == 100
+    assert cost.loss.epsilon == record.epsilon("owner") == 100
     assert "report noisy max" in cost.mechanism
     assert cost.mechanism.endswith("on the distance of tables from a model")
 
@@ -279,11 +284,11 @@ def test_a_selection_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
 @pytest.mark.process
 def test_a_selection_of_a_run_in_rho_has_the_law_of_the_exponential_mechanism() -> None:
     rho_budget = RhoBudget(Fraction(30), Fraction(1, 2**30))
-    epsilon = rho_budget.selection_epsilon(Fraction(30), 50)
-    weights = np.exp(np.array([1, 2, 2]) * float(epsilon) / 2)
+    mechanism = rho_budget.selecting(Fraction(30), 50)
+    weights = np.exp(np.array([1, 2, 2]) * float(mechanism.epsilon) / 2)
     record = check_law(rho_budget, Fraction(30), weights / weights.sum())
     (cost,) = record.costs
-    assert cost.rho == 50 * selection_rho(epsilon) <= rho_budget.rho
+    assert cost.loss.rho == 50 * mechanism.loss(RELATION).rho <= rho_budget.rho
     assert "exponential mechanism (bounded range) on the distance of tables from a model" in cost.mechanism
 
 
@@ -298,27 +303,27 @@ def test_a_series_is_for_pairs_or_for_tables() -> None:
     session, ledger = owner(FEW)
     pairs = [AttributeParentPair(0, (1,))]
     with pytest.raises(RuntimeError, match="selections among tables"):
-        asyncio.run(session.selection("p", 1, Fraction(1), score=DISTANCE).select(pairs))
+        asyncio.run(session.selection("p", 1, pure(Fraction(1)), score=DISTANCE).select(pairs))
     with pytest.raises(RuntimeError, match="on the score R"):
-        asyncio.run(session.selection("p", 1, Fraction(1)).select_farthest(SMALL))
+        asyncio.run(session.selection("p", 1, pure(Fraction(1))).select_farthest(SMALL))
     assert ledger.spent() == 0
     with pytest.raises(PrivityError, match="no score 'distance'"):
-        session._releases.select(Select("run-1", "p", "d", pairs, Fraction(1), DISTANCE), UNLIMITED)
+        session.backend._releases.select(Select("run-1", "p", "d", pairs, NoisyMax(Fraction(1)), DISTANCE), UNLIMITED)
 
 
 def test_a_refused_draw_costs_nothing_and_an_answered_one_is_charged_once() -> None:
     session, ledger = owner(FEW)
-    releases = session._releases
+    releases = session.backend._releases
     wrong = ExpectedTables(((0,),), np.array([3, 0]), 2, (0,))
     with pytest.raises(PrivityError, match="more rows than there are"):
-        releases.select(SelectTable("run-1", "p", "d", wrong, Fraction(1)), UNLIMITED)
+        releases.select(SelectTable("run-1", "p", "d", wrong, NoisyMax(Fraction(1))), UNLIMITED)
     assert charged(ledger) == []
-    step = SelectTable("run-1", "p", "d", SMALL, Fraction(1, 100))
+    step = SelectTable("run-1", "p", "d", SMALL, NoisyMax(Fraction(1, 100)))
     assert len({releases.select(step, UNLIMITED) for _ in range(5)}) == 1
     assert ledger.spent() == Fraction(1, 100)
     for other in (
-        SelectTable("run-1", "p", "d", of_model(1), Fraction(1, 100)),
-        Select("run-1", "p", "d", [AttributeParentPair(0, (1,))], Fraction(1, 100)),
+        SelectTable("run-1", "p", "d", of_model(1), NoisyMax(Fraction(1, 100))),
+        Select("run-1", "p", "d", [AttributeParentPair(0, (1,))], NoisyMax(Fraction(1, 100))),
     ):
         with pytest.raises(PrivityError) as caught:
             releases.select(other, UNLIMITED)
@@ -326,11 +331,11 @@ def test_a_refused_draw_costs_nothing_and_an_answered_one_is_charged_once() -> N
 
 
 def test_whose_rows_are_next_is_known_before_every_selection() -> None:
-    session = PlannedSession(SCHEMA, {"a": 100, "b": 300}, 1, Fraction(0))
+    session = planned_session(SCHEMA, {"a": 100, "b": 300}, 1, PureBudget(Fraction(1)))
     seen = []
 
     async def draws() -> None:
-        series = session.selection("p", 4, Fraction(1), score=DISTANCE)
+        series = session.selection("p", 4, pure(Fraction(1)), score=DISTANCE)
         for _ in range(4):
             seen.append(series.rows_next)
             assert 0 <= await series.select_farthest(of_model(1)) < 3
@@ -346,7 +351,7 @@ def test_whose_rows_are_next_is_known_before_every_selection() -> None:
 
 
 def test_a_rehearsal_refuses_what_every_party_would() -> None:
-    session = PlannedSession(SCHEMA, {"a": 100}, 0, Fraction(0))
-    series = session.selection("p", 1, Fraction(1), score=DISTANCE)
+    session = planned_session(SCHEMA, {"a": 100}, 0, PureBudget(Fraction(1)))
+    series = session.selection("p", 1, pure(Fraction(1)), score=DISTANCE)
     with pytest.raises(PrivityError, match="not have one count"):
         asyncio.run(series.select_farthest(ExpectedTables(((1,),), np.array([1, 1]), 2, (0,))))

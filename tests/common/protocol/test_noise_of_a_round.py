@@ -12,6 +12,7 @@ from scipy import stats
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.protocol.steps import Revealed, Step
 from tests.harness.consortium import make_consortium
+from tests.harness.steps import pure
 
 DOMAIN = (50, 40)
 
@@ -20,7 +21,7 @@ def opened_noise(parties: int, tolerate: int, epsilon: Fraction, seed: int) -> n
     """Noise of one opened table of 2,000 cells: opened minus the true sum."""
     consortium = make_consortium(parties, domain=DOMAIN, rows=30, seed=seed)
     plan = consortium.begin(consortium.spec(epsilon=epsilon, tolerate=tolerate))
-    (table,) = asyncio.run(consortium.session(plan).measure("test", [(0, 1)], epsilon))
+    (table,) = asyncio.run(consortium.session(plan).measure("test", [(0, 1)], pure(epsilon)))
     true = sum(contingency_tables(p.table, [(0, 1)])[0] for p in consortium.parties.values())
     return (table.counts - true).ravel()
 
@@ -65,7 +66,7 @@ def test_what_remains_for_t_parties_that_subtract_their_shares_is_one_discrete_l
             return step
 
         consortium.tamper = before_it_is_erased
-        (table,) = asyncio.run(consortium.session(plan).measure("test", [(0, 1)], epsilon))
+        (table,) = asyncio.run(consortium.session(plan).measure("test", [(0, 1)], pure(epsilon)))
         own = np.frombuffer(kept[0], dtype="<i8")
         others = [consortium.parties[f"party-{k}"].table for k in (2, 3)]
         true = sum(contingency_tables(t, [(0, 1)])[0] for t in others)

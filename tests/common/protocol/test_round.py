@@ -13,7 +13,6 @@ from privity.common.crypto.sealing import SealedBlob, open_sealed
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol import block_sums
 from privity.common.protocol.combiner_tree import tree_of
-from privity.common.protocol.round import Round
 from privity.common.protocol.round_attempt import MOST_ATTEMPTS
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import CombineBlock, Contribute, Done, Refusal, Reply, SealBlock, Sealed, Step, Sum
@@ -21,11 +20,12 @@ from privity.common.wire.codec import decode_step
 from privity.curator import pending_steps as desks
 from privity.curator import sum_rounds
 from privity.curator.answer_store import Answers
-from privity.curator.network_session import NetworkSession
+from privity.curator.network_backend import NetworkBackend
 from privity.curator.pending_steps import PartyRefusedError
 from privity.curator.traffic_meter import Meter
 from tests.common.protocol.test_secure_sum import KINDS, NO_NOISE, exact
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+from tests.harness.steps import laplace_round, pure
 
 TABLES = ((0, 1), (0, 2))
 
@@ -43,7 +43,7 @@ def consortium_of(parties: int = 3, **options) -> TestConsortium:
 
 def measured(consortium: TestConsortium, kind: SumKind) -> np.ndarray:
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
-    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, pure(NO_NOISE)))
     return np.concatenate([t.counts.ravel() for t in opened])
 
 
@@ -165,7 +165,7 @@ def test_a_well_formed_sum_of_something_else_opens_nothing_then_or_later(kind: S
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
     for _ in range(2):
         with pytest.raises(PrivityError, match="is not revealed"):
-            asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+            asyncio.run(consortium.session(plan).measure("test", TABLES, pure(NO_NOISE)))
         consortium.fault = lambda _party, _step: None
     assert consortium.journal.keys("run-1/opened/") == []
     assert {party.ledger.spent() for party in consortium.parties.values()} == {NO_NOISE}
@@ -190,9 +190,9 @@ def test_a_curator_that_starts_again_goes_on_with_the_combiners_that_it_named() 
     consortium = faulty(11, fault)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=MASKS))
     with pytest.raises(Crash):
-        asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+        asyncio.run(consortium.session(plan).measure("test", TABLES, pure(NO_NOISE)))
     phase = 1
-    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, pure(NO_NOISE)))
     np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium, TABLES))
 
 
@@ -223,9 +223,9 @@ def test_a_combiner_that_is_silent_for_a_while_at_a_real_desk(monkeypatch, back_
         nodes = [asyncio.create_task(node(name)) for name in consortium.parties]
         meter = Meter()
         answers = Answers(consortium.journal, desk.ask, meter)
-        session = NetworkSession(plan, consortium.manifest, consortium.schema, None, answers, meter)
+        session = NetworkBackend(plan, consortium.manifest, consortium.schema, None, answers, meter).session()
         try:
-            return await session.measure("test", TABLES, NO_NOISE)
+            return await session.measure("test", TABLES, pure(NO_NOISE))
         finally:
             for task in nodes:
                 task.cancel()
@@ -284,11 +284,11 @@ def test_a_round_taken_up_again_asks_for_missing_blocks_only(kind: SumKind) -> N
     consortium = faulty(3, fault)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
     with pytest.raises(Crash):
-        asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+        asyncio.run(consortium.session(plan).measure("test", TABLES, pure(NO_NOISE)))
     done = {int(key.split("/")[-1]) for key in consortium.journal.keys("run-1/sum/")}
     assert done
     consortium.told.clear()
-    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, pure(NO_NOISE)))
     np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium, TABLES))
     assert not done & {step.block for _, step in steps(consortium, CombineBlock)}
     assert {party.ledger.spent() for party in consortium.parties.values()} == {NO_NOISE}
@@ -332,7 +332,7 @@ def test_what_a_party_sends_does_not_grow_with_the_parties() -> None:
 def test_a_partial_sum_is_sealed_to_the_combiner_above_and_of_no_use_elsewhere() -> None:
     consortium = consortium_of(11)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE))
-    round_ = Round("run-1", "test", "1", TABLES, NO_NOISE)
+    round_ = laplace_round("run-1", "test", "1", TABLES, NO_NOISE)
     attempt = consortium.attempt(round_)
     blobs = consortium.seal(round_, attempt)
     tree = consortium.context(plan, round_).tree(attempt)
@@ -354,7 +354,7 @@ def test_all_combiners_and_the_curator_together_learn_only_the_total(kind: SumKi
     """Nine parties, three combiners: every blob opened, every group summed, and no sum but that of all comes out."""
     consortium = consortium_of(9)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
-    round_ = Round("run-1", "test", "1", TABLES, NO_NOISE)
+    round_ = laplace_round("run-1", "test", "1", TABLES, NO_NOISE)
     context, attempt = consortium.context(plan, round_), consortium.attempt(round_)
     blobs, tree = consortium.seal(round_, attempt), consortium.context(plan, round_).tree(attempt)
     payloads, vectors = [], []
@@ -384,7 +384,7 @@ def test_two_runs_that_take_turns_do_not_disturb_each_other(kind: SumKind) -> No
 
     async def both():
         sessions = [consortium.session(plan) for plan in plans]
-        return await asyncio.gather(*(session.measure("test", TABLES, NO_NOISE) for session in sessions))
+        return await asyncio.gather(*(session.measure("test", TABLES, pure(NO_NOISE)) for session in sessions))
 
     for opened in asyncio.run(both()):
         np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium, TABLES))
@@ -393,7 +393,7 @@ def test_two_runs_that_take_turns_do_not_disturb_each_other(kind: SumKind) -> No
 def test_a_crash_after_the_vector_is_kept_leaves_a_round_that_goes_on(tmp_path, monkeypatch) -> None:
     consortium = consortium_of(folder=tmp_path)
     consortium.begin(consortium.spec(epsilon=NO_NOISE))
-    round_ = Round("run-1", "test", "1", TABLES, NO_NOISE)
+    round_ = laplace_round("run-1", "test", "1", TABLES, NO_NOISE)
 
     class Crash(BaseException):
         """The party's process is gone."""

@@ -13,13 +13,14 @@ from scipy import stats
 
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
-from privity.common.privacy.zcdp_budget import RhoBudget
-from privity.common.protocol.round import Replacement, Round
+from privity.common.privacy.run_budget import RhoBudget
+from privity.common.protocol.round import Replacement, Round, Tables
 from privity.common.protocol.running_sums import schedule_weights
 from privity.common.protocol.secure_sum import reveal_block
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import Contribute, Done, Refusal, Sealed, Sum
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+from tests.harness.steps import laplace, laplace_round, pure, share_of
 
 TABLES = ((0, 1), (1, 2))
 DOMAIN = (3, 4, 2)
@@ -42,7 +43,8 @@ def open_all(
     plan = consortium.begin(consortium.spec(epsilon=epsilon, secure_sum=kind, delta=delta))
 
     async def whole():
-        series = consortium.session(plan).running_sums("update", tables, epsilon, weights)
+        session = consortium.session(plan)
+        series = session.running_sums("update", tables, share_of(session, epsilon), weights)
         return [await series.reveal_next() for _ in range(len(series))]
 
     return [
@@ -94,7 +96,7 @@ def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_a_reveale
     weights = schedule_weights("uniform", parties)
 
     async def whole():
-        series = consortium.session(plan).running_sums("update", TABLES, Fraction(1), weights)
+        series = consortium.session(plan).running_sums("update", TABLES, pure(Fraction(1)), weights)
         return [await series.reveal_next() for _ in range(len(series))]
 
     opened = [np.concatenate([t.counts.ravel() for t in tables]) for tables in asyncio.run(whole())]
@@ -109,8 +111,9 @@ def test_the_curators_whole_transcript_is_sealed_blobs_and_one_product_a_reveale
     assert len(replies) == 3 * parties * parties + parties
     # All that the run's key opens in it are the opened sums, in their order.
     for k, (product, counts) in enumerate(zip(sums, opened, strict=True), start=1):
-        replacement = Replacement(k, "x" if k > 1 else None, k - 1, Fraction(1, parties), k == parties)
-        round_ = Round("run-1", "update", "y", TABLES, Fraction(1, parties), replacement)
+        widest = laplace(TABLES, Fraction(1, parties)).scale
+        replacement = Replacement(k, "x" if k > 1 else None, k - 1, widest, k == parties)
+        round_ = laplace_round("run-1", "update", "y", TABLES, Fraction(1, parties), replacement)
         context = consortium.context(plan, round_)
         np.testing.assert_array_equal(reveal_block(product.payload, context, 0, consortium.secret), counts)
     assert len(set(sealed)) == len(sealed)
@@ -157,9 +160,9 @@ def test_revealed_sums_in_rho_carry_gaussian_noise_of_their_own_width_and_cost_w
     consortium = make_consortium(3, domain=(40, 40), rows=10, policies=policies)
     noise = []
     for k, (_, counts, variance) in enumerate(open_all(consortium, epsilon, weights, tables, kind, delta), start=1):
-        terms = rho_budget.terms(epsilon * weights[k - 1], (1,), 2)
+        scale = rho_budget.noise(epsilon * weights[k - 1], Tables(tables), 2).scale
         noise.append(counts - true_counts(consortium, k, tables))
-        assert variance == pytest.approx(1.5 * float(terms.unit))
+        assert variance == pytest.approx(1.5 * float(scale))
         # 1,600 variables: the standard error of their variance is about 4 %.
         assert noise[-1].var() == pytest.approx(variance, rel=0.2)
     for first, second in itertools.pairwise(noise):
@@ -177,7 +180,7 @@ def series_of(plan, weights, name: str = "s") -> list[Round]:
     async def unused(_round):
         raise AssertionError
 
-    return RunningSums(plan.spec.run, "update", name, TABLES, Fraction(1), weights, unused).rounds
+    return RunningSums(plan.spec.run, "update", name, Tables(TABLES), pure(1), weights, unused).rounds
 
 
 class TestLies:
@@ -209,7 +212,7 @@ class TestLies:
 
     def test_another_share_than_the_one_that_is_in(self) -> None:
         second = self.rounds[1]
-        for changes in ({"previous": "s/9"}, {"previous_coverage": 2}, {"widest": Fraction(1, 9)}):
+        for changes in ({"previous": "s/9"}, {"previous_coverage": 2}, {"widest": 2 * self.rounds[1].noise.scale}):
             lie = replace(second, replacement=replace(second.replacement, **changes))
             reply = self.consortium.tell("party-2", Contribute(lie))
             assert isinstance(reply, Refusal), changes
@@ -218,7 +221,7 @@ class TestLies:
         """As many cells, fewer tables: narrower noise would take the place of what hides all of them, for one price."""
         second = self.rounds[1]
         for tables in (((0, 1, 2),), ((1, 2), (0, 1)), ((0, 2), (0, 1))):
-            lie = replace(second, tables=tables)
+            lie = replace(second, noise=replace(second.noise, query=Tables(tables)))
             for party in self.consortium.parties.values():
                 before = party.ledger.spent()
                 reply = self.consortium.tell(party.name, Contribute(lie))
@@ -232,7 +235,9 @@ class TestLies:
         consortium = make_consortium(3)
         plan = consortium.begin(consortium.spec(algorithm=algorithm, settings=settings, epsilon=Fraction(9)))
         one = Fraction(1)
-        first = Round(plan.spec.run, "update", "s/1", TABLES, one, Replacement(3, None, 0, one, False))
+        first = laplace_round(
+            plan.spec.run, "update", "s/1", TABLES, one, Replacement(3, None, 0, laplace(TABLES, one).scale, False)
+        )
         reply = consortium.tell("party-1", Contribute(first))
         assert isinstance(reply, Refusal)
         assert "reveals sums over all parties only" in reply.message
@@ -276,12 +281,12 @@ def test_what_is_revealed_between_two_of_its_rounds_is_not_taken_for_the_running
     session = consortium.session(consortium.begin(consortium.spec(epsilon=3 * NO_NOISE)))
 
     async def mixed():
-        series = session.running_sums("update", TABLES, NO_NOISE, weights)
+        series = session.running_sums("update", TABLES, pure(NO_NOISE), weights)
         first = await series.reveal_next()
         if between == "a round":
-            await session.measure("between", TABLES, NO_NOISE)
+            await session.measure("between", TABLES, pure(NO_NOISE))
         else:
-            other = session.running_sums("update", TABLES, NO_NOISE, weights)
+            other = session.running_sums("update", TABLES, pure(NO_NOISE), weights)
             for _ in range(3):
                 await other.reveal_next()
         return [first, await series.reveal_next(), await series.reveal_next()]
@@ -315,11 +320,11 @@ def test_revealed_sums_beyond_the_schedule_are_an_error() -> None:
     session = consortium.session(consortium.begin())
 
     async def too_many():
-        series = session.running_sums("update", TABLES, Fraction(1), schedule_weights("final", 2))
+        series = session.running_sums("update", TABLES, pure(Fraction(1)), schedule_weights("final", 2))
         for _ in range(2):
             await series.reveal_next()
 
     with pytest.raises(RuntimeError, match="only 1 sums were declared"):
         asyncio.run(too_many())
     with pytest.raises(PrivityError, match="more than the run's epsilon"):
-        asyncio.run(session.measure("more", TABLES, Fraction(1)))
+        asyncio.run(session.measure("more", TABLES, pure(Fraction(1))))

@@ -13,19 +13,22 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.formats import require
-from privity.common.privacy.advanced_composition import Accounting, calibrate
 from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.mechanisms import AdvancedLaplaceNoise, Noise
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import GAUSSIAN
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
+from privity.common.privacy.run_budget import AdvancedBudget, RhoBudget
 from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement, rounded_up
-from privity.common.privacy.zcdp_budget import RhoBudget
 from privity.common.protocol.evaluation_scores import Evaluation
-from privity.common.protocol.round import Replacement, Round
+from privity.common.protocol.round import Replacement, Round, Tables
 from privity.common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
 from privity.common.release.release_verification import check_release
 from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged
+from tests.harness.steps import laplace, laplace_round
 
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
@@ -33,7 +36,11 @@ TABLES = ((0,), (1,), (0, 1))
 POLICY = open_policy(total_delta=Fraction(1, 1000))
 
 
-FAIR = RhoBudget(ONE, DELTA).terms(ONE, (1,) * 3, 1)
+FAIR = RhoBudget(ONE, DELTA).whole.noise(Tables(TABLES))
+
+
+def advanced(scale: Fraction, delta: Fraction = DELTA) -> AdvancedLaplaceNoise:
+    return AdvancedLaplaceNoise(Tables(TABLES), scale, ONE, delta)
 
 
 def consortium_of(parties: int, **changes):
@@ -54,7 +61,7 @@ def test_a_copula_over_parties_is_charged_and_stated(tmp_path, parties: int, com
         ledger = consortium.parties[party["name"]].ledger
         assert (ledger.spent(), ledger.spent_delta()) == (ONE, DELTA)
         assert (Fraction(party["epsilon_per_row"]), Fraction(party["delta_per_row"])) == (ONE, DELTA)
-        assert [entry.loss[1] for entry in charged(ledger) if entry.loss[0]] == [DELTA]  # one round
+        assert [entry.added[1] for entry in charged(ledger) if entry.added[0]] == [DELTA]  # one round
     assert {o["guarantee"] for o in statement["observers"]} == {"approximate", "approximate, computational"}
     assert {o["delta"] for o in statement["observers"]} == {str(DELTA)}
     words = {"zcdp": "zero-concentrated", "advanced": "advanced composition"}
@@ -93,8 +100,8 @@ def test_people_with_several_rows_are_charged_and_told_what_all_of_them_cost(tmp
             assert float(told[1] / DELTA) == pytest.approx(count * math.exp(count - 1), rel=1e-3)
         spec = consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings)
         most = policies[name].cost_of_a_person(spec, 0)
-        assert told[0] <= most[0] < told[0] * Fraction(1001, 1000)
-        assert told[1] == most[1]
+        assert told[0] <= most.epsilon < told[0] * Fraction(1001, 1000)
+        assert told[1] == most.delta
     worst = max(Fraction(party["epsilon_per_person"]) for party in statement["parties"])
     most = max(Fraction(party["delta_per_person"]) for party in statement["parties"])
     assert {(Fraction(o["epsilon"]), Fraction(o["delta"])) for o in statement["observers"]} == {(worst, most)}
@@ -107,8 +114,7 @@ def test_a_run_asks_for_no_noise_that_costs_a_person_more_than_what_it_was_agree
     policies = {f"party-{k}": open_policy(total_delta=Fraction(1, 1000), rows_per_person=3) for k in (1, 2)}
     consortium = make_consortium(2, policies=policies, domain=(2, 3, 4), rows=20)
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
-    accounting = calibrate([1] * 3, ONE, DELTA)
-    round_ = Round(plan.spec.run, "tables", "1", TABLES, ONE, accounting=accounting)
+    round_ = Round(plan.spec.run, "tables", "1", AdvancedBudget(ONE, DELTA).whole.noise(Tables(TABLES)))
     reply = consortium.tell("party-1", Contribute(round_))
     assert isinstance(reply, Refusal)
     assert "the run has a budget in rho" in reply.message
@@ -130,14 +136,15 @@ def test_the_opened_noise_has_the_stated_variance() -> None:
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA))
     tables = [(a, b, c) for a in range(14) for b in range(a + 1, 14) for c in range(b + 1, 14)]
     weights = [1] * (len(tables) // 2) + [2] * (len(tables) - len(tables) // 2)
-    terms = RhoBudget(ONE, DELTA).terms(ONE, weights, 2)
-    opened = asyncio.run(consortium.session(plan).measure("test", tables, ONE, weights))
+    scale = RhoBudget(ONE, DELTA).whole.noise(Tables(tuple(tables), tuple(weights)), 2).scale
+    session = consortium.session(plan)
+    opened = asyncio.run(session.measure("test", tables, session.budget.whole, weights))
     for weight in (1, 2):
         some = [table for table, w in zip(opened, weights, strict=True) if w == weight]
-        assert {t.law.scale for t in some} == {terms.unit / weight**2}
+        assert {t.law.scale for t in some} == {scale / weight**2}
         noise = np.concatenate([t.counts.ravel() for t in some])  # 12 rows are nothing beside it
-        assert np.var(noise) == pytest.approx(1.5 * float(terms.unit) / weight**2, rel=0.2)
-        assert some[0].variance == pytest.approx(1.5 * float(terms.unit) / weight**2)
+        assert np.var(noise) == pytest.approx(1.5 * float(scale) / weight**2, rel=0.2)
+        assert some[0].variance == pytest.approx(1.5 * float(scale) / weight**2)
 
 
 def test_a_policy_without_delta_refuses_the_run_before_anything_is_spent(tmp_path) -> None:
@@ -154,66 +161,64 @@ def test_models_of_one_party_each_refuse_a_delta(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("noise", "said"),
     [
-        ({"accounting": Accounting(DELTA, Fraction(3))}, "too small for epsilon 1"),
-        ({"terms": FAIR}, "the run has no budget in rho"),
-        ({"accounting": Accounting(Fraction(1, 100), Fraction(10**6))}, "more epsilon or delta than the run's"),
-        ({"epsilon": Fraction(2)}, "more epsilon or delta than the run's"),
-        ({"weights": (1, 1)}, "one of 1 to 1024 for each table"),
-        ({"weights": (1, 1, 0)}, "one of 1 to 1024 for each table"),
-        ({"weights": (1, 1, 2**32 - 1)}, "one of 1 to 1024 for each table"),
-        ({"accounting": Accounting(DELTA, Fraction(1, 10**299))}, "too many digits"),
-        (
-            {"weights": (1, 1, 2), "replacement": Replacement(3, None, 0, ONE, True)},
-            "reveals sums over all parties only",
-        ),
+        (advanced(scale=Fraction(3)), "too small for epsilon 1"),
+        (FAIR, "the run has no budget in rho"),
+        (advanced(scale=Fraction(10**6), delta=Fraction(1, 100)), "more epsilon or delta than the run's"),
+        (laplace(TABLES, Fraction(2)), "more epsilon or delta than the run's"),
+        (laplace(TABLES, ONE, (1, 1)), "one for each table"),
+        (laplace(TABLES, ONE, (1, 1, 0)), "one of 1 to 1024 for each table"),
+        (laplace(TABLES, ONE, (1, 1, 2**32 - 1)), "one of 1 to 1024 for each table"),
+        (advanced(scale=Fraction(1, 10**299)), "too many digits"),
     ],
 )
-def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charged(change: dict, said: str) -> None:
+def test_a_round_whose_noise_is_not_what_it_claims_is_refused_before_it_is_charged(noise: Noise, said: str) -> None:
     """What a curator that wants less noise would send."""
     consortium = consortium_of(2, domain=(2, 3, 2))
     settings = {"composition": "advanced"}
     plan = consortium.begin(consortium.spec(algorithm="copula", epsilon=ONE, delta=DELTA, settings=settings))
-    fair = {"epsilon": ONE, "weights": (), "accounting": None, "replacement": None}
-    round_ = Round(plan.spec.run, "test", "1", TABLES, **{**fair, **change})
+    round_ = Round(plan.spec.run, "test", "1", noise)
     reply = consortium.tell("party-2", Contribute(round_))
     assert isinstance(reply, Refusal)
     assert said in reply.message
     assert consortium.parties["party-2"].ledger.spent() == 0
-    honest = Round(plan.spec.run, "test", "2", TABLES, ONE, None, (2, 2, 1), calibrate((2, 2, 1), ONE, DELTA))
+    running = laplace_round(plan.spec.run, "test", "1", TABLES, ONE, Replacement(3, None, 0, ONE, True), (1, 1, 2))
+    reply = consortium.tell("party-2", Contribute(running))
+    assert isinstance(reply, Refusal)
+    assert "reveals sums over all parties only" in reply.message
+    assert consortium.parties["party-2"].ledger.spent() == 0
+    whole = AdvancedBudget(ONE, DELTA).whole
+    honest = Round(plan.spec.run, "test", "2", whole.noise(Tables(TABLES, (2, 2, 1))))
     assert consortium.tell("party-2", Contribute(honest)) == Done()
     assert consortium.parties["party-2"].ledger.spent_delta() == DELTA
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("noise", "said"),
     [
-        ({"terms": replace(FAIR, unit=FAIR.unit / 2)}, "the noise is too small for rho"),
-        ({"terms": replace(FAIR, rho=FAIR.rho / 2)}, "the noise is too small for rho"),
-        ({"weights": (1, 1, 2)}, "the noise is too small for rho"),
-        ({"terms": replace(FAIR, rho=2 * FAIR.rho)}, "more rho than the run's"),
-        ({"terms": replace(FAIR, delta=DELTA / 2)}, "another delta than the run's"),
-        ({"terms": replace(FAIR, unit=Fraction(10**17))}, "too large"),
-        ({"terms": None}, "the run has a budget in rho"),
-        ({"terms": None, "epsilon": ONE}, "the run has a budget in rho"),
-        ({"epsilon": ONE}, "not one of epsilon or rho"),
-        ({"accounting": Accounting(DELTA, Fraction(10**6))}, "not one of epsilon or rho"),
+        (replace(FAIR, scale=FAIR.scale / 2), "the noise is too small for rho"),
+        (replace(FAIR, rho=FAIR.rho / 2), "the noise is too small for rho"),
+        (replace(FAIR, query=Tables(TABLES, (1, 1, 2))), "the noise is too small for rho"),
+        (replace(FAIR, rho=2 * FAIR.rho), "more rho than the run's"),
+        (replace(FAIR, scale=Fraction(10**17)), "too large"),
+        (laplace(TABLES, ONE), "the run has a budget in rho"),
+        (advanced(scale=Fraction(10**6)), "the run has a budget in rho"),
     ],
 )
-def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(change: dict, said: str) -> None:
+def test_a_round_in_rho_is_what_it_claims_or_is_refused_before_it_is_charged(noise: Noise, said: str) -> None:
     consortium = consortium_of(2, domain=(2, 3, 2))
     plan = consortium.begin(consortium.spec(algorithm="dp-subn", epsilon=ONE, delta=DELTA))
-    round_ = Round(plan.spec.run, "test", "1", TABLES, Fraction(0), terms=FAIR)
+    round_ = Round(plan.spec.run, "test", "1", FAIR)
     engine = consortium.parties["party-2"].engine
-    reply = decode_reply(engine.handle(Contribute(replace(round_, **change))))[2]
+    reply = decode_reply(engine.handle(Contribute(replace(round_, noise=noise))))[2]
     assert isinstance(reply, Refusal)
     assert said in reply.message
     assert charged(consortium.parties["party-2"].ledger) == []
     assert consortium.tell("party-2", Contribute(round_)) == Done()
     (entry,) = charged(consortium.parties["party-2"].ledger)
-    assert (entry.charge.epsilon, entry.charge.delta, entry.charge.rho) == (0, DELTA, FAIR.rho)
-    assert entry.loss == (ONE, DELTA)
+    assert entry.charge.loss == ZCDP(FAIR.rho, RELATION)
+    assert entry.added == (ONE, DELTA)
 
 
 @pytest.mark.process
@@ -229,7 +234,7 @@ def test_a_run_of_selections_and_tables_in_rho_is_charged_stated_and_reported(tm
     rho_budget = RhoBudget(Fraction(3, 4), DELTA)
     for party in statement["parties"]:
         ledger = consortium.parties[party["name"]].ledger
-        rho = sum((e.charge.rho for e in charged(ledger) if e.charge.rho is not None), Fraction(0))
+        rho = sum((e.charge.loss.rho for e in charged(ledger) if isinstance(e.charge.loss, ZCDP)), Fraction(0))
         assert Fraction(party["rho_per_row"]) == rho <= rho_budget.rho
         assert (
             Fraction(party["epsilon_per_row"]) == ledger.spent() == Fraction(1, 4) + rho_budget.filter().spent(rho) <= 1
@@ -248,21 +253,21 @@ def test_a_run_of_selections_and_tables_in_rho_is_charged_stated_and_reported(tm
 
 
 def test_nine_widths_of_noise_are_too_many() -> None:
-    round_ = Round("r", "test", "1", TABLES * 3, ONE, None, tuple(range(1, 10)))
+    round_ = laplace_round("r", "test", "1", TABLES * 3, ONE, weights=tuple(range(1, 10)))
     with pytest.raises(PrivityError, match="more than 8 different weights"):
-        round_.check_noise(1)
+        round_.noise.check(1)
 
 
 def test_tables_of_different_weights_may_stand_in_any_order() -> None:
     """Each cell has the noise of its own table."""
     releases = next(iter(consortium_of(2, domain=(2, 3), rows=1).parties.values())).releases
     tables = ((0,), (1,)) * 3000
-    round_ = Round("r", "test", "1", tables, Fraction(100), None, (1, 4) * 3000)
+    round_ = laplace_round("r", "test", "1", tables, Fraction(100), weights=(1, 4) * 3000)
     vector = releases.noisy_vector(round_, 1, Allowance())
     cells = np.split(vector, np.cumsum([2, 3] * 3000)[:-1])
     for place, weight in enumerate((1, 4)):
         spread = np.concatenate(cells[place::2]).std()
-        assert spread == pytest.approx(round_.law(weight).share_variance(1) ** 0.5, rel=0.1)
+        assert spread == pytest.approx(round_.noise.law(weight).share_variance(1) ** 0.5, rel=0.1)
 
 
 def test_a_party_refuses_at_enrolment_what_it_could_not_serve() -> None:
@@ -276,7 +281,7 @@ def test_a_party_refuses_at_enrolment_what_it_could_not_serve() -> None:
 def test_a_model_of_one_party_is_learnt_for_pure_epsilon() -> None:
     consortium = consortium_of(2, domain=(2, 3, 2))
     plan = consortium.begin(consortium.spec(algorithm="independent", epsilon=ONE))
-    asked = Learn(plan.spec.run, "test", "1-test", "copula", {"composition": "zcdp"}, ONE)
+    asked = Learn(plan.spec.run, "test", "1-test", "copula", {"composition": "zcdp"}, PureDP(ONE, RELATION))
     assert isinstance(consortium.tell("party-1", asked), Refusal)
     assert not isinstance(consortium.tell("party-1", replace(asked, settings={})), Refusal)
     assert consortium.parties["party-1"].ledger.spent_delta() == 0
@@ -284,7 +289,7 @@ def test_a_model_of_one_party_is_learnt_for_pure_epsilon() -> None:
 
 def test_a_delta_that_means_little_is_told() -> None:
     record = RunRecord()
-    record.add_cost(Cost("p", "m", ONE, ("a",), Fraction(1, 1000)))
+    record.add_cost(Cost("p", "m", ApproxDP(ONE, Fraction(1, 1000), RELATION), ("a",)))
     for rows, told in ((999, False), (1000, True)):
         words = privacy_statement(run="r", parties={"a": rows}, tolerate=0, protection=None, record=record)["in_words"]
         assert any("means little" in sentence for sentence in words) == told
@@ -293,8 +298,8 @@ def test_a_delta_that_means_little_is_told() -> None:
 
 
 def test_weights_share_a_pure_epsilon_among_the_tables() -> None:
-    round_ = Round("r", "test", "1", TABLES, ONE, None, (3, 1, 1))
-    scales = [round_.law(weight).scale for weight in round_.all_weights]
+    round_ = laplace_round("r", "test", "1", TABLES, ONE, weights=(3, 1, 1))
+    scales = [round_.noise.law(weight).scale for weight in round_.query.weights]
     assert sum(2 / scale for scale in scales) == 1
     assert scales[1] == 3 * scales[0]
-    assert round_.widest_scale == scales[1]
+    assert round_.reach == scales[1]

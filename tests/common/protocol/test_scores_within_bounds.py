@@ -12,7 +12,6 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, TreeScore, check_scores
-from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Done, Refusal
 from privity.common.release.evaluation import scores_over_parties
 from privity.common.release.evaluation.scores_over_parties import PHASE, check_evaluation, scores_of, to_score
@@ -21,6 +20,7 @@ from privity.common.release.release_verification import check_release
 from privity.common.wire import codec
 from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema
+from tests.harness.steps import score_round
 
 
 def leaning(domain: tuple[int, ...], rows: int) -> CodedTable:
@@ -91,7 +91,7 @@ def test_a_tree_is_trained_on_rows_from_all_over_a_long_table(monkeypatch) -> No
 
 
 def scoring(run: TestConsortium, name: str, score: MarginalScore | TreeScore) -> Done | Refusal:
-    reply = run.tell("party-1", Contribute(Round("run-1", PHASE, name, (), Fraction(1, 4), scores=(score,))))
+    reply = run.tell("party-1", Contribute(score_round("run-1", PHASE, name, (score,), Fraction(1, 4))))
     assert isinstance(reply, Done | Refusal)
     return reply
 
@@ -112,7 +112,7 @@ def test_a_party_scores_a_run_once(tmp_path: Path) -> None:
 
 def test_scores_ask_for_no_more_tables_than_a_round_of_tables(monkeypatch) -> None:
     score = MarginalScore(((0,), (0, 1)), (1, 0, 1, 0, 0, 0), 1)
-    step = Contribute(Round("run-1", PHASE, "1-evaluation", (), Fraction(1), scores=(score, score)))
+    step = Contribute(score_round("run-1", PHASE, "1-evaluation", (score, score), Fraction(1)))
     assert decode_step(encode_step(step)) == step
     for limit, least in (("MOST_TABLES", 4), ("MOST_INDICES", 6)):
         with monkeypatch.context() as narrow:

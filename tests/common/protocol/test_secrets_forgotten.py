@@ -12,6 +12,7 @@ from privity.common.protocol.round import Round
 from privity.common.protocol.steps import Contribute, Done, Refusal, Revealed, SealBlock, Step
 from tests.common.protocol.test_secure_sum import KINDS, TABLES, round_of
 from tests.harness.consortium import TestConsortium, make_consortium
+from tests.harness.steps import pure
 
 PARTY = "party-2"
 
@@ -94,10 +95,10 @@ def test_a_curator_that_died_before_it_said_so_says_so_when_it_starts_again() ->
 
     consortium.tamper = die
     with pytest.raises(DiedError):
-        asyncio.run(consortium.session(plan).measure("test", TABLES, Fraction(1)))
+        asyncio.run(consortium.session(plan).measure("test", TABLES, pure(Fraction(1))))
     before = len(consortium.told)
     consortium.tamper = lambda _party, step: step
-    asyncio.run(consortium.session(plan).measure("test", TABLES, Fraction(1)))
+    asyncio.run(consortium.session(plan).measure("test", TABLES, pure(Fraction(1))))
     assert sorted(party for party, _ in consortium.told[before:]) == sorted(consortium.parties)
     assert all(isinstance(step, Revealed) for _, step in consortium.told[before:])
     for party in consortium.parties.values():

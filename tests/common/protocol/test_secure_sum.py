@@ -15,7 +15,8 @@ from privity.common.crypto.identity import Identity
 from privity.common.crypto.packing import Layout, unpack
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
-from privity.common.protocol.round import Round
+from privity.common.privacy.mechanisms import LaplaceNoise
+from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.round_context import mask_keys
 from privity.common.protocol.run_spec import Enrolment, RunPlan
@@ -35,6 +36,7 @@ from privity.common.protocol.steps import (
     Sum,
 )
 from tests.harness.consortium import TestConsortium, make_consortium
+from tests.harness.steps import laplace, laplace_round, pure
 
 TABLES = ((0, 1), (2,), (0, 1, 2))
 # So large an epsilon that the noise is 0 but for a chance below 1e-20: the sum must then be exact.
@@ -43,7 +45,7 @@ KINDS = pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind
 
 
 def round_of(plan, name: str = "1", epsilon: Fraction = Fraction(1), tables=TABLES) -> Round:
-    return Round(plan.spec.run, "test", name, tables, epsilon)
+    return laplace_round(plan.spec.run, "test", name, tables, epsilon)
 
 
 def exact(consortium: TestConsortium, tables=TABLES) -> np.ndarray:
@@ -64,7 +66,7 @@ def seal(consortium: TestConsortium, round_: Round, number: int = 1, party: str 
 def test_the_revealed_sum_is_the_sum_of_all_parties_counts(parties: int, kind: SumKind) -> None:
     consortium = make_consortium(parties)
     plan = consortium.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
-    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, NO_NOISE))
+    opened = asyncio.run(consortium.session(plan).measure("test", TABLES, pure(NO_NOISE)))
     np.testing.assert_array_equal(np.concatenate([t.counts.ravel() for t in opened]), exact(consortium))
 
 
@@ -165,7 +167,7 @@ def test_noise_differs_between_rounds() -> None:
     session = consortium.session(plan)
 
     async def twice():
-        return [(await session.measure("test", TABLES, Fraction(1, 100)))[2].counts for _ in range(2)]
+        return [(await session.measure("test", TABLES, pure(Fraction(1, 100))))[2].counts for _ in range(2)]
 
     first, second = asyncio.run(twice())
     assert (first != second).any()
@@ -338,7 +340,7 @@ def test_the_curators_own_member_is_never_combiner() -> None:
 
     async def several():
         for _ in range(6):
-            await session.measure("test", TABLES, Fraction(1, 6))
+            await session.measure("test", TABLES, pure(Fraction(1, 6)))
 
     asyncio.run(several())
     asked = {party for party, step in consortium.told if isinstance(step, CombineBlock)}
@@ -416,11 +418,11 @@ def test_only_one_sum_of_a_block_is_ever_opened(kind: SumKind) -> None:
         return record(key, digest, payload)
 
     record, consortium.journal.record, consortium.tamper = consortium.journal.record, remembering, look
-    asyncio.run(session.measure("test", TABLES, Fraction(1)))
+    asyncio.run(session.measure("test", TABLES, pure(Fraction(1))))
     assert len(sums) == 1
     replayed = consortium.session(plan)
     sent = len(consortium.recorder.sent)
-    asyncio.run(replayed.measure("test", TABLES, Fraction(1)))
+    asyncio.run(replayed.measure("test", TABLES, pure(Fraction(1))))
     assert len(consortium.recorder.sent) == sent, "a replay asked the parties again"
 
 
@@ -527,7 +529,8 @@ class TestNothingIsAnsweredTwice:
 def test_a_round_that_cannot_be_served_is_refused_before_it_is_charged(epsilon: Fraction, tables) -> None:
     consortium = make_consortium()
     plan = consortium.begin()
-    reply = consortium.tell("party-2", Contribute(round_of(plan, epsilon=epsilon, tables=tables)))
+    noise = laplace(tables, epsilon) if tables else LaplaceNoise(Tables(()), Fraction(2))
+    reply = consortium.tell("party-2", Contribute(Round(plan.spec.run, "test", "1", noise)))
     assert isinstance(reply, Refusal)
     assert consortium.parties["party-2"].ledger.spent() == 0
     assert consortium.parties["party-2"].journal.keys("run-1/way") == [], "the way is taken by a refused round"

@@ -14,14 +14,17 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError
+from privity.common.privacy.mechanisms import ExponentialMechanism, NoisyMax
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noisy_max import noisy_max, sample_selection_noise
+from privity.common.privacy.run_budget import RhoBudget
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.privacy.zcdp_budget import RhoBudget, selection_rho
 from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Choice, Close, Enrol, Refusal, SelectTable
-from privity.curator.network_session import NetworkSession
 from tests.harness.consortium import TestConsortium, make_schema, make_table, open_policy, seeded
 from tests.harness.ledgers import charged
+from tests.harness.steps import share_of
 
 SCHEMA = make_schema((2, 3, 4))
 TABLES = ((0, 1), (0, 2), (1, 2), (0,), (1,), (2,))
@@ -55,9 +58,9 @@ def brute_force(table: CodedTable, expected: ExpectedTables) -> list[int]:
     return found
 
 
-async def draws_of(session: NetworkSession, draws: int, epsilon: Fraction) -> list[tuple[int, int]]:
+async def draws_of(session: Session, draws: int, epsilon: Fraction) -> list[tuple[int, int]]:
     """Of each draw, on how many rows it was and what was chosen; each expects something else."""
-    series = session.selection("structure", draws, epsilon, score=DISTANCE)
+    series = session.selection("structure", draws, share_of(session, epsilon), score=DISTANCE)
     return [(series.rows_next, await series.select_farthest(expected_of(place))) for place in range(draws)]
 
 
@@ -98,7 +101,7 @@ def test_a_party_pays_for_its_own_selections_and_for_no_others() -> None:
     (cost,) = session.record.costs
     assert cost.payers == ("party-2", "party-3")
     assert cost.mechanism.endswith("on the distance of tables from a model")
-    told = [(name, step.epsilon) for name, step in consortium.told if isinstance(step, SelectTable)]
+    told = [(name, step.mechanism.epsilon) for name, step in consortium.told if isinstance(step, SelectTable)]
     assert told == [("party-2", 3), ("party-2", 3), ("party-3", 6)]
 
 
@@ -110,17 +113,13 @@ def test_in_a_run_with_a_budget_in_rho_a_selection_costs_its_part_of_it() -> Non
     rho_budget = RhoBudget(Fraction(2), DELTA)
     for name, quota in zip(ROWS, (1, 7, 2), strict=True):
         own = [line.charge for line in charged(consortium.parties[name].ledger)]
-        assert [charge.rho for charge in own] == [
-            selection_rho(rho_budget.selection_epsilon(Fraction(1), quota))
-        ] * quota
-        assert (
-            sum(charge.rho or 0 for charge in own) == session.record.rho(name) <= rho_budget.rho_of_share(Fraction(1))
-        )
+        assert [charge.loss for charge in own] == [rho_budget.selecting(Fraction(1), quota).loss(RELATION)] * quota
+        assert sum(charge.loss.rho for charge in own) == session.record.rho(name)
+        assert session.record.rho(name) <= rho_budget.rho_of_share(Fraction(1))
     assert all("exponential mechanism" in cost.mechanism for cost in session.record.costs)
     for price, said in (
-        (SelectTable("run-1", "p", "x", expected_of(1), Fraction(1)), "an epsilon of its own"),
-        (SelectTable("run-1", "p", "x", expected_of(1), Fraction(1), DELTA / 2), "another delta than the run's"),
-        (SelectTable("run-1", "p", "x", expected_of(1), Fraction(9), DELTA), "more rho than the run's"),
+        (SelectTable("run-1", "p", "x", expected_of(1), NoisyMax(Fraction(1))), "an epsilon of its own"),
+        (SelectTable("run-1", "p", "x", expected_of(1), ExponentialMechanism(Fraction(9))), "more rho than the run's"),
     ):
         reply = consortium.tell("party-1", price)
         assert isinstance(reply, Refusal)
@@ -142,7 +141,10 @@ def test_an_answer_is_given_once_and_again_after_a_crash_of_either_side(tmp_path
         assert consortium.tell(name, step) == Choice(index)
     assert [charged(party.ledger) for party in consortium.parties.values()] == spent
     name, step = asked[0]
-    for other in (replace(step, expected=expected_of(77)), replace(step, epsilon=step.epsilon / 2)):
+    for other in (
+        replace(step, expected=expected_of(77)),
+        replace(step, mechanism=NoisyMax(step.mechanism.epsilon / 2)),
+    ):
         reply = consortium.tell(name, other)
         assert isinstance(reply, Refusal)
         assert reply.code == "step-changed"
@@ -154,7 +156,7 @@ def test_what_was_counted_is_forgotten_with_the_run() -> None:
     for run, attributes in (("run-1", None), ("run-2", some)):
         consortium.begin(consortium.spec(run=run, attributes=attributes))
         expected = ExpectedTables(((0, 1),), np.ones(6 if attributes is None else 8, dtype=np.int64), 1, (0,))
-        reply = consortium.tell("party-1", SelectTable(run, "p", "d", expected, Fraction(1, 2)))
+        reply = consortium.tell("party-1", SelectTable(run, "p", "d", expected, NoisyMax(Fraction(1, 2))))
         assert isinstance(reply, Choice)
         seen = consortium.parties["party-1"].releases.over(attributes)
         assert [counts.sum() for counts in seen._counts._kept.values()] == [30]
@@ -180,6 +182,6 @@ def test_an_owner_is_asked_before_any_draw() -> None:
     """A run that was not begun draws nothing."""
     consortium = consortium_of()
     consortium.tell("party-1", Enrol(consortium.spec()))
-    reply = consortium.tell("party-1", SelectTable("run-1", "p", "d", expected_of(1), Fraction(1, 2)))
+    reply = consortium.tell("party-1", SelectTable("run-1", "p", "d", expected_of(1), NoisyMax(Fraction(1, 2))))
     assert isinstance(reply, Refusal)
     assert "the run has not begun" in reply.message

@@ -11,10 +11,11 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.steps import Choice, Select
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.party.local_session import LocalSession
+from privity.party.local_backend import local_session
 from tests.harness.consortium import (
     TestConsortium,
     make_consortium,
@@ -22,6 +23,7 @@ from tests.harness.consortium import (
     make_table,
     open_policy,
 )
+from tests.harness.steps import pure
 
 DOMAIN = (2, 3, 4, 2, 3)
 FOUR_PHASES = {"frontier": "always"}
@@ -48,7 +50,7 @@ def test_every_party_is_charged_exactly_the_epsilon_of_the_run(tmp_path, parties
 def test_more_parties_than_attributes() -> None:
     consortium = make_consortium(9, domain=(2, 3), rows=10)
     plan = consortium.begin()
-    model = asyncio.run(ALGORITHMS["dp-subn"].learn(consortium.session(plan), Fraction(1), {}))
+    model = asyncio.run(ALGORITHMS["dp-subn"].learn(consortium.session(plan), pure(1), {}))
     assert {a for clique in model.cliques for a in clique.attributes} == {0, 1}
 
 
@@ -73,23 +75,22 @@ def test_one_party_holds_most_rows(tmp_path) -> None:
 def test_the_same_algorithm_runs_on_a_local_session() -> None:
     consortium = make_consortium(2, domain=DOMAIN, rows=200)
     party = consortium.parties["party-1"]
-    allowance = Allowance(Fraction(1))
-    session = LocalSession("alone", consortium.schema, party.releases, allowance)
-    model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(1), {}))
+    session = local_session("alone", party.releases, Allowance(Fraction(1), budget=PureBudget(Fraction(1))))
+    model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, session.budget.whole, {}))
     assert {a for clique in model.cliques for a in clique.attributes} == set(range(len(DOMAIN)))
     assert party.ledger.spent() == 1
     with pytest.raises(PrivityError, match="asked"):
-        asyncio.run(session.measure("more", [(0,)], Fraction(1, 1000)))
+        asyncio.run(session.measure("more", [(0,)], pure(Fraction(1, 1000))))
 
 
 def test_local_and_network_sessions_record_the_same_costs() -> None:
     consortium = make_consortium(2, domain=DOMAIN, rows=200)
     network = consortium.session(consortium.begin())
-    allowance = Allowance(Fraction(1))
-    local = LocalSession("alone", consortium.schema, consortium.parties["party-1"].releases, allowance)
+    allowance = Allowance(Fraction(1), budget=PureBudget(Fraction(1)))
+    local = local_session("alone", consortium.parties["party-1"].releases, allowance)
     records: list[RunRecord] = []
     for session in (network, local):
-        asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(1), FOUR_PHASES))
+        asyncio.run(ALGORITHMS["dp-subn"].learn(session, session.budget.whole, FOUR_PHASES))
         records.append(session.record)
     assert records[0].phases("party-1") == records[1].phases("party-1")
 
@@ -166,10 +167,10 @@ def test_an_unfair_answer_ends_the_run(tmp_path) -> None:
 def test_an_algorithm_that_overspends_is_stopped_before_any_party_is_asked() -> None:
     consortium = make_consortium(2)
     session = consortium.session(consortium.begin(consortium.spec(epsilon=Fraction(1))))
-    asyncio.run(session.measure("first", [(0,)], Fraction(2, 3)))
+    asyncio.run(session.measure("first", [(0,)], pure(Fraction(2, 3))))
     told = len(consortium.recorder.sent)
     with pytest.raises(PrivityError, match="more than the run's epsilon"):
-        asyncio.run(session.measure("second", [(1,)], Fraction(1, 2)))
+        asyncio.run(session.measure("second", [(1,)], pure(Fraction(1, 2))))
     assert len(consortium.recorder.sent) == told
 
 

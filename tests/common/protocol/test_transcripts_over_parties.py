@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
-from privity.common.protocol.round import Round
+from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.protocol.steps import (
     Begin,
@@ -40,9 +40,10 @@ from privity.party import transcript as party_transcript
 from privity.party.policy import Approval
 from privity.party.transcript import MOST_REFUSALS, TOO_MANY, TRANSCRIPTS, Transcripts
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+from tests.harness.steps import laplace, laplace_round
 
 RUN = "run-1"
-ROUND = Round(RUN, "test", "1", ((0, 1),), Fraction(1))
+ROUND = laplace_round(RUN, "test", "1", ((0, 1),), Fraction(1))
 
 
 def file_of(folder: Path, party: str, run: str = RUN) -> Path:
@@ -150,7 +151,7 @@ def another_key(step: Step) -> Step:
 
 def another_round(step: Step) -> Step:
     if isinstance(step, Contribute):
-        return Contribute(replace(step.round, epsilon=step.round.epsilon / 2))
+        return Contribute(replace(step.round, noise=replace(step.round.noise, scale=2 * step.round.noise.scale)))
     return step
 
 
@@ -227,7 +228,7 @@ def test_a_selection_that_was_asked_of_two_parties_is_found(tmp_path: Path) -> N
     consortium.begin()
     pairs = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
     for name in consortium.parties:
-        consortium.tell(name, Select(RUN, "p", "draw", pairs, Fraction(1, 10)))
+        consortium.tell(name, Select(RUN, "p", "draw", pairs, NoisyMax(Fraction(1, 10))))
     close(consortium)
     (found,) = compare(written(consortium, tmp_path))
     assert (found.step, found.what) == ("select/draw", "both were asked for it")
@@ -302,7 +303,7 @@ def test_a_step_that_changed_is_found_in_one_transcript(tmp_path: Path) -> None:
     consortium = make_consortium(2, folder=tmp_path)
     consortium.begin(consortium.spec(algorithm="one-way"))
     for epsilon in (1, 2, 1):
-        consortium.tell("party-1", Contribute(replace(ROUND, epsilon=Fraction(epsilon))))
+        consortium.tell("party-1", Contribute(replace(ROUND, noise=laplace(((0, 1),), Fraction(epsilon)))))
     close(consortium)
     transcript = written(consortium, tmp_path)[0]
     assert steps_of(transcript) == ["enrol", "begin", "contribute/1", "contribute/1", "close"]

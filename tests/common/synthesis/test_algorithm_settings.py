@@ -11,6 +11,7 @@ from privity.common.errors import ProblemsFound
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.dp_subn import Settings
+from tests.harness.steps import pure
 
 READ = ALGORITHMS["dp-subn"].read
 SCHEMA = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in ("age", "work", "member")]}, "small")
@@ -71,14 +72,14 @@ def test_a_message_names_the_algorithm_the_setting_and_what_is_known():
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 3), Fraction(7, 1000)])
 def test_the_four_phases_share_epsilon_exactly(epsilon):
     for settings in ({}, {"update": "1/7", "theta": "3", "parameters": "0.3"}):
-        parts = READ(settings, SCHEMA).split(epsilon)
+        parts = [part.epsilon for part in READ(settings, SCHEMA).split(pure(epsilon))]
         assert sum(parts) == epsilon
         assert min(parts) > 0
 
 
 def test_weights_divide_epsilon_in_proportion():
-    parts = Settings(Fraction(1), Fraction(2), Fraction(3), Fraction(4)).split(Fraction(1, 2))
-    assert parts == (Fraction(1, 20), Fraction(2, 20), Fraction(3, 20), Fraction(4, 20))
+    parts = Settings(Fraction(1), Fraction(2), Fraction(3), Fraction(4)).split(pure(Fraction(1, 2)))
+    assert tuple(part.epsilon for part in parts) == (Fraction(1, 20), Fraction(2, 20), Fraction(3, 20), Fraction(4, 20))
 
 
 PLAIN = st.one_of(

@@ -23,6 +23,8 @@ from privity.common.exit_codes import Exit
 from privity.common.node.logs import JsonLines, TextLines
 from privity.common.pages import render
 from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.text import terminal
 from privity.common.text.terminal import say, say_json
 from privity.common.text.visible import in_line, in_lines
@@ -177,7 +179,9 @@ EVIL = "\x1b]0;title\x07\x9b2J\u202e\nForged."
 def test_a_step_that_the_curator_named_does_nothing_in_the_ledger(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite"
     with closing(declared(file)) as book:
-        book.charge(Charge("run-1", EVIL, Fraction(1, 2)), Allowance(Fraction(1), Fraction(1)), "north")
+        book.charge(
+            Charge("run-1", EVIL, PureDP(Fraction(1, 2), RELATION)), Allowance(Fraction(1), Fraction(1)), "north"
+        )
     done = CliRunner().invoke(app, ["party", "ledger", "--file", str(file), "--population", "people", "--steps"])
     assert in_line(EVIL) in done.output
     assert all(line.isprintable() for line in done.output.split("\n"))

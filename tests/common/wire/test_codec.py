@@ -13,11 +13,19 @@ from hypothesis import strategies as st
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.privacy.advanced_composition import Accounting
-from privity.common.privacy.zcdp_budget import RhoBudget
-from privity.common.protocol import round as rounds
+from privity.common.privacy.mechanisms import (
+    AdvancedLaplaceNoise,
+    ExponentialMechanism,
+    GaussianNoise,
+    LaplaceNoise,
+    NoisyMax,
+)
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
+from privity.common.privacy.run_budget import RhoBudget, Share
 from privity.common.protocol import steps
 from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.round import Replacement, Round, Tables
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.step_limits import SELECTION_CANDIDATES
@@ -43,17 +51,14 @@ RUN = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", fullmatch=True)
 EPSILON = st.fractions(min_value=Fraction(1, 10**20), max_value=100)
 MARGINAL = st.lists(UINT32, max_size=4).map(tuple)
 BLOB = st.builds(SealedBlob, st.binary(max_size=200), st.binary(max_size=64))
-ACCOUNTING = st.builds(Accounting, EPSILON, EPSILON)
-ROUND = st.builds(
-    rounds.Round,
-    RUN,
-    TEXT,
-    TEXT,
-    st.lists(MARGINAL, max_size=4).map(tuple),
-    EPSILON,
-    weights=st.lists(st.integers(0, 2**32 - 1), max_size=4).map(tuple),
-    accounting=st.none() | ACCOUNTING,
+QUERY = st.builds(Tables, st.lists(MARGINAL, max_size=4).map(tuple), st.lists(UINT32, max_size=4).map(tuple))
+NOISE = (
+    st.builds(LaplaceNoise, QUERY, EPSILON)
+    | st.builds(GaussianNoise, QUERY, EPSILON, EPSILON)
+    | st.builds(AdvancedLaplaceNoise, QUERY, EPSILON, EPSILON, EPSILON)
 )
+SELECTING = st.builds(NoisyMax, EPSILON) | st.builds(ExponentialMechanism, EPSILON)
+ROUND = st.builds(Round, RUN, TEXT, TEXT, NOISE)
 ATTEMPT = st.builds(Attempt, TEXT, TEXT, UINT32, st.lists(TEXT, max_size=3).map(tuple))
 PAIRS = st.lists(st.builds(AttributeParentPair, UINT32, MARGINAL), max_size=4).map(tuple)
 EXPECTED = st.builds(
@@ -79,9 +84,9 @@ STEP = st.one_of(
         st.binary(max_size=50),
     ),
     st.builds(steps.Revealed, RUN, TEXT, TEXT),
-    st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, EPSILON, st.sampled_from(["R", "I", "F"])),
-    st.builds(steps.SelectTable, RUN, TEXT, TEXT, EXPECTED, EPSILON, st.just(Fraction(0)) | EPSILON),
-    st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, EPSILON),
+    st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, SELECTING, st.sampled_from(["R", "I", "F"])),
+    st.builds(steps.SelectTable, RUN, TEXT, TEXT, EXPECTED, SELECTING),
+    st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, st.builds(PureDP, EPSILON, st.just(RELATION))),
     st.builds(steps.Close, RUN, TEXT),
 )
 REPLY = st.one_of(
@@ -222,16 +227,21 @@ EPSILONS = [
 @pytest.mark.parametrize("text", EPSILONS)
 def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
     messages = [
-        pb.Step(run="run-1", select=pb.Select(epsilon=text)),
-        pb.Step(run="run-1", select_table=pb.SelectTable(epsilon=text)),
-        pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(epsilon=text))),
         *(
-            pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(terms=pb.GaussianTerms(**fields))))
-            for key in ("rho", "delta", "unit")
-            for fields in [{"rho": "1/3", "delta": "1/1000", "unit": "7", key: text}]
+            pb.Step(run="run-1", **{step: kind(mechanism=pb.Selecting(**{mechanism: text}))})
+            for step, kind in (("select", pb.Select), ("select_table", pb.SelectTable))
+            for mechanism in ("noisy_max", "exponential")
         ),
-        # Without a delta it is a draw of a pure run.
-        *([pb.Step(run="run-1", select=pb.Select(epsilon="1", delta=text))] if text else []),
+        *(
+            pb.Step(run="run-1", contribute=pb.Contribute(round=pb.Round(tables=pb.Tables(), **{name: noise})))
+            for name, kind, fields in (
+                ("laplace", pb.LaplaceNoise, ("scale",)),
+                ("gaussian", pb.GaussianNoise, ("scale", "rho")),
+                ("advanced", pb.AdvancedLaplaceNoise, ("scale", "epsilon", "delta")),
+            )
+            for wrong in fields
+            for noise in [kind(**{**dict.fromkeys(fields, "1/3"), wrong: text})]
+        ),
         pb.Step(run="run-1", learn=pb.Learn(epsilon=text, settings=b"{}")),
         pb.Step(run="run-1", enrol=pb.Enrol(spec=canonical_bytes({**SPEC.to_dict(), "epsilon": text}))),
     ]
@@ -242,30 +252,38 @@ def test_an_epsilon_has_one_spelling_and_is_positive_and_costs_no_time(text):
     assert time.process_time() - start < 1
 
 
-def test_steps_in_rho_come_back_as_they_went_and_pure_ones_have_the_digest_that_they_had():
-    terms = RhoBudget(Fraction(1), Fraction(1, 10**9)).terms(Fraction(1, 3), (1, 2), 2)
-    round_ = rounds.Round("run-1", "p", "r", ((0,), (1,)), Fraction(0), None, (1, 2), terms=terms)
-    series = rounds.Replacement(1, None, 0, terms.unit, last=False)
-    draw = steps.Select("run-1", "p", "d", [AttributeParentPair(0, (1,))], Fraction(1, 8), delta=Fraction(1, 10**9))
-    for step in (steps.Contribute(round_), steps.Contribute(replace(round_, weights=(), replacement=series)), draw):
+def test_steps_of_every_mechanism_come_back_as_they_went():
+    share = Share(RhoBudget(Fraction(1), Fraction(1, 10**9)), Fraction(1, 3))
+    round_ = Round("run-1", "p", "r", share.noise(Tables(((0,), (1,)), (1, 2)), 2))
+    series = Replacement(1, None, 0, round_.noise.scale, last=False)
+    pair = [AttributeParentPair(0, (1,))]
+    for step in (
+        steps.Contribute(round_),
+        steps.Contribute(replace(round_, replacement=series)),
+        steps.Select("run-1", "p", "d", pair, ExponentialMechanism(Fraction(1, 8))),
+        steps.Select("run-1", "p", "d", pair, NoisyMax(Fraction(1, 8))),
+    ):
         assert decode_step(encode_step(step)) == step
-    assert draw.rho == Fraction(1, 512)
-    assert draw.cost == 0
-    # Both: the digest of a step of a pure run does not know of rho.
-    assert "delta" not in replace(draw, delta=Fraction(0)).content()
-    assert "terms" not in rounds.Round("run-1", "p", "r", ((0,),), Fraction(1)).content()
-    both = pb.Round(terms=pb.GaussianTerms(**terms.content()), epsilon="1")
-    with pytest.raises(MalformedMessageError):
-        decode_step(pb.Step(run="run-1", contribute=pb.Contribute(round=both)).SerializeToString())
 
 
-def test_a_round_under_a_composition_that_there_is_not_is_refused():
-    """``pld`` was one before."""
-    round_ = rounds.Round("r", "p", "1", ((0,),), Fraction(1), accounting=Accounting(Fraction(1, 100), Fraction(50)))
-    message = encode_step(steps.Contribute(round_))
-    assert decode_step(message) == steps.Contribute(round_)
+@pytest.mark.parametrize(
+    "round_",
+    [
+        pb.Round(),
+        pb.Round(tables=pb.Tables()),
+        pb.Round(laplace=pb.LaplaceNoise(scale="1")),
+        pb.Round(tables=pb.Tables(), gaussian=pb.GaussianNoise(scale="1")),
+    ],
+)
+def test_a_round_without_a_query_or_a_mechanism_is_refused(round_):
     with pytest.raises(MalformedMessageError):
-        decode_step(message.replace(b"advanced", b"tightest"))
+        decode_step(pb.Step(run="run-1", contribute=pb.Contribute(round=round_)).SerializeToString())
+
+
+def test_a_selection_without_a_mechanism_is_refused():
+    for step in ({"select": pb.Select()}, {"select_table": pb.SelectTable()}):
+        with pytest.raises(MalformedMessageError):
+            decode_step(pb.Step(run="run-1", **step).SerializeToString())
 
 
 @pytest.mark.parametrize("run", ["", "a/b", "/", "..", "a b", "é", "a" * 64, "a\n"])
@@ -303,7 +321,7 @@ def product(attributes, pool, size):
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_candidates_that_share_a_pool_take_a_few_bytes(size):
     candidates = product(range(8, 16), range(8), size) + product([20], [1, 3, 9], size)
-    step = steps.Select("run-1", "p", "d", candidates, Fraction(1))
+    step = steps.Select("run-1", "p", "d", candidates, NoisyMax(Fraction(1)))
     assert decode_step(encode_step(step)) == step
     assert len(encode_step(step)) < 80
 
@@ -316,5 +334,9 @@ def test_candidates_of_any_other_kind_keep_their_order():
 def test_a_short_message_cannot_stand_for_endless_candidates():
     group = pb.CandidateGroup(attributes=range(100), pool=range(200), size=100)
     with pytest.raises(MalformedMessageError):
-        decode_step(pb.Step(run="run-1", select=pb.Select(candidates=[group], epsilon="1")).SerializeToString())
+        decode_step(
+            pb.Step(
+                run="run-1", select=pb.Select(candidates=[group], mechanism=pb.Selecting(noisy_max="1"))
+            ).SerializeToString()
+        )
     assert SELECTION_CANDIDATES < 100 * 200**2

@@ -15,17 +15,19 @@ import numpy as np
 import pytest
 
 from privity.common.errors import PrivityError
+from privity.common.privacy.accountant import Accountant
 from privity.common.privacy.discrete_laplace import noise_share
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.ledger_lines import Spent
+from privity.common.privacy.mechanisms import LaplaceNoise
+from privity.common.privacy.neighbouring_relation import Relation
 from privity.common.privacy.random_bits import SeededEntropy
+from privity.common.privacy.sensitivity import CELLS_MOVED, Sensitivity
 from privity.common.privacy.structure_scores import SCORES
 from privity.common.protocol.evaluation_scores import TreeScore
 from privity.common.protocol.expected_tables import ExpectedTables
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Scores
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.secure_sum_method import MASKS
-from privity.common.protocol.step_limits import count_cells
 from privity.deploy.audit.algorithm_runs import whole_run
 from privity.deploy.audit.auditor import Finding, audit
 from privity.deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
@@ -158,25 +160,38 @@ def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
         if self.party != "party-1":
             return vector_part(self, round_, quota, position, cells)
         entropy = SeededEntropy(b"anew", str(next(drawn)))
-        size = count_cells(round_.tables, self.schema.derived.domain)
-        share = round_.law(1).share(quota, size, entropy)
-        return noisy_counts(round_.tables, self._rows, share)[cells]
+        share = round_.noise.sample(round_.query.cells(self.schema.derived.domain), quota, entropy)
+        return noisy_counts(round_.query.marginals, self._rows, share)[cells]
 
     monkeypatch.setattr(ChargedReleases, "vector_part", part_anew)
     assert "party-2" in broken(replace(REPEATED, runs=2_250))
 
 
 @pytest.mark.parametrize("subject", [ROUND, LAPLACE], ids=["round", "one owner"])
-def test_half_the_scale(subject: Subject, monkeypatch) -> None:
-    monkeypatch.setattr("privity.common.protocol.round.noise_scale", lambda tables, epsilon: Fraction(tables) / epsilon)
+def test_half_the_sensitivity_of_tables(subject: Subject, monkeypatch) -> None:
+    """As if a replaced row moved one cell of a table: half the scale for the same charge."""
+    monkeypatch.setitem(CELLS_MOVED, Relation.REPLACE_ONE, 1)
     assert broken(subject)
+
+
+def test_noise_of_half_the_scale_that_is_charged(monkeypatch) -> None:
+    law = LaplaceNoise.law
+    monkeypatch.setattr(LaplaceNoise, "law", lambda self, weight: law(self, 2 * weight))
+    assert broken(LAPLACE)
+
+
+def test_a_mechanism_that_states_half_its_loss_is_not_paid_for(monkeypatch) -> None:
+    loss = LaplaceNoise.loss
+    monkeypatch.setattr(
+        LaplaceNoise, "loss", lambda self, *rest: replace(whole := loss(self, *rest), epsilon=whole.epsilon / 2)
+    )
+    assert unpaid(LAPLACE) == observers(LAPLACE)
 
 
 def test_half_the_scale_of_scores(monkeypatch) -> None:
     """As if only one of all scores of a round changed with a row, or each by a half."""
-    monkeypatch.setattr(
-        "privity.common.protocol.round.score_scale", lambda scores, epsilon: Fraction(scores, 2) / epsilon
-    )
+    half = lambda self, norm, relation: Sensitivity(Fraction(1, 2), norm, relation).times(len(self.scores))  # noqa: E731
+    monkeypatch.setattr(Scores, "sensitivity", half)
     assert broken(SCORES_OPENED)
 
 
@@ -212,7 +227,7 @@ def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
 
 
 def test_half_the_sensitivity_of_a_distance(monkeypatch) -> None:
-    monkeypatch.setattr("privity.party.charged_releases.SENSITIVITY", Fraction(1, 2))
+    monkeypatch.setattr("privity.common.privacy.mechanisms._move", lambda sensitivity: sensitivity.value / 2)
     assert broken(replace(DISTANCES, runs=600))
 
 
@@ -284,8 +299,8 @@ def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) 
 def test_a_delta_that_is_not_charged(monkeypatch) -> None:
     subject = whole_run("copula", FIRST, 2, ONE, 10, 0, Fraction(1, 1000))
     assert not broken(subject)
-    amount = Spent.loss.fget
-    monkeypatch.setattr(Spent, "loss", property(lambda self: (amount(self)[0], Fraction(0))))
+    amount = Accountant.spent.fget
+    monkeypatch.setattr(Accountant, "spent", property(lambda self: replace(amount(self), delta=Fraction(0))))
     assert unpaid(subject) == observers(subject)
 
 

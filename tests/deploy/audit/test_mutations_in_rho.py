@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privity.common.privacy.accountant import Accountant
 from privity.common.privacy.discrete_gaussian import discrete_gaussian
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.ledger_lines import Spent
 from privity.common.privacy.noise_distribution import GAUSSIAN, NoiseLaw
 from privity.deploy.audit.auditor import audit
 from privity.deploy.audit.protocols import Setting
@@ -52,12 +52,13 @@ def test_half_the_sigma(monkeypatch) -> None:
 
 def test_a_party_that_skips_its_share(monkeypatch) -> None:
     """Of two parties the other one then sees exact counts."""
-    sample = ChargedReleases._sample_noise
+    share = ChargedReleases._new_share
 
-    def lazy(self, round_, quota, cells, label):
-        return np.zeros(cells, dtype=np.int64) if self.party == "party-1" else sample(self, round_, quota, cells, label)
+    def lazy(self, round_, quota, label):
+        drawn = share(self, round_, quota, label)
+        return np.zeros_like(drawn) if self.party == "party-1" else drawn
 
-    monkeypatch.setattr(ChargedReleases, "_sample_noise", lazy)
+    monkeypatch.setattr(ChargedReleases, "_new_share", lazy)
     assert "party-2" in broken(TWO)
 
 
@@ -74,12 +75,12 @@ def test_one_charge_for_two_rounds(monkeypatch) -> None:
 
 def test_rounds_that_are_charged_as_if_only_the_largest_counted(monkeypatch) -> None:
     """The sum of the rho forgotten: every line after the first one adds nothing."""
-    monkeypatch.setattr(Spent, "with_line", _only_the_first)
+    monkeypatch.setattr(Accountant, "charged", _only_the_first)
     assert not any(finding.paid for finding in findings(replace(TWO, runs=FEW)))
 
 
-def _only_the_first(self, line, with_line=Spent.with_line):
-    return self if self.rho else with_line(self, line)
+def _only_the_first(self, loss, *rest, charged=Accountant.charged, **named):
+    return self if self.rho else charged(self, loss, *rest, **named)
 
 
 @pytest.mark.parametrize(
@@ -94,5 +95,5 @@ def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -
 
 
 def test_selections_of_tables_that_are_charged_as_one(monkeypatch) -> None:
-    monkeypatch.setattr(Spent, "with_line", _only_the_first)
+    monkeypatch.setattr(Accountant, "charged", _only_the_first)
     assert not any(finding.paid for finding in findings(replace(TABLES, runs=FEW)))

@@ -14,6 +14,8 @@ import pytest
 
 from privity.common.exit_codes import Exit
 from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals, closed_key
@@ -40,7 +42,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for run in ("autumn", "spring"):
         Approvals(journal).file(replace(SPEC, run=run))
     journal.record(closed_key("spring"), "closed", b"")
-    ledger_of(settings, read_policy(settings)).charge(Charge("spring", "a", Fraction(1, 3)), Allowance(), "north")
+    ledger_of(settings, read_policy(settings)).charge(
+        Charge("spring", "a", PureDP(Fraction(1, 3), RELATION)), Allowance(), "north"
+    )
     return place
 
 

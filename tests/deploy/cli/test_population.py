@@ -13,7 +13,9 @@ from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_filter import spent_under_unknown_cap
+from privity.common.privacy.privacy_loss import ZCDP, PureDP
 from privity.party.config import ledger_of, load_config, node_id, read_policy
 from tests.harness.command import here
 from tests.harness.ledgers import earlier_ledger
@@ -87,7 +89,7 @@ def test_two_ledgers_become_one_and_the_other_is_closed(place: Path) -> None:
     here_, there = place / "state/privity/ledgers/patients_of_the_north.sqlite", place / "copy.sqlite"
     there.write_bytes(here_.read_bytes())
     with_line = open_ledger(NORTH, there)
-    with_line.charge(Charge("old", "a", Fraction(3)), Allowance(), "owner")
+    with_line.charge(Charge("old", "a", PureDP(Fraction(3), RELATION)), Allowance(), "owner")
     with_line.close()
     assert synthesize(place, "1", "release").returncode == 0
     merged = done(place, f"population merge {NORTH!r} copy.sqlite")
@@ -114,8 +116,9 @@ def joined(place: Path, **changes: str) -> Path:
 def test_a_node_of_an_earlier_version_is_told_what_to_declare_and_its_ledger_is_merged(place: Path) -> None:
     north = joined(place)
     (north / "state").mkdir()
-    spent = [Charge("spring", "a", Fraction(1)), Charge("summer", "a", Fraction(0), DELTA, Fraction(1, 100))]
-    end = earlier_ledger(north / "state" / "ledger.sqlite", spent, name=NORTH)
+    losses = {"spring": PureDP(Fraction(1), RELATION), "summer": ZCDP(Fraction(1, 100), RELATION)}
+    spent = [Charge(run, "a", loss) for run, loss in losses.items()]
+    end = earlier_ledger(north / "state" / "ledger.sqlite", spent, name=NORTH, delta=DELTA)
     policy = north / "policy.toml"
     policy.write_text(policy.read_text() + 'total_epsilon = "4"\ntotal_delta = "0.000001"\n')
     refused = run(place, "doctor --config north/party.toml")

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from privity.common.data.coded_table import CodedTable
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.planning import accuracy_page
 from privity.deploy.planning.expected_error import Estimate, Grid, Part, estimates
-from privity.deploy.planning.in_process_session import InProcessSession, Repeated
+from privity.deploy.planning.in_process_backend import InProcessBackend, Repeated
 from privity.deploy.planning.invented_tables import Profile
 from privity.deploy.planning.line_chart import Chart, Series, one_picture, tick_step
 from privity.deploy.planning.rehearsal import (
@@ -28,6 +29,7 @@ from privity.deploy.planning.rehearsal import (
 )
 from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema
+from tests.harness.steps import pure
 
 DOMAIN = (2, 3, 4, 3)
 EVEN = (0.4, 0.8, 1.0)
@@ -66,9 +68,9 @@ def test_every_algorithm_can_be_rehearsed_and_its_parts_add_up(algorithm: str, p
 def test_opened_noise_has_the_variance_of_k_over_k_less_t(parties: int, tolerate: int) -> None:
     spread = Shape(make_schema((50, 40)), (1000 // parties,) * parties, tolerate)
     stand_in = StandIn.of(spread, PROFILES["typical"], 3)
-    session = InProcessSession(stand_in.among(spread.party_rows), Fraction(1), tolerate)
-    (opened,) = asyncio.run(session.measure("p", [(0, 1)], Fraction(1)))
-    true = sum(rows.count([(0, 1)]) for rows in session._rows).reshape(50, 40)
+    session = InProcessBackend(stand_in.among(spread.party_rows), PureBudget(Fraction(1)), tolerate).session()
+    (opened,) = asyncio.run(session.measure("p", [(0, 1)], pure(Fraction(1))))
+    true = sum(rows.count([(0, 1)]) for rows in session.backend.rows).reshape(50, 40)
     # One table at epsilon 1: discrete Laplace of scale 2, the variance of which is about 2 * 2^2.
     alone = 2 * np.exp(-0.5) / (1 - np.exp(-0.5)) ** 2
     assert (opened.counts - true).var() == pytest.approx(alone * parties / (parties - tolerate), rel=0.25)
@@ -77,9 +79,9 @@ def test_opened_noise_has_the_variance_of_k_over_k_less_t(parties: int, tolerate
 def test_without_noise_in_the_tables_the_declared_noise_is_as_ever() -> None:
     stand_in = StandIn.of(shape(), PROFILES["typical"], 3)
     opened = []
-    for kind in (InProcessSession, _NoiselessTables):
-        session = kind(stand_in.among([2000]), Fraction(1, 10), 0)
-        (table,) = asyncio.run(session.measure("p", [(0, 1)], Fraction(1, 10)))
+    for kind in (InProcessBackend, _NoiselessTables):
+        session = kind(stand_in.among([2000]), PureBudget(Fraction(1, 10)), 0).session()
+        (table,) = asyncio.run(session.measure("p", [(0, 1)], pure(Fraction(1, 10))))
         opened.append(table)
     noisy, exact = opened
     assert noisy.variance == exact.variance
@@ -91,9 +93,11 @@ def test_a_long_stand_in_counts_each_row_several_times_and_has_the_declared_rows
     long = shape(rows=3 * MOST_DIFFERENT_ROWS)
     stand_in = StandIn.of(long, PROFILES["typical"], 1)
     assert (stand_in.times, stand_in.table.rows) == (3, MOST_DIFFERENT_ROWS)
-    session = InProcessSession(stand_in.among([long.rows]), Fraction(100), 0, times=stand_in.times)
+    session = InProcessBackend(
+        stand_in.among([long.rows]), PureBudget(Fraction(100)), 0, times=stand_in.times
+    ).session()
     assert session.rows == long.rows
-    (opened,) = asyncio.run(session.measure("p", [(0,)], Fraction(100)))
+    (opened,) = asyncio.run(session.measure("p", [(0,)], pure(Fraction(100))))
     true = 3 * np.bincount(stand_in.table.columns[0], minlength=2)
     assert np.abs(opened.counts - true).max() < 5
 

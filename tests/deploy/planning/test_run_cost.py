@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from privity.common.crypto.residues import Exponents
-from privity.common.planned_run import PlannedSession, rehearse
+from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.discrete_laplace import discrete_laplace
 from privity.common.privacy.random_bits import SystemEntropy
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, Method, SumKind
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.planning.cost_forecast import Arithmetic, Planner, products
@@ -29,9 +30,9 @@ KNOWN_TABLES = ("copula", "one-way")
 def planned(algorithm: str, parties: int, kind: SumKind = PAILLIER, delta: Fraction | None = None, **settings):
     schema = make_schema(DOMAIN)
     delta = APPROXIMATE.get(algorithm, Fraction(0)) if delta is None else delta
-    rho_budget = ALGORITHMS[algorithm].rho_budget(settings, ONE, delta)
-    session = PlannedSession(schema, {f"party-{k}": ROWS for k in range(1, parties + 1)}, 1, delta, rho_budget)
-    rehearse(session, algorithm, ONE, settings)
+    budget = ALGORITHMS[algorithm].budget(settings, ONE, delta)
+    rows = {f"party-{k}": ROWS for k in range(1, parties + 1)}
+    session = rehearse(planned_session(schema, rows, 1, budget), algorithm, settings)
     return session, Planner(session, 1, kind, KEY_BITS if kind.method is Method.PAILLIER else None).phases()
 
 
@@ -86,8 +87,8 @@ def test_the_error_is_what_the_noise_makes() -> None:
     expected = np.abs(drawn).mean() * np.mean(DOMAIN) / (2 * 2 * ROWS)
     assert phase.error is not None
     assert phase.error == pytest.approx(expected, rel=0.15), "Laplace noise taken for what two of them are"
-    session = PlannedSession(make_schema(DOMAIN), {"a": ROWS, "b": ROWS}, 1, Fraction(0))
-    rehearse(session, "one-way", Fraction(1, 1000), {})
+    small = planned_session(make_schema(DOMAIN), {"a": ROWS, "b": ROWS}, 1, PureBudget(Fraction(1, 1000)))
+    session = rehearse(small, "one-way", {})
     assert Planner(session, 1, PAILLIER, KEY_BITS).phases()[0].error == 1.0, "no distance is larger"
 
 
@@ -116,18 +117,16 @@ def test_what_an_algorithm_is_declared_to_ask_for_is_what_it_asks_for(algorithm:
     """Parties go by the declaration: it is all that a run of this algorithm may ask of them."""
     known, drawn, summed = ALGORITHMS[algorithm], False, False
     for rows in (100, 10_000, 1_000_000):
-        session = PlannedSession(
-            make_schema(DOMAIN), {"a": rows, "b": rows}, 1, APPROXIMATE.get(algorithm, Fraction(0))
-        )
-        rehearse(session, algorithm, ONE, {})
+        budget = known.budget({}, ONE, APPROXIMATE.get(algorithm, Fraction(0)))
+        session = rehearse(planned_session(make_schema(DOMAIN), {"a": rows, "b": rows}, 1, budget), algorithm, {})
         drawn, summed = drawn or bool(session.selections), summed or bool(session.rounds)
     assert (drawn, summed) == (known.selects, not known.apart)
 
 
 @pytest.mark.parametrize("schedule", ["final", "uniform", "back-loaded", "1/2,1/2"])
 def test_who_opens_sums_over_some_of_the_parties_declares_it(schedule: str) -> None:
-    session = PlannedSession(make_schema(DOMAIN), {"a": ROWS, "b": ROWS}, 1, Fraction(0))
-    rehearse(session, "dp-subn", ONE, {"schedule": schedule})
-    replaced = [round_.replacement for round_, _ in session.rounds if round_.replacement is not None]
+    session = planned_session(make_schema(DOMAIN), {"a": ROWS, "b": ROWS}, 1, PureBudget(ONE))
+    rehearse(session, "dp-subn", {"schedule": schedule})
+    replaced = [round_.replacement for round_ in session.rounds if round_.replacement is not None]
     parts = any(replacement.coverage < 2 for replacement in replaced)
     assert parts == ALGORITHMS["dp-subn"].reveals_running_sums({"schedule": schedule})

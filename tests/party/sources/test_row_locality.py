@@ -777,7 +777,6 @@ def released(rows: Any, schema: Schema) -> list[list[int]]:
         ledger = Path(folder) / "ledger.sqlite"
         ledgers.declared(ledger).close()
         model = OneWay("100", population="people", ledger=ledger).fit(rows, schema)
-    assert model.record is not None
     return [table.counts.tolist() for _, table in model.record.measured]
 
 

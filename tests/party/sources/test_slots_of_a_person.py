@@ -14,12 +14,15 @@ import pytest
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.table_reading import encode, read_rows
 from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ApproxDP
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY as IN_MEMORY
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_session import LocalSession, complete
+from privity.party.local_backend import complete, local_session
 from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
@@ -87,9 +90,9 @@ def test_a_model_of_patients_is_charged_for_their_places_and_has_no_absent_rows(
     folder, schema, frame = encounters
     rows = look(folder, "visits.parquet", schema, Hold.STORE).rows
     ledger = declared(name="patients", rows=MOST)
-    allowance = Allowance(MOST * EPSILON)
-    session = LocalSession("run", schema, ChargedReleases("owner", rows, Journal(IN_MEMORY), ledger), allowance)
-    model = complete(ALGORITHMS["privbayes"].learn(session, EPSILON, {}))
+    allowance = Allowance(MOST * EPSILON, budget=PureBudget(EPSILON))
+    session = local_session("run", ChargedReleases("owner", rows, Journal(IN_MEMORY), ledger), allowance)
+    model = complete(ALGORITHMS["privbayes"].learn(session, session.budget.whole, {}))
     assert session.rows == MOST * frame["patient_nbr"].nunique()
     assert ledger.spent() == MOST * EPSILON
     synthetic = synthesise(model, 20_000, 1)
@@ -107,6 +110,6 @@ def test_the_python_face_charges_the_same(encounters, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
     declare_population("patients", total_epsilon="3", rows_per_person=MOST, ledger=ledger)
     model = OneWay("1", population="patients", ledger=ledger).fit(rows.table, schema)
-    assert model.charged == (3, 0)
+    assert model.charged == ApproxDP(Fraction(3), Fraction(0), RELATION)
     share = by_hand(frame)["gender"].eq("Female").mean()
     assert abs(model.sample(20_000, seed=1)["gender"].eq("Female").mean() - share) < 0.05

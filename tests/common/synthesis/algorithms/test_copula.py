@@ -13,6 +13,7 @@ from scipy.stats import multivariate_normal
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.shortcomings import notes
 from privity.common.synthesis.algorithms import ALGORITHMS
@@ -20,15 +21,15 @@ from privity.common.synthesis.algorithms.copula import COLUMNS, nearest_correlat
 from privity.common.synthesis.learning.bivariate_normal import STRONGEST, correlation_for, orthant
 from privity.common.synthesis.models.copula_model import CopulaModel, columns_of, winners
 from privity.common.synthesis.models.load_model import load_model
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.common.synthesis.models.test_bayesian_network import schema_of
 
 NUMBERS = st.floats(-4, 4)
 
 
 def run(tables, epsilon, chosen=None):
-    session = InProcessSession(tables, epsilon)
-    return session, asyncio.run(ALGORITHMS["copula"].learn(session, epsilon, chosen or {}))
+    session = InProcessBackend(tables, PureBudget(epsilon)).session()
+    return session, asyncio.run(ALGORITHMS["copula"].learn(session, session.budget.whole, chosen or {}))
 
 
 def table_of(*columns, sizes):
@@ -108,8 +109,8 @@ def test_the_nearest_matrix_is_one_of_correlations(size, seed):
 @pytest.mark.parametrize("parties", [1, 3])
 def test_a_run_costs_epsilon_and_gives_every_attribute(make_table, domain, epsilon, parties):
     session, model = run([make_table(domain, 400, seed) for seed in range(parties)], epsilon)
-    assert max(release.ledger.spent() for release in session.releases) == epsilon
-    assert sum(cost.epsilon for cost in session.record.costs) == epsilon
+    assert max(release.ledger.spent() for release in session.backend.releases) == epsilon
+    assert sum(cost.loss.epsilon for cost in session.record.costs) == epsilon
     sample = model.sample(70, np.random.default_rng(1))
     assert sample.rows == 70
     assert all(column.min() >= 0 and column.max() < size for column, size in zip(sample.columns, domain, strict=True))
@@ -229,7 +230,7 @@ def test_many_categories_that_decide_each_other_give_numbers_and_a_note():
     assert "A copula cannot show all of the dependence" in notes(model, joins=True)[0]
     sample = model.sample(500, generator)
     assert all(column.max() < size for column, size in zip(sample.columns, sizes, strict=True))
-    assert session.releases[0].ledger.spent() == 5
+    assert session.backend.releases[0].ledger.spent() == 5
 
 
 @pytest.mark.statistical
@@ -240,7 +241,7 @@ def test_the_share_of_the_one_way_tables_may_be_nothing(make_table):
         measured = [table for _, table in session.record.measured]
         assert len([t for t in measured if len(t.attributes) == 1]) == singles
         assert len(session.record.revealed) == 1  # one secure round
-        assert session.releases[0].ledger.spent() == 1
+        assert session.backend.releases[0].ledger.spent() == 1
         assert len(model.rates) == 3
 
 

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.privacy.step_cost import noise_scale
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS, dp_subn
 from privity.common.synthesis.algorithms.dp_subn import Settings, divide
 from privity.common.synthesis.learning.network_structure import select_forest
 from privity.common.synthesis.learning.parameter_learning import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
-from privity.common.synthesis.learning.theta_usefulness import TableNoise
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.common.synthesis.learning.theta_usefulness import TableNoise, laplace_scale
+from privity.deploy.planning.in_process_backend import InProcessBackend
+from tests.harness.steps import pure
 
 ALWAYS = Settings(frontier="always")
 USEFUL = Settings()
@@ -24,7 +25,8 @@ DOMAIN = st.lists(st.integers(2, 40), min_size=2, max_size=12)
 
 def spent(budget):
     """What a party pays that makes draws."""
-    return budget.selections + budget.parameters + (budget.pairs + budget.update if budget.frontier else 0)
+    parts = [budget.selections, budget.parameters, *([budget.pairs, budget.update] if budget.frontier else [])]
+    return sum(part.epsilon for part in parts)
 
 
 @given(
@@ -35,49 +37,60 @@ def spent(budget):
     st.integers(1, 99),
 )
 def test_the_phases_that_run_share_epsilon_exactly(epsilon, rows, domain, settings, parties):
-    budget = divide(settings, epsilon, TableNoise(rows), domain, parties)
+    budget = divide(settings, pure(epsilon), TableNoise(rows), domain, parties)
     assert budget.frontier or settings is not ALWAYS
     assert spent(budget) == epsilon
-    assert min(budget.selections, budget.parameters, budget.pairs, budget.update) > 0
-    assert 0 < budget.share < 1
+    assert min(part.epsilon for part in (budget.selections, budget.parameters, budget.pairs, budget.update)) > 0
+    assert 0 < budget.part < 1
     assert 1 <= budget.degree <= Settings().largest_degree
     assert budget.edges is None or 1 <= budget.edges < len(domain)
 
 
 def test_few_rows_make_a_forest_without_a_frontier_and_leave_more_to_the_parameters():
-    budget = divide(USEFUL, Fraction(2), TableNoise(45_222), [10] * 15)
+    budget = divide(USEFUL, pure(Fraction(2)), TableNoise(45_222), [10] * 15)
     assert not budget.frontier
-    assert (budget.degree, budget.edges, budget.share) == (1, None, PAIR_SHARE)
-    assert (budget.selections, budget.parameters) == (Fraction(2, 10), Fraction(18, 10))
-    fewer = divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15)
+    assert (budget.degree, budget.edges, budget.part) == (1, None, PAIR_SHARE)
+    assert (budget.selections.epsilon, budget.parameters.epsilon) == (Fraction(2, 10), Fraction(18, 10))
+    fewer = divide(USEFUL, pure(Fraction(1, 5)), TableNoise(45_222), [10] * 15)
     assert fewer.edges == 4
-    assert fewer.share < PAIR_SHARE / 3
-    assert fewer.selections < Fraction(1, 5) / 10
-    assert divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15, parties=8).selections == 2 * fewer.selections
-    assert divide(USEFUL, Fraction(1, 5), TableNoise(45_222), [10] * 15, parties=99).selections == 3 * fewer.selections
-    assert divide(USEFUL, Fraction(1, 1000), TableNoise(45_222), [10] * 15).edges == 1
+    assert fewer.part < PAIR_SHARE / 3
+    assert fewer.selections.epsilon < Fraction(1, 5) / 10
+    assert divide(
+        USEFUL, pure(Fraction(1, 5)), TableNoise(45_222), [10] * 15, parties=8
+    ).selections == fewer.selections * Fraction(2)
+    assert divide(
+        USEFUL, pure(Fraction(1, 5)), TableNoise(45_222), [10] * 15, parties=99
+    ).selections == fewer.selections * Fraction(3)
+    assert divide(USEFUL, pure(Fraction(1, 1000)), TableNoise(45_222), [10] * 15).edges == 1
 
 
 def test_there_is_no_forest_beside_a_frontier_wider_tables_or_too_many_pairs():
-    assert divide(ALWAYS, Fraction(1), TableNoise(45_222), [10] * 15).edges is None
-    assert divide(USEFUL, Fraction(1), TableNoise(21_574), [2] * 16).edges is None
-    assert divide(USEFUL, Fraction(1), TableNoise(45_222), [1000] * 7).edges is None
+    assert divide(ALWAYS, pure(Fraction(1)), TableNoise(45_222), [10] * 15).edges is None
+    assert divide(USEFUL, pure(Fraction(1)), TableNoise(21_574), [2] * 16).edges is None
+    assert divide(USEFUL, pure(Fraction(1)), TableNoise(45_222), [1000] * 7).edges is None
 
 
 @given(EPSILONS, st.integers(1, 10**6), DOMAIN)
 def test_clarity_grows_with_epsilon_and_is_whole_where_a_tree_is_useful(epsilon, rows, domain):
-    assert 0 < clarity(domain, TableNoise(rows), epsilon) <= clarity(domain, TableNoise(rows), 2 * epsilon) <= 1
-    least = CLEAR * noise_scale(14, PAIR_SHARE) * 100
-    assert clarity([10] * 15, TableNoise(1), least * Fraction(101, 100)) == 1
-    assert clarity([10] * 15, TableNoise(1), least / 8) == Fraction(1, 4)
+    assert (
+        0
+        < clarity(domain, TableNoise(rows), pure(epsilon))
+        <= clarity(domain, TableNoise(rows), pure(2 * epsilon))
+        <= 1
+    )
+    least = CLEAR * laplace_scale(14, pure(PAIR_SHARE)) * 100
+    assert clarity([10] * 15, TableNoise(1), pure(least * Fraction(101, 100))) == 1
+    assert clarity([10] * 15, TableNoise(1), pure(least / 8)) == Fraction(1, 4)
 
 
 @pytest.mark.parametrize("edges", [1, 3, 5])
 def test_a_forest_has_the_strongest_edges_and_hangs_from_the_first_attribute(make_table, edges):
     table = make_table([3] * 6, 3_000)
     a, b, c = table.columns[:3]
-    session = InProcessSession([type(table)(table.schema, (a, b, c, c, b, c))] * 2, Fraction(1000))
-    network = asyncio.run(select_forest(session, "draws", Fraction(1000), edges, range(6), 5))
+    session = InProcessBackend(
+        [type(table)(table.schema, (a, b, c, c, b, c))] * 2, PureBudget(Fraction(1000))
+    ).session()
+    network = asyncio.run(select_forest(session, "draws", session.budget.whole, edges, range(6), 5))
     assert sum(len(parents) for parents in network.values()) == edges
     assert next(iter(network)) == 5
     assert sorted(network) == list(range(6))
@@ -88,26 +101,28 @@ def test_a_forest_has_the_strongest_edges_and_hangs_from_the_first_attribute(mak
 
 
 def test_narrow_tables_make_a_higher_degree_and_leave_more_to_the_selections():
-    budget = divide(USEFUL, Fraction(1), TableNoise(21_574), [2] * 16)
+    budget = divide(USEFUL, pure(Fraction(1)), TableNoise(21_574), [2] * 16)
     assert not budget.frontier
-    assert (budget.degree, budget.share) == (3, WIDE_SHARE)
-    assert (budget.selections, budget.parameters) == (Fraction(1, 5), Fraction(4, 5))
+    assert (budget.degree, budget.part) == (3, WIDE_SHARE)
+    assert (budget.selections.epsilon, budget.parameters.epsilon) == (Fraction(1, 5), Fraction(4, 5))
 
 
 def test_there_is_a_frontier_from_where_the_tables_of_the_first_phase_are_useful():
     domain = [2] * 16
     # 120 pair tables of 4 cells share a fiftieth of epsilon.
-    rows = int(4 * 2 * noise_scale(120, Fraction(5) / 50))
-    assert divide(USEFUL, Fraction(5), TableNoise(rows), domain).frontier
-    assert not divide(USEFUL, Fraction(5), TableNoise(rows - 1), domain).frontier
-    assert divide(Settings(frontier_theta=Fraction(1, 100)), Fraction(1), TableNoise(2_000), domain).frontier
+    rows = int(4 * 2 * laplace_scale(120, pure(Fraction(5) / 50)))
+    assert divide(USEFUL, pure(Fraction(5)), TableNoise(rows), domain).frontier
+    assert not divide(USEFUL, pure(Fraction(5)), TableNoise(rows - 1), domain).frontier
+    assert divide(Settings(frontier_theta=Fraction(1, 100)), pure(Fraction(1)), TableNoise(2_000), domain).frontier
 
 
 def run(make_table, domain, epsilon, rows=400, settings=None, parties=3):
     tables = [make_table(domain, rows, seed) for seed in range(parties)]
-    session = InProcessSession(tables, epsilon)
+    session = InProcessBackend(tables, PureBudget(epsilon)).session()
     # The light fit's model is the network itself.
-    model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, epsilon, {"inference": "tables", **(settings or {})}))
+    model = asyncio.run(
+        ALGORITHMS["dp-subn"].learn(session, session.budget.whole, {"inference": "tables", **(settings or {})})
+    )
     return session, model
 
 
@@ -115,7 +130,7 @@ def run(make_table, domain, epsilon, rows=400, settings=None, parties=3):
 @pytest.mark.parametrize("settings", [{}, {"frontier": "always"}, {"frontier_theta": "1/1000"}])
 def test_a_run_costs_exactly_epsilon_and_gives_every_attribute_a_node(make_table, domain, settings):
     session, model = run(make_table, domain, Fraction(3, 7), settings=settings)
-    totals = [release.ledger.spent() for release in session.releases]
+    totals = [release.ledger.spent() for release in session.backend.releases]
     assert max(totals) == Fraction(3, 7)
     assert set(model.parents) == set(range(len(domain)))
     phases = {cost.phase for cost in session.record.costs}
@@ -130,7 +145,7 @@ def test_the_nodes_may_be_bits(make_table, domain, frontier):
         session, model = run(
             make_table, domain, Fraction(2), rows, {"attributes": "binary", "frontier": frontier}, parties=1
         )
-        assert session.releases[0].ledger.spent() == 2
+        assert session.backend.releases[0].ledger.spent() == 2
         derived = model.schema.derived
         assert sorted(model.parents) == sorted(bit for a in range(len(domain)) for bit in derived.bits(a))
 
@@ -146,7 +161,7 @@ def test_the_model_of_strong_pairs_is_near_them(make_table):
     table = make_table([4, 4, 4], 30_000)
     column = table.columns[0]
     copied = type(table)(table.schema, (column, column, table.columns[2]))
-    session = InProcessSession([copied, copied], Fraction(2))
-    model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, Fraction(2), {}))
+    session = InProcessBackend([copied, copied], PureBudget(Fraction(2))).session()
+    model = asyncio.run(ALGORITHMS["dp-subn"].learn(session, session.budget.whole, {}))
     sample = model.sample(5_000, np.random.default_rng(1))
     assert (sample.columns[0] == sample.columns[1]).mean() > 0.97

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.synthesis.algorithms import ALGORITHMS, privhd
@@ -29,15 +30,16 @@ from privity.common.synthesis.learning.dependency_graph import (
 )
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, PARAMETERS, learn_cliques
 from privity.common.synthesis.learning.theta_usefulness import TableNoise
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.common.synthesis.inference.test_junction_tree import graphs
+from tests.harness.steps import pure
 
 BOTH = ("jtree", "privhd")
 
 
 def run(tables, algorithm, epsilon, chosen=None):
-    session = InProcessSession(tables, epsilon)
-    return session, asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, chosen or {}))
+    session = InProcessBackend(tables, PureBudget(epsilon)).session()
+    return session, asyncio.run(ALGORITHMS[algorithm].learn(session, session.budget.whole, chosen or {}))
 
 
 @pytest.mark.statistical
@@ -48,8 +50,8 @@ def run(tables, algorithm, epsilon, chosen=None):
 def test_a_run_costs_epsilon_and_gives_every_attribute(make_table, algorithm, domain, epsilon, parties):
     tables = [make_table(domain, 400, seed) for seed in range(parties)]
     session, model = run(tables, algorithm, epsilon)
-    assert max(release.ledger.spent() for release in session.releases) == epsilon
-    assert sum(cost.epsilon for cost in session.record.costs) == epsilon
+    assert max(release.ledger.spent() for release in session.backend.releases) == epsilon
+    assert sum(cost.loss.epsilon for cost in session.record.costs) == epsilon
     sample = model.sample(70, np.random.default_rng(1))
     assert sample.rows == 70
     assert {a for clique in model.cliques for a in clique.attributes} == set(range(len(domain)))
@@ -70,7 +72,7 @@ def test_a_run_costs_epsilon_and_gives_every_attribute(make_table, algorithm, do
 def test_settings_change_what_is_drawn_but_not_what_it_costs(make_table, algorithm, chosen):
     chosen = {"inference": "tables", **chosen}
     session, model = run([make_table([2, 3, 2, 4, 2], 3000)], algorithm, Fraction(2), chosen)
-    assert session.releases[0].ledger.spent() == 2
+    assert session.backend.releases[0].ledger.spent() == 2
     phases = {cost.phase for cost in session.record.costs}
     if algorithm == "privhd":
         assert (privhd.FILTER in phases) == (chosen["filter"] == "always")
@@ -113,13 +115,12 @@ def test_candidates_within_a_component_are_the_edges_that_leave_the_graph_chorda
 
 
 def test_what_is_drawn_when_nothing_is_allowed_any_more_is_paid_for_and_not_used(make_table):
-    session = InProcessSession([make_table([3] * 4, 500)], Fraction(1))
-    edges = asyncio.run(
-        select_edges(session, "draws", Fraction(1), 6, range(4), lambda g: decomposable_edges(g, [3] * 4, 9, 2))
-    )
+    session = InProcessBackend([make_table([3] * 4, 500)], PureBudget(Fraction(1))).session()
+    allowed = lambda graph: decomposable_edges(graph, [3] * 4, 9, 2)  # noqa: E731
+    edges = asyncio.run(select_edges(session, "draws", session.budget.whole, 6, range(4), allowed))
     assert len(edges) == 3
     assert nx.is_tree(nx.Graph(edges))
-    assert session.releases[0].ledger.spent() == 1
+    assert session.backend.releases[0].ledger.spent() == 1
 
 
 @given(st.integers(1, 30), st.integers(2, 9), st.integers(2, 5))
@@ -154,14 +155,14 @@ def test_most_edges_can_be_drawn(domain, cells, clique):
     st.integers(2, 12),
 )
 def test_more_epsilon_never_means_fewer_edges(domain, epsilon, theta, strength, largest):
-    plans = [plan_edges(domain, TableNoise(5000), e, theta, strength, largest) for e in (epsilon, 3 * epsilon)]
+    plans = [plan_edges(domain, TableNoise(5000), pure(e), theta, strength, largest) for e in (epsilon, 3 * epsilon)]
     assert 1 <= plans[0].edges <= plans[1].edges <= math.comb(len(domain), 2)
     assert 0 < plans[0].share <= plans[1].share < 1
 
 
 def test_the_share_of_the_tables_follows_from_the_edges_that_are_asked_for():
     plans = [
-        plan_edges([2] * 50, TableNoise(2000), Fraction(1), Fraction(2), Fraction(1, 10), 6, edges)
+        plan_edges([2] * 50, TableNoise(2000), pure(Fraction(1)), Fraction(2), Fraction(1, 10), 6, edges)
         for edges in (7, 49, 60)
     ]
     assert [plan.edges for plan in plans] == [7, 49, 60]
@@ -183,7 +184,7 @@ def test_a_theta_that_allows_huge_tables_is_held_within_a_round(make_table, algo
     session, model = run(
         [make_table([5] * 12, 500)], algorithm, Fraction(1), {"theta": "1/1000000", "inference": "tables"}
     )
-    assert session.releases[0].ledger.spent() == 1
+    assert session.backend.releases[0].ledger.spent() == 1
     assert max(clique.weights.size for clique in model.cliques) <= most_cells([5] * 12)
 
 
@@ -226,8 +227,8 @@ def measured(session):
 def test_few_tables_get_little(algorithm):
     """At an epsilon of few edges the 1-way tables get more than the others."""
     session, _ = run([chain(12, 4)], algorithm, Fraction(1, 10), {"filter": "never"} if algorithm == "privhd" else {})
-    wide, *single = [cost.epsilon for cost in session.record.costs if cost.phase == PARAMETERS]
-    plan = plan_edges([4] * 12, TableNoise(3000), wide + sum(single), Fraction(2), Fraction(1, 10), 10)
+    wide, *single = [cost.loss.epsilon for cost in session.record.costs if cost.phase == PARAMETERS]
+    plan = plan_edges([4] * 12, TableNoise(3000), pure(wide + sum(single)), Fraction(2), Fraction(1, 10), 10)
     assert plan.edges < 11
     assert wide == plan.share * (wide + sum(single)) < sum(single)
 
@@ -283,13 +284,13 @@ def test_what_the_filter_opened_serves_the_parameters(monkeypatch):
 def test_an_edge_of_the_strength_asked_for_is_as_strong_as_its_noise():
     """Binary attributes, even margins, V = .2: squared residuals of n V / 4 in four cells; noise of scale 2m/eps."""
     rows, epsilon = 10_000, Fraction(1)
-    edges = visible_edges([2] * 300, TableNoise(rows), epsilon, 0.2)
+    edges = visible_edges([2] * 300, TableNoise(rows), pure(epsilon), 0.2)
     residual = 4 * (rows * 0.2 / 4) ** 2
     noise = [4 * 2 * (2 * m / float(epsilon)) ** 2 for m in (edges, edges + 1)]
     assert noise[0] <= residual < noise[1]
-    assert visible_edges([2] * 9, TableNoise(rows), epsilon, 0.2) == 8
-    assert visible_edges([2] * 9, TableNoise(1), epsilon, 0.2) == 1
-    assert visible_edges([50] * 300, TableNoise(rows), epsilon, 0.2) < edges
+    assert visible_edges([2] * 9, TableNoise(rows), pure(epsilon), 0.2) == 8
+    assert visible_edges([2] * 9, TableNoise(1), pure(epsilon), 0.2) == 1
+    assert visible_edges([50] * 300, TableNoise(rows), pure(epsilon), 0.2) < edges
 
 
 @given(graphs(), st.integers(2, 500))

@@ -13,9 +13,9 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.planned_run import PlannedSession
+from privity.common.planned_run import planned_session
 from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.zcdp_budget import RhoBudget
+from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithms import ALGORITHMS, aim, mst
 from privity.common.synthesis.algorithms.mst import most_edges
@@ -30,12 +30,13 @@ from privity.common.synthesis.learning.worst_explained import (
     noise_of_selections,
     selection_for,
 )
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_session import LocalSession, complete
+from privity.party.local_backend import complete, local_session
 from privity.party.rows import InMemory
 from tests.harness.consortium import make_schema
 from tests.harness.ledgers import declared
+from tests.harness.steps import pure, share_of
 
 BOTH = ("aim", "mst")
 DELTA = Fraction(1, 10**9)
@@ -57,10 +58,10 @@ def known(rows, seed=0, domain=DOMAIN):
 
 
 def run(tables, algorithm, epsilon, chosen=None, delta=Fraction(0)):
-    rho_budget = ALGORITHMS[algorithm].rho_budget(chosen or {}, epsilon, delta)
-    assert (rho_budget is not None) == bool(delta)
-    session = InProcessSession(tables, epsilon, delta=delta, rho_budget=rho_budget)
-    return session, asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, chosen or {}))
+    budget = ALGORITHMS[algorithm].budget(chosen or {}, epsilon, delta)
+    assert isinstance(budget, RhoBudget) == bool(delta)
+    session = InProcessBackend(tables, budget).session()
+    return session, asyncio.run(ALGORITHMS[algorithm].learn(session, session.budget.whole, chosen or {}))
 
 
 def chosen_pairs(session, algorithm):
@@ -85,9 +86,9 @@ def test_an_owner_alone_finds_the_structure_of_its_rows(algorithm, delta):
     table, epsilon = known(20_000), Fraction(2 if delta else 20)
     ledger = declared()
     releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), ledger)
-    rho_budget = RhoBudget(epsilon, delta) if delta else None
-    session = LocalSession("r", table.schema, releases, Allowance(epsilon, delta, rho_budget), delta)
-    model = complete(ALGORITHMS[algorithm].learn(session, epsilon, {}))
+    budget = RhoBudget(epsilon, delta) if delta else PureBudget(epsilon)
+    session = local_session("r", releases, Allowance(epsilon, delta, budget))
+    model = complete(ALGORITHMS[algorithm].learn(session, session.budget.whole, {}))
     assert set(chosen_pairs(session, algorithm)) >= EDGES
     assert distance(model, table) < 0.02
     assert (ledger.spent() <= epsilon) if delta else (ledger.spent() == epsilon)
@@ -107,7 +108,7 @@ def test_three_parties_find_the_structure_of_their_rows_and_pay_at_most_what_the
         tables[0].schema, tuple(np.concatenate(parts) for parts in zip(*(t.columns for t in tables), strict=True))
     )
     assert distance(model, together) < 0.03
-    for name, release in zip(session.names, session.releases, strict=True):
+    for name, release in zip(session.backend.members, session.backend.releases, strict=True):
         assert release.ledger.spent() == session.record.epsilon(name) <= epsilon
         assert release.ledger.spent_delta() == session.record.delta(name) == delta
         # Nothing is left over but what rounding to exact short numbers takes.
@@ -118,10 +119,14 @@ def test_three_parties_find_the_structure_of_their_rows_and_pay_at_most_what_the
     assert len(drawn) == (selection == "parties")
 
 
+def tenth_of(session):
+    return share_of(session, Fraction(1, 10))
+
+
 def planned(domain, rows=1000, parties=1, delta=Fraction(0)):
-    rho_budget = RhoBudget(Fraction(1), delta) if delta else None
+    budget = RhoBudget(Fraction(1), delta) if delta else PureBudget(Fraction(1))
     shares = {f"p{k}": rows // parties for k in range(parties)}
-    return PlannedSession(make_schema(domain), shares, min(parties - 1, 1), delta, rho_budget)
+    return planned_session(make_schema(domain), shares, min(parties - 1, 1), budget)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
@@ -129,16 +134,16 @@ def test_an_overview_is_asked_where_many_parties_draw_by_few_rows_each(delta):
     """Here only with a delta and two values: of many values, or pure, an overview of so many pairs is drowned."""
     binary, wide = (lambda k, size=size: planned((size,) * 16, 50_000, k, delta) for size in (2, 16))
     for count in (1, 2, 25):
-        assert selection_for(wide(count), 20, Fraction(1, 10)) == PARTIES
-    assert selection_for(binary(25), 20, Fraction(1, 10)) == (JOINT if delta else PARTIES)
+        assert selection_for(wide(count), 20, tenth_of(wide(count))) == PARTIES
+    assert selection_for(binary(25), 20, tenth_of(binary(25))) == (JOINT if delta else PARTIES)
     # There is nobody who could be unlike the others.
-    assert selection_for(binary(1), 20, Fraction(1, 10)) == PARTIES
+    assert selection_for(binary(1), 20, tenth_of(binary(1))) == PARTIES
     # The party with nearly all rows makes nearly all draws, and by nearly all rows.
     unequal = {"large": 47_600, **{f"small-{k}": 100 for k in range(24)}}
-    rho_budget = RhoBudget(Fraction(1), delta) if delta else None
-    session = PlannedSession(make_schema((2,) * 16), unequal, 1, delta, rho_budget)
-    assert selection_for(session, 20, Fraction(1, 10)) == PARTIES
-    noise = [noise_of_selections(binary(count), 50, Fraction(1, 10)) for count in (2, 5, 10, 25)]
+    budget = RhoBudget(Fraction(1), delta) if delta else PureBudget(Fraction(1))
+    session = planned_session(make_schema((2,) * 16), unequal, 1, budget)
+    assert selection_for(session, 20, tenth_of(session)) == PARTIES
+    noise = [noise_of_selections(binary(count), 50, tenth_of(binary(count))) for count in (2, 5, 10, 25)]
     assert noise == sorted(noise)
 
 
@@ -162,7 +167,7 @@ def test_who_chooses_follows_from_public_numbers_unless_it_is_asked_for(algorith
 def test_a_run_costs_its_epsilon_and_gives_every_attribute(make_table, algorithm, epsilon, domain, selection):
     tables = [make_table(domain, 300, seed) for seed in range(2)]
     session, model = run(tables, algorithm, epsilon, {"selection": selection})
-    assert max(release.ledger.spent() for release in session.releases) == epsilon
+    assert max(release.ledger.spent() for release in session.backend.releases) == epsilon
     assert {a for clique in model.cliques for a in clique.attributes} == set(range(len(domain)))
     assert model.sample(50, np.random.default_rng(0)).rows == 50
     if len(domain) == 1:
@@ -177,8 +182,8 @@ def test_a_party_that_makes_no_draw_pays_for_tables_only(algorithm):
     session, _ = run([known(900), known(880, 1), known(20, 2)], algorithm, Fraction(2), sizes)
     draws = next(cost for cost in session.record.costs if "distance of tables" in cost.mechanism)
     assert draws.payers == ("party-1", "party-2")
-    spent = [release.ledger.spent() for release in session.releases]
-    assert spent == [2, 2, 2 - draws.epsilon]
+    spent = [release.ledger.spent() for release in session.backend.releases]
+    assert spent == [2, 2, 2 - draws.loss.epsilon]
 
 
 def test_mst_measures_a_forest_of_as_many_edges_as_it_is_told():
@@ -270,7 +275,7 @@ def test_attributes_in_no_candidate_are_modelled_alone(monkeypatch, algorithm, s
     monkeypatch.setattr(worst_explained, "SELECTION_CELLS", 26)
     tables = [known(2000, domain=(2, 3, 4, 2, 50)).over(["A0", "A1", "A2", "A4"])]
     session, model = run(tables, algorithm, Fraction(20), {"selection": selection})
-    assert session.releases[0].ledger.spent() == 20
+    assert session.backend.releases[0].ledger.spent() == 20
     assert {a for pair in chosen_pairs(session, algorithm) for a in pair} <= {0, 1, 2}
     assert model.alone >= {3}
 
@@ -286,8 +291,8 @@ def test_edges_are_those_of_a_spanning_forest_of_the_candidates():
 
 def test_more_tables_are_worth_measuring_the_less_noise_there_is():
     session = planned((4,) * 10, rows=20_000)
-    assert tables_for(planned((4,) * 10, rows=10), Fraction(1, 1000)) == 1
-    counts = [tables_for(session, Fraction(epsilon)) for epsilon in (Fraction(1, 1000), 1, 10, 1000)]
+    assert tables_for(planned((4,) * 10, rows=10), pure(Fraction(1, 1000))) == 1
+    counts = [tables_for(session, share_of(session, epsilon)) for epsilon in (Fraction(1, 1000), 1, 10, 1000)]
     assert counts == sorted(counts)
     assert counts[0] <= 2
     assert counts[-1] == 10 * budget_split.PURE.tables.largest
@@ -308,15 +313,13 @@ def test_an_overview_is_over_few_groups(people):
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
 def test_the_split_hardly_depends_on_the_number_of_parties(make_table, delta):
     """Of 25 parties no share of Gaussian noise may be too narrow, which matters to a table alone and not to many."""
-    rho_budget = RhoBudget(Fraction(2), delta) if delta else None
+    budget = RhoBudget(Fraction(2), delta) if delta else PureBudget(Fraction(2))
     sessions = [
-        InProcessSession(
+        InProcessBackend(
             [make_table([5] * 12, 5000 // k, seed) for seed in range(k)],
-            Fraction(2),
-            delta=delta,
-            rho_budget=rho_budget,
-        )
+            budget,
+        ).session()
         for k in (1, 25)
     ]
-    one, many = (budget_split.noise_of_table(session, Fraction(2)) for session in sessions)
+    one, many = (budget_split.noise_of_table(session, session.budget.whole) for session in sessions)
     assert many == pytest.approx(one * math.sqrt(25 / 24), rel=0.02)

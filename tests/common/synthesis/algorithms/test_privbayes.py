@@ -9,18 +9,19 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import ProblemsFound
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.public_coin import public_coin
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.encoding import levels_of
 from privity.common.synthesis.learning.network_structure import Limits, useful_candidates
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 
 def run(tables, epsilon, settings=None):
-    session = InProcessSession(tables, epsilon)
+    session = InProcessBackend(tables, PureBudget(epsilon)).session()
     # The light fit's model is the network itself.
     return session, asyncio.run(
-        ALGORITHMS["privbayes"].learn(session, epsilon, {"inference": "tables", **(settings or {})})
+        ALGORITHMS["privbayes"].learn(session, session.budget.whole, {"inference": "tables", **(settings or {})})
     )
 
 
@@ -30,7 +31,7 @@ def run(tables, epsilon, settings=None):
 def test_a_run_costs_epsilon_and_every_attribute_is_drawn(make_table, domain, encoding, parties):
     tables = [make_table(domain, 3000, seed) for seed in range(parties)]
     session, model = run(tables, Fraction(3, 2), {"encoding": encoding})
-    assert max(release.ledger.spent() for release in session.releases) == Fraction(3, 2)
+    assert max(release.ledger.spent() for release in session.backend.releases) == Fraction(3, 2)
     sample = model.sample(50, np.random.default_rng(1))
     assert sample.rows == 50
     bases = {model.schema.derived.base[node] for node in model.parents}
@@ -40,7 +41,7 @@ def test_a_run_costs_epsilon_and_every_attribute_is_drawn(make_table, domain, en
 def test_an_epsilon_too_small_for_any_table_models_every_attribute_alone_for_all_of_it(make_table):
     session, model = run([make_table([9, 9, 9], 20)], Fraction(1, 100))
     assert not any(model.parents.values())
-    assert session.releases[0].ledger.spent() == Fraction(1, 100)
+    assert session.backend.releases[0].ledger.spent() == Fraction(1, 100)
     assert {cost.phase for cost in session.record.costs} == {"parameter learning"}
 
 

@@ -6,8 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 GRAPHICAL = {"dp-subn", "privbayes", "jtree", "aim"}
 LIGHT = {"dp-ccbn", "privhd", "mst"}
@@ -19,9 +20,11 @@ BITS = [
 
 
 def fitted(make_table, algorithm, settings):
-    session = InProcessSession([make_table([2, 5, 3, 4], 3000, seed) for seed in (1, 2)], Fraction(2))
-    model = asyncio.run(ALGORITHMS[algorithm].learn(session, Fraction(2), settings))
-    assert max(release.ledger.spent() for release in session.releases) == 2
+    session = InProcessBackend(
+        [make_table([2, 5, 3, 4], 3000, seed) for seed in (1, 2)], PureBudget(Fraction(2))
+    ).session()
+    model = asyncio.run(ALGORITHMS[algorithm].learn(session, session.budget.whole, settings))
+    assert max(release.ledger.spent() for release in session.backend.releases) == 2
     assert model.sample(70, np.random.default_rng(1)).rows == 70
     return session.record.inference
 

@@ -13,6 +13,7 @@ import pytest
 from privity.common import formats
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.release_folder import write_release
 from privity.common.release.report.report_page import report_page
 from privity.common.release.shortcomings import fallback, how_fitted
@@ -23,7 +24,7 @@ from privity.common.synthesis.inference.maximum_likelihood import STEPS
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.deploy.operator.request_options import RunOptions, run_request
 from privity.deploy.options import learning_settings
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 from privity.deploy.planning.run_cost import plan_document, planned, show_plan
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
@@ -42,8 +43,8 @@ TWO = Fraction(2)
 
 
 def learn(table, algorithm, chosen, epsilon=TWO):
-    session = InProcessSession([table], epsilon)
-    return session, asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, chosen))
+    session = InProcessBackend([table], PureBudget(epsilon)).session()
+    return session, asyncio.run(ALGORITHMS[algorithm].learn(session, session.budget.whole, chosen))
 
 
 def test_an_algorithm_offers_the_choice_if_it_has_the_setting():
@@ -61,7 +62,7 @@ def test_every_algorithm_that_offers_it_ends_in_the_fit_that_was_asked_for(make_
         assert (session.record.inference.method, session.record.inference.asked) == (method, method)
         assert session.record.inference.reason == ""
         assert model.sample(10, np.random.default_rng(0)).rows == 10
-        assert session.releases[0].ledger.spent() == TWO
+        assert session.backend.releases[0].ledger.spent() == TWO
     assert isinstance(model, JunctionTreeModel)
     size = session.record.inference.size
     foretold = size_of_fit([t.attributes for _, t in session.record.measured], [3, 2, 4, 2], STEPS)
@@ -80,7 +81,7 @@ def test_beyond_a_bound_consistency_post_processing_is_used_and_the_record_says_
     assert (used.method, used.asked) == (TABLES, PGM)
     assert used.size.cells > 0
     assert said in used.reason
-    assert session.releases[0].ledger.spent() == TWO
+    assert session.backend.releases[0].ledger.spent() == TWO
 
 
 @pytest.mark.parametrize("rows", [5, 300, 30_000])

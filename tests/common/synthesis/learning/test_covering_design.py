@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.step_cost import noise_scale
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.synthesis.learning.covering_design import (
     ParameterTree,
@@ -22,6 +21,8 @@ from privity.common.synthesis.learning.covering_design import (
     tree_views,
 )
 from privity.common.synthesis.learning.finite_field import finite_field, prime_power
+from privity.common.synthesis.learning.theta_usefulness import laplace_scale
+from tests.harness.steps import pure
 
 ADULT = [16, 8, 16, 16, 16, 7, 14, 6, 5, 2, 16, 16, 16, 41, 2]
 DOMAINS = st.lists(st.integers(1, 20), min_size=1, max_size=40) | st.integers(1, 70).map(lambda d: [2] * d)
@@ -255,7 +256,7 @@ def test_the_expected_squared_error_is_that_of_the_pair_tables_that_are_read_fro
     domains, epsilon = [2, 3, 2, 4, 2, 2, 3, 2, 2, 2], Fraction(3, 10)
     design = optimal_design(domains)
     assert design.kind == "design"
-    variance = 2 * noise_scale(design.tables, epsilon) ** 2
+    variance = 2 * laplace_scale(design.tables, pure(epsilon)) ** 2
     total = Fraction(0)
     for i, j in all_pairs(len(domains)):
         cells = math.prod(domains[a] for a in design.view_of(i, j))

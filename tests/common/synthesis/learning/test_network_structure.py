@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
 from privity.common.synthesis.learning import network_structure
 from privity.common.synthesis.learning.network_structure import (
@@ -16,7 +17,7 @@ from privity.common.synthesis.learning.network_structure import (
     select_network,
     useful_candidates,
 )
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 MANY = 120
 
@@ -74,12 +75,13 @@ def test_a_very_wide_attribute_is_offered_its_narrow_parents():
 @pytest.mark.parametrize("domain", [[2] * 40, [9] * 25, [1000] * 18])
 def test_a_network_over_many_attributes_places_each_once(make_table, domain, monkeypatch):
     monkeypatch.setattr(network_structure, "MOST_CANDIDATES", 500)
-    session = InProcessSession([make_table(domain, 300)], Fraction(1))
+    session = InProcessBackend([make_table(domain, 300)], PureBudget(Fraction(1))).session()
     levels = {a: session.schema.derived.levels(a) for a in range(len(domain))}
-    network = asyncio.run(select_network(session, "draws", Fraction(1), Limits(levels, 64, 2), list(levels), 7))
+    limits = Limits(levels, 64, 2)
+    network = asyncio.run(select_network(session, "draws", session.budget.whole, limits, list(levels), 7))
     assert sorted(network) == list(levels)
     assert next(iter(network)) == 7
-    assert session.releases[0].ledger.spent() == 1
+    assert session.backend.releases[0].ledger.spent() == 1
     placed = set()
     for attribute, parents in network.items():
         assert {session.schema.derived.base[p] for p in parents} <= placed

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import pytest
 
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.learning.one_way_tables import WEIGHTS, measure_single, single_weights
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 
 WIDE = (2, 3, 20, 100, 7, 40, 11, 5, 60, 30, 900)
 
@@ -32,10 +33,10 @@ def test_the_mean_error_is_no_larger_than_with_one_scale(domain):
 
 @pytest.mark.parametrize("attributes", [None, [3, 0]])
 def test_they_are_one_round_for_exactly_their_epsilon(make_table, attributes):
-    session = InProcessSession([make_table([2, 5, 16, 3], 400)], Fraction(2, 3))
-    tables = asyncio.run(measure_single(session, "tables", Fraction(2, 3), attributes))
+    session = InProcessBackend([make_table([2, 5, 16, 3], 400)], PureBudget(Fraction(2, 3))).session()
+    tables = asyncio.run(measure_single(session, "tables", session.budget.whole, attributes))
     assert [table.attributes for table in tables] == [(a,) for a in sorted(attributes or range(4))]
-    assert [cost.epsilon for cost in session.record.costs] == [Fraction(2, 3)]
+    assert [cost.loss.epsilon for cost in session.record.costs] == [Fraction(2, 3)]
     by_size = sorted(tables, key=lambda table: table.counts.size, reverse=True)
     assert [table.variance for table in by_size] == sorted(table.variance for table in tables)
     assert by_size[0].variance < by_size[-1].variance or attributes

@@ -7,16 +7,17 @@ from fractions import Fraction
 
 import pytest
 
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.deploy.planning.in_process_session import InProcessSession
+from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.consortium import make_schema, make_table
 
 
 def learnt(algorithm: str, settings: dict[str, int]) -> RunRecord:
     epsilon = Fraction(1, 20)
-    session = InProcessSession([make_table(make_schema((400, 300, 2)), 300, seed=1)], epsilon)
-    asyncio.run(ALGORITHMS[algorithm].learn(session, epsilon, settings))
+    session = InProcessBackend([make_table(make_schema((400, 300, 2)), 300, seed=1)], PureBudget(epsilon)).session()
+    asyncio.run(ALGORITHMS[algorithm].learn(session, session.budget.whole, settings))
     return session.record
 
 

@@ -12,6 +12,7 @@ from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.synthetic_rows import rows_to_publish, synthesise
 from privity.common.storage.journal import MEMORY, Journal
@@ -22,7 +23,7 @@ from privity.common.synthesis.models.junction_tree_model import JunctionTreeMode
 from privity.common.synthesis.models.mixture_model import Mixture, Part
 from privity.common.synthesis.models.present_rows import present_count, sample_present
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_session import LocalSession, complete
+from privity.party.local_backend import complete, local_session
 from privity.party.rows import InMemory
 from tests.harness.ledgers import declared
 
@@ -55,10 +56,10 @@ def visits(rows, seed=0):
 
 
 def learn(algorithm, table, options):
-    allowance = Allowance()
+    allowance = Allowance(budget=PureBudget(EPSILON))
     releases = ChargedReleases("owner", InMemory(table), Journal(MEMORY), declared())
-    session = LocalSession("run", table.schema, releases, allowance)
-    return complete(ALGORITHMS[algorithm].learn(session, EPSILON, options))
+    session = local_session("run", releases, allowance)
+    return complete(ALGORITHMS[algorithm].learn(session, session.budget.whole, options))
 
 
 # Algorithm, settings, kind of model, attributes, and what its 2-way marginals may err by; None where it knows none.

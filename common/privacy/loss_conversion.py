@@ -1,4 +1,4 @@
-"""From one kind of budget, or one neighbouring relation, to another: explicit, by a named theorem, rounded up.
+"""From one kind of privacy loss, or one neighbouring relation, to another: explicit, by a named theorem, rounded up.
 
 Results that are no fractions (logarithms, roots) are bounded from above by fractions; no float decides
 anything but where to look for the best order alpha, and any alpha gives a valid bound.
@@ -14,8 +14,19 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
-from privity.common.privacy.budget import AnyBudget, ApproxDP, PureEpsilon, Zcdp, as_fraction
-from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON
+from privity.common.privacy.exact_bounds import (
+    as_fraction,
+    log_above,
+    log_below,
+    power_grid,
+    short_above,
+    short_below,
+    sqrt_above,
+)
+from privity.common.privacy.neighbouring_relation import RELATION, PrivacyMismatchError, Relation
+from privity.common.privacy.privacy_loss import ZCDP, AnyLoss, ApproxDP, PureDP, check_loss
 
 PURE_TO_ZCDP = "Bun and Steinke 2016, Proposition 1.4"
 PURE_TO_APPROXIMATE = "by definition, with delta = 0"
@@ -24,24 +35,32 @@ ZCDP_TO_APPROXIMATE = "Canonne, Kamath and Steinke 2020, Proposition 12"
 TO_REPLACE_ONE = "group privacy for two rows: a replaced row is one removed and one added"
 
 _GRID = 10**12  # an epsilon that was computed is a multiple of 1/_GRID
-_TERMS = 40  # of the series of artanh: the tail at 1/3 is below 2**-120
-_FINE = 2**128
+RHO_BITS = 22
+"""Of a rho: it is rounded by less than a part in 2**(RHO_BITS - 1)."""
+
+EPSILON_BITS = 21
+"""What was converted is rounded up to the shortest decimal within a part in 2**EPSILON_BITS."""
+
+SHARED_SLACK = Fraction(1, 10**40)
+"""Of epsilon and of delta in proportion, once for a run: more than what shares of Gaussian noise miss by, added up over
+all cells of all its tables (``privity.common.privacy.mechanisms.GaussianNoise``: below 1e-66 a cell)."""
+
 _ORDER_BITS = 20  # of alpha - 1: the bound at such an order is within a part in 2**38 of the best
 
 
-def pure_to_zcdp(budget: PureEpsilon) -> Zcdp:
+def pure_to_zcdp(loss: PureDP) -> ZCDP:
     """Pure epsilon implies rho = epsilon^2/2. Theorem: `PURE_TO_ZCDP`. Exact."""
-    _check_kind(budget, PureEpsilon)
-    return Zcdp(budget.epsilon**2 / 2, budget.relation)
+    check_loss(loss, PureDP, loss.relation)
+    return ZCDP(loss.epsilon**2 / 2, loss.relation)
 
 
-def pure_to_approximate(budget: PureEpsilon) -> ApproxDP:
+def pure_to_approximate(loss: PureDP) -> ApproxDP:
     """Pure epsilon is (epsilon, 0). Theorem: `PURE_TO_APPROXIMATE`. Exact."""
-    _check_kind(budget, PureEpsilon)
-    return ApproxDP(budget.epsilon, Fraction(0), budget.relation)
+    check_loss(loss, PureDP, loss.relation)
+    return ApproxDP(loss.epsilon, Fraction(0), loss.relation)
 
 
-def zcdp_to_approximate_simple(budget: Zcdp, delta: Fraction) -> ApproxDP:
+def zcdp_to_approximate_simple(loss: ZCDP, delta: Fraction) -> ApproxDP:
     """rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta). Theorem: `ZCDP_TO_APPROXIMATE_SIMPLE`.
 
     Rounded up: ln(1/delta) is bounded from above, the root of the product is rounded up, and so is the sum.
@@ -49,13 +68,13 @@ def zcdp_to_approximate_simple(budget: Zcdp, delta: Fraction) -> ApproxDP:
     Raises:
         ValueError: delta outside (0, 1).
     """
-    _check_kind(budget, Zcdp)
+    check_loss(loss, ZCDP, loss.relation)
     delta = _proper(delta)
-    root = sqrt_above(budget.rho * log_above(1 / delta))
-    return ApproxDP(_grid_above(budget.rho + 2 * root), delta, budget.relation)
+    root = sqrt_above(loss.rho * log_above(1 / delta))
+    return ApproxDP(_grid_above(loss.rho + 2 * root), delta, loss.relation)
 
 
-def zcdp_to_approximate(budget: Zcdp, delta: Fraction) -> ApproxDP:
+def zcdp_to_approximate(loss: ZCDP, delta: Fraction) -> ApproxDP:
     """The tighter bound of what rho costs at delta.
 
     For every alpha > 1, rho-zCDP implies (epsilon, delta) with
@@ -68,8 +87,8 @@ def zcdp_to_approximate(budget: Zcdp, delta: Fraction) -> ApproxDP:
     Raises:
         ValueError: delta outside (0, 1).
     """
-    simple = zcdp_to_approximate_simple(budget, delta)
-    rho, delta = budget.rho, simple.delta
+    simple = zcdp_to_approximate_simple(loss, delta)
+    rho, delta = loss.rho, simple.delta
     if not Fraction(1, 10**30) < rho < 10**9:
         return simple
     alpha = best_order(rho, delta)
@@ -110,20 +129,6 @@ def best_order(rho: Fraction, delta: Fraction) -> Fraction:
     return 1 + more
 
 
-def short_below(value: Fraction, bits: int) -> Fraction:
-    """The largest number at most ``value``, > 0, that is a whole number below 2**bits times a power of two."""
-    grid = power_grid(value, bits)
-    return math.floor(value / grid) * grid
-
-
-def power_grid(value: Fraction, bits: int) -> Fraction:
-    """The power of two of which ``value`` is at least 2**(bits - 1) and less than 2**bits."""
-    power = value.numerator.bit_length() - value.denominator.bit_length()
-    if Fraction(2) ** power > value:
-        power -= 1
-    return Fraction(2) ** (power + 1 - bits)
-
-
 def _next_higher(more: Fraction) -> Fraction:
     return more + power_grid(more, _ORDER_BITS)
 
@@ -134,7 +139,7 @@ def _next_lower(more: Fraction) -> Fraction:
     return more - (grid / 2 if more == grid * 2 ** (_ORDER_BITS - 1) else grid)
 
 
-def to_replace_one(budget: AnyBudget) -> AnyBudget:
+def to_replace_one(loss: AnyLoss) -> AnyLoss:
     """From adding or removing one row to replacing one. Theorem: `TO_REPLACE_ONE`.
 
     Pure epsilon doubles, rho becomes four times as large; (epsilon, delta) becomes
@@ -142,76 +147,11 @@ def to_replace_one(budget: AnyBudget) -> AnyBudget:
     replaced row is never worse, and for contingency tables in L2 it costs 2 rho instead of 4 rho.
 
     Raises:
-        PrivacyMismatchError: the budget is stated for replaced rows already.
+        PrivacyMismatchError: the loss is stated for replaced rows already.
     """
-    if budget.relation is not Relation.ADD_OR_REMOVE_ONE:
-        raise PrivacyMismatchError("only a budget for adding or removing a row can be converted to replaced rows")
-    return replace(budget.scaled(2), relation=Relation.REPLACE_ONE)
-
-
-def log_below(x: Fraction) -> Fraction:
-    """A fraction at most ln(x), x > 0, and within about 1e-30 of it."""
-    return _log_bounds(x)[0]
-
-
-def log_above(x: Fraction) -> Fraction:
-    """A fraction at least ln(x), x > 0, and within about 1e-30 of it."""
-    return _log_bounds(x)[1]
-
-
-def _log_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
-    """ln x = k ln 2 + ln m with m in (1/2, 4/3], and ln m = 2 artanh((m-1)/(m+1)), an argument in (-1/3, 1/7]."""
-    if x <= 0:
-        raise ValueError("the logarithm of a number that is not above 0")
-    k = x.numerator.bit_length() - x.denominator.bit_length()
-    m = x / Fraction(2) ** k
-    if m > Fraction(4, 3):
-        k, m = k + 1, m / 2
-    low, high = _artanh_bounds((m - 1) / (m + 1))
-    two_low, two_high = _LOG_TWO
-    return (2 * low + k * (two_low if k >= 0 else two_high), 2 * high + k * (two_high if k >= 0 else two_low))
-
-
-def _artanh_bounds(y: Fraction) -> tuple[Fraction, Fraction]:
-    """Bounds of artanh(y) = y + y^3/3 + y^5/5 + ..., |y| <= 1/3.
-
-    For y >= 0 the first terms fall short by at most y^(2n+1)/((2n+1)(1 - y^2)), and artanh grows with y, so y
-    is first rounded down for the lower bound and up for the upper one. artanh(-y) = -artanh(y).
-    """
-    if y < 0:
-        low, high = _artanh_bounds(-y)
-        return -high, -low
-    below, _ = _first_terms(math.floor(y * _FINE), 0)
-    up = math.ceil(y * _FINE)
-    above, power = _first_terms(up, _FINE - 1)
-    last = 2 * _TERMS + 1
-    rest = -(-power * _FINE // (last * (_FINE - -(-up * up // _FINE))))
-    return Fraction(below, _FINE), Fraction(above + rest, _FINE)
-
-
-def _first_terms(y: int, up: int) -> tuple[int, int]:
-    """y + y^3/3 + ..., ``_TERMS`` of them, and the next power of y, of y in units of 1/_FINE.
-
-    Args:
-        up: what is added before each division: 0 to round down, ``_FINE - 1`` to round up.
-    """
-    square, power, total = (y * y + up) // _FINE, y, 0
-    for i in range(_TERMS):
-        odd = 2 * i + 1
-        total += (power + (odd - 1 if up else 0)) // odd
-        power = (power * square + up) // _FINE
-    return total, power
-
-
-_LOG_TWO = tuple(2 * bound for bound in _artanh_bounds(Fraction(1, 3)))
-
-
-def sqrt_above(x: Fraction) -> Fraction:
-    """A fraction at least sqrt(x): with n = ceil(x G^2), ceil(sqrt(n))/G >= sqrt(x)."""
-    grid = 10**18
-    n = math.ceil(x * grid**2)
-    root = math.isqrt(n)
-    return Fraction(root if root * root == n else root + 1, grid)
+    if loss.relation is not Relation.ADD_OR_REMOVE_ONE:
+        raise PrivacyMismatchError("only a loss for adding or removing a row can be converted to replaced rows")
+    return replace(loss.scaled(2), relation=Relation.REPLACE_ONE)
 
 
 def _grid_above(epsilon: Fraction) -> Fraction:
@@ -254,6 +194,39 @@ def _proper(delta: Fraction) -> Fraction:
     return exact
 
 
-def _check_kind(budget: PureEpsilon | Zcdp, kind: type) -> None:
-    if not isinstance(budget, kind):
-        raise PrivacyMismatchError(f"a budget of kind {kind.__name__} is needed, not {type(budget).__name__}")
+@lru_cache(maxsize=1024)
+def converted(rho: Fraction, delta: Fraction) -> Fraction:
+    """Epsilon of a run that has spent ``rho``, at its ``delta``; 0 of none.
+
+    Rounded up: rho to RHO_BITS bits first, so that nothing which adds up to less ever costs more, and what comes out
+    to a short decimal, so that a run that spends all of its rho has cost its epsilon and no unreadable part less.
+    """
+    if not rho:
+        return Fraction(0)
+    loss = ZCDP(short_above(rho, RHO_BITS), RELATION)
+    epsilon = zcdp_to_approximate(loss, delta * (1 - SHARED_SLACK)).epsilon + SHARED_SLACK
+    grid = Fraction(10) ** (len(str(math.floor(epsilon))) + 1)
+    while math.ceil(epsilon / grid) * grid > epsilon * (1 + Fraction(1, 2**EPSILON_BITS)):
+        grid /= 10
+    return math.ceil(epsilon / grid) * grid
+
+
+@lru_cache(maxsize=256)
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, of RHO_BITS bits, that costs at most (epsilon, delta) once it is converted.
+
+    Raises:
+        PrivityError: bad-option if no run may have such an epsilon or delta.
+    """
+    if not (SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON and 0 < delta <= LARGEST_DELTA):
+        reason = f"a run of {epsilon} and delta {delta} cannot be served: one of them is too small or too large"
+        hint = f"With a delta give an epsilon from {SMALLEST_EPSILON} on, and a delta of at most {LARGEST_DELTA}."
+        raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
+    guess = likely_rho(epsilon, delta)
+    grid = power_grid(guess, RHO_BITS)
+    enough = math.floor(guess / grid)
+    while converted((enough + 1) * grid, delta) <= epsilon:
+        enough += 1
+    while converted(enough * grid, delta) > epsilon:
+        enough -= 1
+    return enough * grid

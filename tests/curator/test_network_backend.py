@@ -15,13 +15,13 @@ import pytest
 from privity.common.consortium.manifest import read_manifest
 from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
 from privity.common.errors import PrivityError
-from privity.common.protocol.round import Round
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.wire.codec import CHUNK_BYTES
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.consortium import make_consortium
 from tests.harness.network import HOST, NetworkConsortium
+from tests.harness.steps import laplace_round, pure
 from tests.harness.tls import Pair
 
 pytestmark = pytest.mark.process
@@ -48,8 +48,8 @@ def test_a_round_of_several_blocks_and_chunks(tmp_path: Path, kind: SumKind) -> 
         consortium = make_consortium(3, domain=(300, 300), rows=50)
         async with NetworkConsortium(tmp_path, consortium, interceptors=(Sizes(),)) as network:
             plan = await network.begin(consortium.spec(epsilon=NO_NOISE, secure_sum=kind))
-            (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
-            context = consortium.context(plan, Round("run-1", "test", "1-test", ((0, 1),), NO_NOISE))
+            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(NO_NOISE))
+            context = consortium.context(plan, laplace_round("run-1", "test", "1-test", ((0, 1),), NO_NOISE))
         return int(table.counts.sum()), context.sum.blocks
 
     total, blocks = asyncio.run(scenario())
@@ -64,7 +64,7 @@ def test_a_party_that_comes_back_is_given_its_step_again(tmp_path: Path) -> None
         async with NetworkConsortium(tmp_path, consortium) as network:
             plan = await network.begin()
             await network.stop_agent("party-2")
-            measuring = asyncio.create_task(network.session(plan).measure("test", [(0, 1)], Fraction(1)))
+            measuring = asyncio.create_task(network.session(plan).measure("test", [(0, 1)], pure(Fraction(1))))
             await asyncio.sleep(0.5)
             assert not measuring.done()
             network.start_agent("party-2")
@@ -80,7 +80,7 @@ def test_a_silent_party_is_named(tmp_path: Path) -> None:
             plan = await network.begin()
             await network.stop_agent("party-2")
             with pytest.raises(PrivityError, match=r"no answer from party-2 .* in test"):
-                await network.session(plan).measure("test", [(0, 1)], Fraction(1))
+                await network.session(plan).measure("test", [(0, 1)], pure(Fraction(1)))
 
     asyncio.run(scenario())
 
@@ -198,7 +198,7 @@ def test_a_newer_manifest_reaches_the_parties_and_a_begun_run_goes_on(tmp_path: 
             network.seal(newer)
             spec = consortium.spec(run="run-2", epsilon=Fraction(1), manifest_digest=newer.digest)
             await network.begin(spec)
-            (table,) = await network.session(plan).measure("test", [(0, 1)], NO_NOISE)
+            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(NO_NOISE))
             assert table.counts.sum() == 120
             for name in consortium.parties:
                 kept = read_manifest(tmp_path / f"{name}-manifest.json", tmp_path / "organiser.pub")

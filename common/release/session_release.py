@@ -1,0 +1,88 @@
+"""From a session that has learnt a model to a release. One way, for one owner and for many parties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from privity.common.privacy.statement import privacy_statement
+from privity.common.protocol.session import Session
+from privity.common.release.marginals_file import marginals_document
+from privity.common.release.release_contents import FORMAT_VERSION, Release
+from privity.common.release.synthetic_rows import Synthesis, rows_to_publish, synthesise_release
+from privity.common.synthesis.models import Model
+
+ALONE: dict[str, Any] = {
+    "tolerate": 0, "key_bits": None, "secure_sum": None, "plan_digest": None,
+    "bytes": {}, "rounds": {}, "cells": {}, "unpacked_bytes": {}, "ciphertexts": {},
+}  # fmt: skip
+"""What run.json says of a run that sends nothing."""
+
+
+@dataclass(frozen=True)
+class Synthesised:
+    """A model, and the rows that a run publishes.
+
+    Attributes:
+        present: how many rows of all parties are taken to be there.
+    """
+
+    model: Model
+    synthetic: Synthesis
+    present: int
+
+
+async def synthesised(session: Session, model: Model, rows: int | None, seed: Callable[[], int]) -> Synthesised:
+    """Draw the rows of a release.
+
+    Args:
+        rows: how many; by default as many as are taken to be there.
+        seed: decides them; asked for once, when the model is there.
+    """
+    number = seed()
+    present = await session.compute(partial(rows_to_publish, model, session.rows, number))
+    synthetic = await session.compute(partial(synthesise_release, model, rows or present, number))
+    return Synthesised(model, synthetic, present)
+
+
+def release_of(
+    session: Session,
+    found: Synthesised,
+    *,
+    tolerate: int,
+    protection: str | None,
+    rows_per_person: Mapping[str, int],
+    of_run: Mapping[str, Any],
+    of_statement: Mapping[str, Any],
+    scores: dict[str, Any] | None = None,
+) -> Release:
+    """The documents of a release.
+
+    Args:
+        protection, rows_per_person, of_statement: as ``privacy_statement`` asks for them.
+        of_run: what run.json says besides.
+        scores: what the parties said of the synthetic table.
+    """
+    schema, backend = found.model.schema, session.backend
+    privacy = privacy_statement(
+        run=session.run,
+        parties=dict(zip(backend.members, backend.party_rows, strict=True)),
+        tolerate=tolerate,
+        protection=protection,
+        record=session.record,
+        rows_per_person=rows_per_person,
+        absent_rows=schema.absent_rows,
+        **of_statement,
+    )
+    run = {
+        "format_version": FORMAT_VERSION,
+        "run": session.run,
+        "rows": found.synthetic.table.rows,
+        "schema_digest": schema.digest,
+        **of_run,
+        **found.synthetic.documents(),
+    }
+    marginals = marginals_document(session.record, schema, session.noise_variables)
+    return Release(found.model, marginals, privacy, run, scores)

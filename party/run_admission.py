@@ -1,0 +1,207 @@
+"""Which runs this party takes part in: it enrols, verifies the plan once when the run begins, and keeps the result.
+
+Everything that it believes about a run it has checked against the manifest and its own policy; the curator is believed
+nothing. What may change while a run goes on is looked at again at every step: the rows, and how many a person has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from privity.common.consortium.manifest import Manifest, manifest_from, manifest_of_run
+from privity.common.crypto import paillier
+from privity.common.crypto.identity import PublicIdentity
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
+from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled, Step, step_digest
+from privity.common.release.evaluation.scores_over_parties import check_evaluation
+from privity.common.storage.canonical_json import canonical_bytes, parse
+from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
+from privity.party.approvals import Approvals, closed_key
+from privity.party.begun_run import BegunRun, step_refused
+from privity.party.charged_releases import ChargedReleases
+from privity.party.keys import Keys
+from privity.party.policy import Approval, Policy
+from privity.party.run_expiry import MOST_RUNS, LastHeard
+
+CHANGED = "the rows of this party have changed since the run began"
+
+
+class RunAdmission:
+    """One party's yes to runs.
+
+    Args:
+        approvals, heard: of this party's runs; the engine's.
+    """
+
+    def __init__(
+        self, releases: ChargedReleases, policy: Policy, keys: Keys, approvals: Approvals, heard: LastHeard
+    ) -> None:
+        self.party = releases.party
+        self._releases = releases
+        self._journal = releases.journal
+        self._policy = policy
+        self._keys = keys
+        self._approvals = approvals
+        self._heard = heard
+        self._begun: dict[str, BegunRun] = {}
+
+    def adopt(self, manifest: Manifest) -> None:
+        """New runs must be under this manifest from now on; runs that have begun go on under theirs.
+
+        Raises:
+            PrivityError: it names another schema, or other keys for this party.
+        """
+        self._keys.of(manifest)
+        self._policy.check_manifest(manifest.parties_per_person, self.party)
+        self.manifest = manifest
+
+    def keys_needed(self) -> set[PublicIdentity]:
+        """The public halves of those keys that the manifest of now lists, or that of a run that is open."""
+        needed = {self.manifest.keys_of(self.party)}
+        for run in self._heard.runs():
+            stored = self._journal.recall(f"{run}/manifest", "manifest")
+            # Without one it was never taken part in, or is closed in this very moment.
+            if stored is not None and self._journal.content(closed_key(run)) is None:
+                with contextlib.suppress(ValueError):  # what earlier versions let in: such a run goes no further
+                    needed.add(manifest_from(parse(stored)).keys_of(self.party))
+        return needed
+
+    def enrol(self, step: Enrol) -> Enrolled:
+        """Take part in a run, or refuse it before anything is counted."""
+        manifest, spec = self.manifest, step.spec
+        if spec.manifest_digest != manifest.digest:
+            raise step_refused(step.key, "the run belongs to another manifest")
+        _check_agreed(step, manifest)
+        self._check_population(step)
+        # How many rows a person has at the others shows only in the plan; it is one at least.
+        elsewhere = manifest.parties_per_person - 1
+        self._policy.check_run(spec, self.party, elsewhere)
+        schema = self._seen(step, spec).schema
+        _algorithm(step, spec).check_request(spec.settings, schema, spec.delta)
+        check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)
+        self._check_affordable(spec, elsewhere)
+        if self._heard.is_full(step.run):
+            raise step_refused(step.key, f"{MOST_RUNS} runs are open here already")
+        self._approvals.file(spec)
+        if self._policy.approval is Approval.MANUAL:
+            self._approvals.demand_approval(spec)
+        self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
+        rows, of_person = self._releases.rows, self._policy.population.rows_per_person
+        return Enrolled(Enrolment.signed(self.party, spec, rows, self._keys.of(manifest), of_person).to_dict())
+
+    def begin(self, step: Begin, prepare: Callable[[BegunRun], None]) -> Done:
+        """Verify the complete plan, charge what it costs whatever is asked, and keep it.
+
+        Args:
+            prepare: gets ready for the run, or refuses it.
+        """
+        plan = step.plan
+        if self._journal.recall(f"{step.run}/reply/enrol", step_digest(Enrol(plan.spec))) is None:
+            raise step_refused(step.key, "the party did not enrol in this run")
+        begun = self._verified(step, plan)
+        if self._journal.recall(f"{step.run}/plan", "plan") is None:
+            self._check_affordable(plan.spec, plan.rows_elsewhere(self.party, begun.manifest.parties_per_person))
+        self._check_key(step)
+        prepare(begun)
+        # Charged first: a run whose plan is kept goes on.
+        self._charge_elsewhere(begun)
+        kept = canonical_bytes({"plan": plan.to_dict(), "table": begun.table})
+        if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
+            raise step_refused(step.key, "the run has begun with another plan or other rows")
+        self._begun[step.run] = begun
+        return Done()
+
+    def begun(self, step: Step) -> BegunRun:
+        """The run of a step, as it was verified when it began, if everything that this rests on still holds."""
+        kept = self._begun.get(step.run) or self._recalled(step)
+        self._check_population(step)
+        if kept.table != self._releases.table_digest:
+            raise step_refused(step.key, CHANGED)
+        return kept
+
+    def forget(self, run: str) -> None:
+        """A run is closed."""
+        self._begun.pop(run, None)
+
+    def _recalled(self, step: Step) -> BegunRun:
+        """What an earlier process began, verified anew."""
+        stored = self._journal.recall(f"{step.run}/plan", "plan")
+        if stored is None:
+            raise step_refused(step.key, "the run has not begun")
+        kept = parse(stored)
+        if kept["table"] != self._releases.table_digest:
+            raise step_refused(step.key, CHANGED)
+        begun = self._verified(step, RunPlan.from_dict(kept["plan"]))
+        self._charge_elsewhere(begun)
+        self._begun[step.run] = begun
+        return begun
+
+    def _verified(self, step: Step, plan: RunPlan) -> BegunRun:
+        self._check_population(step)
+        stored = self._journal.recall(f"{step.run}/manifest", "manifest")
+        if stored is None:
+            raise step_refused(step.key, "the party did not enrol in this run")
+        manifest = manifest_of_run(stored, step.run)
+        plan.check(manifest)
+        own = next(enrolment for enrolment in plan.enrolments if enrolment.party == self.party)
+        if (own.rows, own.rows_per_person) != (self._releases.rows, self._policy.population.rows_per_person):
+            raise step_refused(step.key, "the plan states other row counts for this party")
+        elsewhere = plan.rows_elsewhere(self.party, manifest.parties_per_person)
+        self._policy.check_run(plan.spec, self.party, elsewhere)
+        allowance, algorithm = self._policy.allowance(plan.spec, elsewhere), _algorithm(step, plan.spec)
+        assert allowance.budget is not None
+        seen, table = self._seen(step, plan.spec), self._releases.table_digest
+        return BegunRun(plan, manifest, algorithm, seen, table, allowance, allowance.budget)
+
+    def _charge_elsewhere(self, begun: BegunRun) -> None:
+        """Once for the run, whatever is asked of this party in it."""
+        spec = begun.plan.spec
+        if rows := begun.plan.rows_elsewhere(self.party, begun.manifest.parties_per_person):
+            loss = PureDP(spec.epsilon, RELATION).scaled(rows)
+            self._releases.charge_elsewhere(spec.run, loss, begun.allowance)
+
+    def _check_key(self, step: Begin) -> None:
+        if (modulus := step.plan.modulus) is not None:
+            self._policy.check_key(modulus.bit_length(), self.party)
+            try:
+                paillier.check_modulus(modulus)
+            except ValueError as error:
+                raise step_refused(step.key, str(error)) from error
+
+    def _check_population(self, step: Step) -> None:
+        """Refuse to go on once the rows a person were declared anew: the rows here were read by the former number."""
+        if self._releases.ledger.population.rows_per_person != self._policy.population.rows_per_person:
+            raise step_refused(step.key, "the rows a person were declared anew since this node was started")
+
+    def _check_affordable(self, spec: RunSpec, rows_elsewhere: int) -> None:
+        self._releases.check_affordable(self._policy.cost_of_a_person(spec, rows_elsewhere))
+
+    def _seen(self, step: Step, spec: RunSpec) -> ChargedReleases:
+        """The rows, as far as the run sees them."""
+        try:
+            return self._releases.over(spec.attributes)
+        except KeyError:
+            raise step_refused(step.key, "it names attributes that the schema does not have") from None
+
+
+def _algorithm(step: Step, spec: RunSpec) -> Algorithm:
+    algorithm = ALGORITHMS.get(spec.algorithm)
+    if algorithm is None:
+        raise step_refused(step.key, "the algorithm is none that this party knows")
+    return algorithm
+
+
+def _check_agreed(step: Enrol, manifest: Manifest) -> None:
+    """Refuse what the members agreed never to run, whatever this party's own policy says."""
+    spec = step.spec
+    if set(spec.members) - set(manifest.members):
+        raise step_refused(step.key, "it names parties that the manifest does not list")
+    if manifest.parties_per_person > 1 and set(spec.members) != set(manifest.members):
+        # Else the ledger of a party would not show what its people lose by runs over others.
+        raise step_refused(step.key, "a person may be at several parties, so every run is over all of them")
+    if len(spec.members) < manifest.minimum_parties or spec.tolerate < manifest.minimum_tolerate:
+        reason = f"the members agreed on {manifest.minimum_parties} parties and t = {manifest.minimum_tolerate}"
+        raise step_refused(step.key, f"{reason} at least")
