@@ -1,4 +1,4 @@
-"""From one kind of privacy loss, or one neighbouring relation, to another: explicit, by a named theorem, rounded up.
+"""From rho to epsilon and delta, and back: by a named theorem, rounded up.
 
 Results that are no fractions (logarithms, roots) are bounded from above by fractions; no float decides
 anything but where to look for the best order alpha, and any alpha gives a valid bound.
@@ -25,14 +25,11 @@ from privity.common.privacy.exact_bounds import (
     short_below,
     sqrt_above,
 )
-from privity.common.privacy.neighbouring_relation import RELATION, PrivacyMismatchError, Relation
-from privity.common.privacy.privacy_loss import ZCDP, AnyLoss, ApproxDP, PureDP, check_loss
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, check_loss
 
-PURE_TO_ZCDP = "Bun and Steinke 2016, Proposition 1.4"
-PURE_TO_APPROXIMATE = "by definition, with delta = 0"
 ZCDP_TO_APPROXIMATE_SIMPLE = "Bun and Steinke 2016, Proposition 1.3"
 ZCDP_TO_APPROXIMATE = "Canonne, Kamath and Steinke 2020, Proposition 12"
-TO_REPLACE_ONE = "group privacy for two rows: a replaced row is one removed and one added"
 
 _GRID = 10**12  # an epsilon that was computed is a multiple of 1/_GRID
 RHO_BITS = 22
@@ -46,18 +43,6 @@ SHARED_SLACK = Fraction(1, 10**40)
 all cells of all its tables (``privity.common.privacy.mechanisms.GaussianNoise``: below 1e-66 a cell)."""
 
 _ORDER_BITS = 20  # of alpha - 1: the bound at such an order is within a part in 2**38 of the best
-
-
-def pure_to_zcdp(loss: PureDP) -> ZCDP:
-    """Pure epsilon implies rho = epsilon^2/2. Theorem: `PURE_TO_ZCDP`. Exact."""
-    check_loss(loss, PureDP, loss.relation)
-    return ZCDP(loss.epsilon**2 / 2, loss.relation)
-
-
-def pure_to_approximate(loss: PureDP) -> ApproxDP:
-    """Pure epsilon is (epsilon, 0). Theorem: `PURE_TO_APPROXIMATE`. Exact."""
-    check_loss(loss, PureDP, loss.relation)
-    return ApproxDP(loss.epsilon, Fraction(0), loss.relation)
 
 
 def zcdp_to_approximate_simple(loss: ZCDP, delta: Fraction) -> ApproxDP:
@@ -137,21 +122,6 @@ def _next_lower(more: Fraction) -> Fraction:
     grid = power_grid(more, _ORDER_BITS)
     # Below a power of two the grid is finer.
     return more - (grid / 2 if more == grid * 2 ** (_ORDER_BITS - 1) else grid)
-
-
-def to_replace_one(loss: AnyLoss) -> AnyLoss:
-    """From adding or removing one row to replacing one. Theorem: `TO_REPLACE_ONE`.
-
-    Pure epsilon doubles, rho becomes four times as large; (epsilon, delta) becomes
-    (2 epsilon, (1 + e^epsilon) delta), rounded up. Where the mechanism is known, its own sensitivity to a
-    replaced row is never worse, and for contingency tables in L2 it costs 2 rho instead of 4 rho.
-
-    Raises:
-        PrivacyMismatchError: the loss is stated for replaced rows already.
-    """
-    if loss.relation is not Relation.ADD_OR_REMOVE_ONE:
-        raise PrivacyMismatchError("only a loss for adding or removing a row can be converted to replaced rows")
-    return replace(loss.scaled(2), relation=Relation.REPLACE_ONE)
 
 
 def _grid_above(epsilon: Fraction) -> Fraction:

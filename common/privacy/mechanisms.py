@@ -5,7 +5,7 @@ row is looked at, and the audit does both: nothing else prices a step.
 
 Noise on integer statistics is shared: each of K parties adds a share, only the sum of all vectors and shares is
 revealed, and any q = K - t shares make a whole noise, t being the parties that may pool what they know (privacy.md,
-section 2). One owner alone has the quota 1. What all mechanisms of noise assume: statistics are integers; all K shares
+section 2). A single party has the quota 1. What all mechanisms of noise assume: statistics are integers; all K shares
 are in, or nothing is revealed; at most t parties pool what they know; all sample as agreed; nobody sees a party's own
 vector, noised or not, beside a sum that contains it. The revealed noise has K/q times the variance of a whole one.
 """
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -44,25 +44,24 @@ UNIT_BITS = 17
 
 CONCENTRATED = "zero-concentrated differential privacy, charged along one order for the whole run"
 
-Scores = Sequence[int] | IntArray
-Choosing = Callable[[Scores], int]
+Choosing = Callable[[Sequence[int] | IntArray], int]
 """From the exact integer scores of the candidates to the index of the one that is selected."""
 
 
-class Mechanism(Protocol):
+class Mechanism(ABC):
     """What a step releases by, as it is charged."""
 
+    @abstractmethod
     def loss(self, relation: Relation, group_size: int = 1) -> PrivacyLoss:
         """What a release costs somebody with so many rows.
 
         Raises:
             PrivacyMismatchError: nothing is known for this relation.
         """
-        ...
 
 
 @dataclass(frozen=True)
-class Noise(ABC):
+class Noise(Mechanism):
     """Independent noise on every statistic of a query; a statistic of weight w has noise 1/w times as wide.
 
     Attributes:
@@ -75,9 +74,6 @@ class Noise(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _positive(self.scale, "the scale of noise"))
-
-    @abstractmethod
-    def loss(self, relation: Relation, group_size: int = 1) -> PrivacyLoss: ...
 
     @abstractmethod
     def law(self, weight: int) -> NoiseLaw:
@@ -280,7 +276,7 @@ class GaussianNoise(Noise):
 
 
 @dataclass(frozen=True)
-class Selecting(ABC):
+class Selecting(Mechanism):
     """One selection among candidates by exact integer scores, of which candidates and number depend on no row.
 
     Attributes:
@@ -291,9 +287,6 @@ class Selecting(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _positive(self.epsilon, "epsilon"))
-
-    @abstractmethod
-    def loss(self, relation: Relation, group_size: int = 1) -> PrivacyLoss: ...
 
     @abstractmethod
     def sample(self, candidates: int, sensitivity: Sensitivity, entropy: Entropy) -> Choosing:

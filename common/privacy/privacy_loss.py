@@ -49,11 +49,6 @@ class PureDP:
         _check_same(self, other)
         return replace(self, epsilon=self.epsilon + other.epsilon)
 
-    def exceeds(self, limit: PureDP) -> bool:
-        """Whether this is more than the limit allows."""
-        _check_same(self, limit)
-        return self.epsilon > limit.epsilon
-
     def scaled(self, rows_per_person: int) -> PureDP:
         """For a person with that many rows: m * epsilon (group privacy, Dwork et al. 2006)."""
         return replace(self, epsilon=_count(rows_per_person) * self.epsilon)
@@ -76,11 +71,6 @@ class ZCDP:
     def __add__(self, other: ZCDP) -> ZCDP:
         _check_same(self, other)
         return replace(self, rho=self.rho + other.rho)
-
-    def exceeds(self, limit: ZCDP) -> bool:
-        """Whether this is more than the limit allows."""
-        _check_same(self, limit)
-        return self.rho > limit.rho
 
     def scaled(self, rows_per_person: int) -> ZCDP:
         """For a person with that many rows: m^2 * rho (group privacy, Bun and Steinke 2016, Proposition 1.9)."""
@@ -111,11 +101,6 @@ class ApproxDP:
         delta = min(Fraction(1), self.delta + other.delta)
         return replace(self, epsilon=self.epsilon + other.epsilon, delta=delta)
 
-    def exceeds(self, limit: ApproxDP) -> bool:
-        """Whether epsilon or delta is more than the limit allows."""
-        _check_same(self, limit)
-        return self.epsilon > limit.epsilon or self.delta > limit.delta
-
     def scaled(self, rows_per_person: int) -> ApproxDP:
         """For a person with that many rows: (m * epsilon, m * e^((m-1) epsilon) * delta), the delta rounded up.
 
@@ -130,7 +115,6 @@ class ApproxDP:
 
 
 PrivacyLoss = PureDP | ZCDP | ApproxDP
-AnyLoss = TypeVar("AnyLoss", PureDP, ZCDP, ApproxDP)
 OneKind = TypeVar("OneKind", bound=PrivacyLoss)
 
 
@@ -151,7 +135,7 @@ def compose(losses: Iterable[OneKind]) -> OneKind:
     return total
 
 
-def check_loss(loss: PrivacyLoss, kind: type[AnyLoss], relation: Relation) -> AnyLoss:
+def check_loss(loss: PrivacyLoss, kind: type[OneKind], relation: Relation) -> OneKind:
     """The loss, if it is of this kind and for this relation.
 
     Raises:

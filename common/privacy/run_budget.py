@@ -121,11 +121,6 @@ class RunBudget(ABC):
         """All of it."""
         return Share(self, self.epsilon)
 
-    @property
-    @abstractmethod
-    def loss(self) -> PrivacyLoss:
-        """What it comes to, in the kind in which it is spent."""
-
     @abstractmethod
     def noise(self, epsilon: Fraction, query: Query, quota: int) -> Noise:
         """As ``Share.noise``, for the share of this epsilon."""
@@ -169,10 +164,6 @@ class PureBudget(RunBudget):
         if self.delta:
             raise ValueError("a pure budget has no delta")
 
-    @property
-    def loss(self) -> PureDP:
-        return PureDP(self.epsilon, RELATION)
-
     def noise(self, epsilon: Fraction, query: Query, quota: int) -> LaplaceNoise:
         return LaplaceNoise.calibrated(query, PureDP(epsilon, RELATION))
 
@@ -183,10 +174,6 @@ class PureBudget(RunBudget):
 @dataclass(frozen=True)
 class AdvancedBudget(RunBudget):
     """(epsilon, delta) that one query spends at once, by advanced composition of its tables."""
-
-    @property
-    def loss(self) -> ApproxDP:
-        return ApproxDP(self.epsilon, self.delta, RELATION)
 
     def noise(self, epsilon: Fraction, query: Query, quota: int) -> AdvancedLaplaceNoise:
         if epsilon != self.epsilon:
@@ -207,10 +194,6 @@ class RhoBudget(RunBudget):
         """All of it."""
         return rho_within(self.epsilon, self.delta)
 
-    @property
-    def loss(self) -> ZCDP:
-        return ZCDP(self.rho, RELATION)
-
     def filter(self, rows: int = 1) -> PrivacyFilter:
         """What the run has cost a person with so many rows, at any time at which it may stop."""
         return _filter(self, rows)
@@ -228,7 +211,7 @@ class RhoBudget(RunBudget):
     def fault(self, loss: PrivacyLoss) -> str | None:
         if not isinstance(loss, ZCDP):
             return "it asks for an epsilon of its own, and the run has a budget in rho"
-        return "it asks for more rho than the run's" if loss.exceeds(self.loss) else None
+        return "it asks for more rho than the run's" if loss.rho > self.rho else None
 
     def most_of_a_person(self, rows: int, evaluation: Fraction = Fraction(0)) -> ApproxDP:
         whole = self.filter(rows).epsilon
@@ -257,5 +240,5 @@ def _rounded_down(epsilon: Fraction) -> Fraction:
 def _filter(budget: RhoBudget, rows: int) -> PrivacyFilter:
     if rows == 1:
         return PrivacyFilter(budget.rho, budget.epsilon, budget.delta)
-    cap = budget.loss.scaled(rows).rho
+    cap = ZCDP(budget.rho, RELATION).scaled(rows).rho
     return PrivacyFilter(cap, converted(cap, budget.delta), budget.delta)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from privity.common.privacy.exact_bounds import as_fraction
-from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation, check_same_relation
+from privity.common.privacy.neighbouring_relation import PrivacyMismatchError, Relation
 
 
 class Norm(Enum):
@@ -79,17 +79,6 @@ class Sensitivity:
         if self.norm is Norm.LINF:
             return self if count else Sensitivity(Fraction(0), self.norm, self.relation)
         return Sensitivity(count * self.bound, self.norm, self.relation)
-
-    def joined(self, other: Sensitivity) -> Sensitivity:
-        """Of this statistic and another one side by side, as one vector.
-
-        Raises:
-            PrivacyMismatchError: the other one is stated in another norm or for another relation.
-        """
-        other.in_norm(self.norm)
-        check_same_relation(self.relation, other.relation)
-        bound = max(self.bound, other.bound) if self.norm is Norm.LINF else self.bound + other.bound
-        return Sensitivity(bound, self.norm, self.relation)
 
     def in_norm(self, norm: Norm) -> Sensitivity:
         """Itself, if it is stated in this norm.

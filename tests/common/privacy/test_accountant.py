@@ -20,6 +20,7 @@ SMALL = st.fractions(0, 3, max_denominator=1000)
 PURE = st.builds(PureDP, SMALL, st.just(RELATION))
 APPROXIMATE = st.builds(ApproxDP, SMALL, st.fractions(0, Fraction(1, 1000), max_denominator=10**9), st.just(RELATION))
 IN_RHO = st.builds(ZCDP, st.fractions(0, Fraction(1, 100), max_denominator=10**6), st.just(RELATION))
+WHOLE = ZCDP(BUDGET.rho, RELATION)
 
 
 def after(accountant, *losses):
@@ -52,8 +53,8 @@ def test_the_order_of_charges_changes_nothing(losses, rows, order):
 
 def test_all_of_a_budget_in_rho_costs_its_epsilon_and_delta_and_two_budgets_each_their_own():
     other = RhoBudget(Fraction(2), 2 * DELTA)
-    assert Accountant().charged(BUDGET.loss, BUDGET).spent == ApproxDP(ONE, DELTA, RELATION)
-    both = Accountant().charged(BUDGET.loss, BUDGET).charged(other.loss, other)
+    assert Accountant().charged(WHOLE, BUDGET).spent == ApproxDP(ONE, DELTA, RELATION)
+    both = Accountant().charged(WHOLE, BUDGET).charged(ZCDP(other.rho, RELATION), other)
     assert both.spent == ApproxDP(Fraction(3), 3 * DELTA, RELATION)
     assert Accountant().spent == ApproxDP(Fraction(0), Fraction(0), RELATION)
 

@@ -221,7 +221,7 @@ def test_the_share_of_each_budget_is_what_its_mechanisms_cost(weights, epsilon, 
     assert PureBudget(epsilon).whole.selecting(1).loss(REPLACE) == PureDP(epsilon, REPLACE)
     assert AdvancedBudget(epsilon, delta).whole.noise(query).loss(REPLACE) == ApproxDP(epsilon, delta, REPLACE)
     in_rho = RhoBudget(epsilon, delta)
-    assert in_rho.whole.noise(query).loss(REPLACE) == in_rho.loss
+    assert in_rho.whole.noise(query).loss(REPLACE) == ZCDP(in_rho.rho, REPLACE)
     # A range has few bits: nearly all of the share.
     selection = in_rho.whole.selecting(1).loss(REPLACE)
     assert in_rho.rho * (1 - Fraction(1, 2**12)) < selection.rho <= in_rho.rho
@@ -581,7 +581,7 @@ from fractions import Fraction
 
 from privity.common.privacy.accountant import Accountant
 from privity.common.privacy.ledger import Charge, Ledger
-from privity.common.privacy.loss_conversion import pure_to_zcdp
+from privity.common.privacy.loss_conversion import zcdp_to_approximate
 from privity.common.privacy.mechanisms import GaussianNoise, LaplaceNoise, NoisyMax
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ZCDP, PureDP, compose
@@ -624,9 +624,8 @@ async def wrong(session: Session, ledger: Ledger, share: Share) -> None:
     GaussianNoise.calibrated(TABLES, loss)  # wrong
     loss + Fraction(1)  # wrong
     loss + in_rho  # wrong
-    loss.exceeds(in_rho)  # wrong
     share + Fraction(1)  # wrong
-    pure_to_zcdp(in_rho)  # wrong
+    zcdp_to_approximate(loss, ONE / 2)  # wrong
 """
 
 

@@ -186,15 +186,15 @@ def test_shares_keep_their_budget_and_add_up_exactly(budget):
 
 def test_what_a_share_of_each_budget_is_spent_by():
     query = tables(1, 1, 3)
-    assert PureBudget(ONE).loss == (pure(1) / 4 + pure(1) * Fraction(3, 4)).noise(query).loss(RELATION)
+    assert PureDP(ONE, RELATION) == (pure(1) / 4 + pure(1) * Fraction(3, 4)).noise(query).loss(RELATION)
     assert (pure(1) / 4).noise(query).loss(RELATION) == PureDP(ONE / 4, RELATION)
     assert isinstance((pure(1) / 4).noise(query), LaplaceNoise)
     assert (pure(1) / 4).selecting(5) == NoisyMax(ONE / 20)
     budget = RhoBudget(ONE, DELTA)
-    assert budget.loss == budget.whole.noise(query).loss(RELATION) == ZCDP(budget.rho, RELATION)
+    assert budget.whole.noise(query).loss(RELATION) == ZCDP(budget.rho, RELATION)
     assert isinstance(budget.whole.selecting(5), ExponentialMechanism)
     advanced = AdvancedBudget(ONE, DELTA)
-    assert advanced.loss == advanced.whole.noise(query).loss(RELATION) == ApproxDP(ONE, DELTA, RELATION)
+    assert advanced.whole.noise(query).loss(RELATION) == ApproxDP(ONE, DELTA, RELATION)
     assert isinstance(advanced.whole.noise(query), AdvancedLaplaceNoise)
     with pytest.raises(ValueError, match="for all of the budget"):
         (advanced.whole / 2).noise(query)
@@ -209,7 +209,7 @@ def test_a_run_pays_nothing_of_another_kind_or_beyond_its_budget():
         PureBudget(ONE): (PureDP(1, RELATION), PureDP(Fraction(1001, 1000), RELATION)),
         AdvancedBudget(ONE, DELTA): (ApproxDP(ONE, DELTA, RELATION), ApproxDP(ONE, 2 * DELTA, RELATION)),
         RhoBudget(ONE, DELTA): (
-            RhoBudget(ONE, DELTA).loss,
+            ZCDP(RhoBudget(ONE, DELTA).rho, RELATION),
             ZCDP(RhoBudget(ONE, DELTA).rho * Fraction(1001, 1000), RELATION),
         ),
     }

@@ -65,17 +65,11 @@ def test_statistics_side_by_side(value, count, relation):
     assert linf.times(count).value == (value if count else 0)
     for one in (l1, l2, linf):
         assert one.squared == value**2
-        assert one.joined(one) == one.times(2)
         assert one.times(1) == one
 
 
-def test_sensitivities_in_different_norms_or_relations_do_not_join():
+def test_a_sensitivity_is_read_in_its_own_norm_only():
     one = Sensitivity.l1(2, REPLACE)
-    for other in (Sensitivity.l2_squared(2, REPLACE), Sensitivity.linf(2, REPLACE), Sensitivity.l1(2, ADD)):
-        with pytest.raises(PrivacyMismatchError):
-            one.joined(other)
-        with pytest.raises(PrivacyMismatchError):
-            other.joined(one)
     with pytest.raises(PrivacyMismatchError, match="L2"):
         one.in_norm(Norm.L2)
     with pytest.raises(PrivacyMismatchError, match="squared"):
