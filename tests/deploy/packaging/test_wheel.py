@@ -41,7 +41,7 @@ def build(kind: str, sources: Path, out: Path) -> Path:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("wheel")
     checkout = shutil.copytree(ROOT, place / "checkout", symlinks=True, ignore=LEFT_OUT)
-    shutil.unpack_archive(build("sdist", checkout, place / "sdist"), place, filter="data")
+    shutil.unpack_archive(build("sdist", checkout, place / "sdist"), place)
     (sources,) = place.glob("privity-*")
     assert not [path for path in sources.rglob("*") if path.is_symlink()], (
         "where there are no links, this could not be built"
