@@ -50,7 +50,7 @@ from privity.party.local_backend import learn_alone
 from privity.party.policy import Policy
 from privity.party.run_admission import CHANGED, RunAdmission
 from privity.party.run_expiry import LastHeard
-from privity.party.sum_contributions import Rounds
+from privity.party.sum_contributions import Contributions
 from privity.party.transcript import TOO_MANY, Transcripts
 
 WAITS_FOR = {
@@ -94,7 +94,7 @@ class PartyEngine:
         self._journal = releases.journal
         self._policy = policy
         self.keys = keys
-        self._rounds = Rounds(releases.party, keys)
+        self._rounds = Contributions(releases.party, keys)
         self._approvals = Approvals(releases.journal)
         self._heard = LastHeard(releases.journal)
         self._admission = RunAdmission(releases, policy, keys, self._approvals, self._heard)

@@ -30,7 +30,7 @@ OF_BLOCKS = {"seal": 2, "combine": 3}
 """Steps about a block of a round: how many numbers stand behind the round's name in their keys."""
 
 
-class Rounds:
+class Contributions:
     """What one party does in the rounds of a run."""
 
     def __init__(self, party: str, keys: Keys) -> None:

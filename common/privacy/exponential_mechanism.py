@@ -3,7 +3,7 @@
 Theorem. Let candidate i have the integer score s_i, and let one replaced row move every score by at most D, in any
 direction. P(i) proportional to exp(epsilon s_i/(2D)) (McSherry and Talwar 2007) has log(P(i)/P'(i)) within an interval
 of length epsilon, whatever the neighbours: it is epsilon (s_i - s'_i)/(2D), which lies within epsilon/2 of 0, and a
-number that is the same for all i. So it is epsilon^2/8-zCDP (Cesar and Rogers 2021, Lemma 3.2; the range: Durfee and
+number that is the same for all i. So it is epsilon^2/8-zCDP (Cesar and Rogers 2021; the range: Durfee and
 Rogers 2019), a quarter of what epsilon-differential privacy alone gives. Report noisy max with one-sided geometric
 noise (``privity.common.privacy.noisy_max``) has a larger range, and is not for a budget in rho.
 

@@ -4,10 +4,11 @@ A step of a run holds one of these. The ledger charges its ``loss``, a party dra
 row is looked at, and the audit does both: nothing else prices a step.
 
 Noise on integer statistics is shared: each of K parties adds a share, only the sum of all vectors and shares is
-revealed, and any q = K - t shares make a whole noise, t being the parties that may pool what they know (privacy.md,
-section 2). A single party has the quota 1. What all mechanisms of noise assume: statistics are integers; all K shares
-are in, or nothing is revealed; at most t parties pool what they know; all sample as agreed; nobody sees a party's own
-vector, noised or not, beside a sum that contains it. The revealed noise has K/q times the variance of a whole one.
+revealed, and any q = K - t shares make a whole noise, t being the parties that may pool what they know
+(docs/privacy.md, "The mechanisms that a run uses"). A single party has the quota 1. What all mechanisms of noise
+assume: statistics are integers; all K shares are in, or nothing is revealed; at most t parties pool what they know;
+all sample as agreed; nobody sees a party's own vector, noised or not, beside a sum that contains it. The revealed
+noise has K/q times the variance of a whole one.
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ class GaussianNoise(Noise):
     that of a + b within the factor ((1+r)/(1-r))^(+-1). Joining the j-th share has c = scale/q * j/(j+1), at least half
     a share; the q - 1 factors multiply, since a convolution with a law keeps bounds on ratios. Statistics in which
     neighbours agree have the same law in both; the m others give the factor e^(m distance) twice, once for each world.
-    Source: Canonne, Kamath, Steinke 2020, Theorem 4 (one coordinate; independent ones compose to the L2 norm), sampler:
+    Source: Canonne, Kamath, Steinke 2020, Theorem 14 (several coordinates), sampler:
     Algorithm 3; shares: after Kairouz, Liu, Steinke 2021, section 4, with a bound of our own.
 
     Attributes:
@@ -336,7 +337,8 @@ class ExponentialMechanism(Selecting):
     Theorem: where neighbours move each integer score by at most D, the logarithm of the ratio of an outcome's
     probabilities lies within an interval of length epsilon, the same for all outcomes; so the choice is
     epsilon^2/8-zCDP. Proof and sampler: ``privity.common.privacy.exponential_mechanism``.
-    Source: McSherry and Talwar 2007; Durfee and Rogers 2019 (bounded range); Cesar and Rogers 2021, Lemma 3.2.
+    Source: McSherry and Talwar 2007; Durfee and Rogers 2019 (bounded range); Cesar and Rogers 2021 (bounded
+    range implies zCDP).
     """
 
     def loss(self, relation: Relation, group_size: int = 1) -> ZCDP:

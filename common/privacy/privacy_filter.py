@@ -22,7 +22,7 @@ on all before s, and so may which run s belongs to.
 1. Each step of a run in rho is rho_s-zCDP given the past: E_P[exp((alpha-1) L_s) | past] <= exp((alpha-1) alpha rho_s)
    for every alpha > 1 (Bun and Steinke 2016, Definition 1.1). Tables under discrete Gaussian noise are so by
    Canonne, Kamath and Steinke 2020, Theorem 14; a selection whose privacy loss has range epsilon_0 is so with
-   rho = epsilon_0^2/8 (Cesar and Rogers 2021, Lemma 3.4).
+   rho = epsilon_0^2/8 (Cesar and Rogers 2021).
 2. So M_t = exp((alpha_j - 1) (sum of L_s - alpha_j sum of rho_s)), over the steps of run j up to time t, is a
    nonnegative supermartingale in the history of *all* releases: it stands still at steps of other runs. alpha_j and C_j
    are fixed when run j begins. At any stopping time its mean is at most 1 (optional stopping).

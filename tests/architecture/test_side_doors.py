@@ -110,6 +110,16 @@ def test_errors_of_the_catalogue_have_fixed_codes_and_known_fields() -> None:
         assert fields <= allowed, kind
 
 
+def test_rows_are_read_for_charged_releases_alone() -> None:
+    """The audit aside, which samples the same functions in neighbouring worlds."""
+    reader = re.compile(r"^(from privity\.party import|import privity\.party\.).*answers_from_rows|"
+                        r"^from privity\.party\.answers_from_rows import", re.MULTILINE)  # fmt: skip
+    shipped = [*SOURCES, *(ROOT / "deploy").rglob("*.py")]
+    found = {path.relative_to(ROOT).as_posix() for path in shipped if reader.search(path.read_text(encoding="utf-8"))}
+    audit = {"deploy/audit/mechanisms.py", "deploy/audit/algorithm_runs.py"}
+    assert found == {"party/charged_releases.py"} | audit
+
+
 def test_code_that_touches_rows_raises_nothing_of_its_own() -> None:
     """An error there could only be about rows: there is none to leak."""
     tree = ast.parse((ROOT / "party" / "answers_from_rows.py").read_text(encoding="utf-8"))

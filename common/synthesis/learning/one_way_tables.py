@@ -29,7 +29,7 @@ def single_weights(domain: Sequence[int], *, pure: bool) -> list[int]:
 async def measure_single(
     session: Session, phase: str, share: Share, attributes: Iterable[int] | None = None
 ) -> list[NoisyTable]:
-    """The 1-way tables of these attributes (derived ones too), or of all of the schema, for ``epsilon`` in all."""
+    """The 1-way tables of these attributes (derived ones too), or of all of the schema, for the share in all."""
     domain = session.schema.derived.domain
     names = sorted(range(len(session.schema.domain)) if attributes is None else attributes)
     weights = single_weights([domain[a] for a in names], pure=not share.budget.delta)
