@@ -13,7 +13,7 @@ from privity.common.privacy.run_budget import PureBudget, RunBudget
 from privity.common.protocol.evaluation_scores import TreeScore
 from privity.common.protocol.round import Round, Scores
 from privity.common.protocol.run_spec import RunPlan
-from privity.common.protocol.steps import Contribute, Learn, SelectionStep
+from privity.common.protocol.steps import Contribute, Learn, SelectionStep, Step
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.party.charged_releases import ChargedReleases
 
@@ -89,6 +89,17 @@ class BegunRun:
         if step.loss.epsilon > spec.epsilon:
             # Its first releases would be within the run's epsilon, and spent for nothing.
             raise step_refused(step.key, f"epsilon {step.loss.epsilon} is asked for, more than the run's")
+
+    def only_once(self, step: Step, what: str, content: str) -> None:
+        """Refuse a second one in the run; the same one may come again.
+
+        Raises:
+            PrivityError: step-refused.
+        """
+        journal, key = self.releases.journal, f"{step.run}/{what}"
+        if journal.content(key) not in (None, content.encode()):
+            raise step_refused(step.key, f"the run is {what} once")
+        journal.record(key, what, content.encode())
 
     def _price_fault(self, mechanism: Mechanism) -> str | None:
         return self.budget.fault(mechanism.loss(RELATION))

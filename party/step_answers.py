@@ -18,7 +18,6 @@ from typing import Any
 from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.identity import PublicIdentity
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.round import Scores
 from privity.common.protocol.steps import (
     Begin,
     Choice,
@@ -94,7 +93,7 @@ class PartyEngine:
         self._journal = releases.journal
         self._policy = policy
         self.keys = keys
-        self._rounds = Contributions(releases.party, keys)
+        self._contributions = Contributions(releases.party, keys)
         self._approvals = Approvals(releases.journal)
         self._heard = LastHeard(releases.journal)
         self._admission = RunAdmission(releases, policy, keys, self._approvals, self._heard)
@@ -102,16 +101,16 @@ class PartyEngine:
         self._known_ledger = KnownLedger(releases.journal, releases.ledger)
         self._known_ledger.check()
         self.listener: Callable[[Step, str], None] = lambda _step, _code: None
-        rounds, admission = self._rounds, self._admission
+        contributions, admission = self._contributions, self._admission
         self._before: dict[type, Callable[[Any], Reply]] = {
             Enrol: admission.enrol,
-            Begin: lambda step: admission.begin(step, rounds.expect),
+            Begin: lambda step: admission.begin(step, contributions.expect),
         }
         self._within: dict[type, Callable[[Any, BegunRun], Reply]] = {
-            Contribute: self._contribute,
-            SealBlock: rounds.seal,
-            CombineBlock: rounds.combine,
-            Revealed: rounds.forget_round,
+            Contribute: contributions.contribute,
+            SealBlock: contributions.seal,
+            CombineBlock: contributions.combine,
+            Revealed: contributions.forget_round,
             Select: self._select,
             SelectTable: self._select,
             Learn: self._learn,
@@ -160,7 +159,7 @@ class PartyEngine:
 
     def prepare(self) -> bool:
         """Use idle time; False if there is nothing to prepare."""
-        return self._rounds.prepare()
+        return self._contributions.prepare()
 
     def handle(self, step: Step) -> bytes:
         """The encoded reply to a step; a refusal is a reply too, but is not stored, and neither is a delay."""
@@ -235,7 +234,7 @@ class PartyEngine:
             self._heard.forget(run)
             self._admission.forget(run)
             self._releases.forget(run)
-            self._rounds.forget()
+            self._contributions.forget()
 
     def _answer(self, step: Step) -> Reply:
         """Each kind of step has one handler; those of a run that has begun get it as it was verified then."""
@@ -245,15 +244,6 @@ class PartyEngine:
             self._transcripts.check_room(step)
         return self._within[type(step)](step, self._admission.begun(step))
 
-    def _contribute(self, step: Contribute, begun: BegunRun) -> Reply:
-        begun.check_kind(step)
-        self._rounds.check(step, begun)
-        begun.check_price(step)
-        if isinstance(step.round.query, Scores):
-            # Else the evaluation's epsilon would bound each round, and not all of them.
-            self._once(step, "scored", step.round.digest)
-        return self._rounds.contribute(step, begun)
-
     def _select(self, step: SelectionStep, begun: BegunRun) -> Reply:
         begun.check_selection(step)
         return Choice(begun.releases.select(step, begun.allowance))
@@ -261,12 +251,5 @@ class PartyEngine:
     def _learn(self, step: Learn, begun: BegunRun) -> Reply:
         begun.check_learning(step)
         # What it is made of stays until the run ends.
-        self._once(step, "learned from", step_digest(step))
+        begun.only_once(step, "learned from", step_digest(step))
         return Learned(learn_alone(step, begun.releases, begun.allowance).to_dict())
-
-    def _once(self, step: Step, what: str, content: str) -> None:
-        """Refuse a second one in a run; the same one may come again."""
-        key = f"{step.run}/{what}"
-        if self._journal.content(key) not in (None, content.encode()):
-            raise step_refused(step.key, f"the run is {what} once")
-        self._journal.record(key, what, content.encode())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from privity.common.crypto.residues import Residues, drop_tables
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol import secure_sum
-from privity.common.protocol.round import Round
+from privity.common.protocol.round import Round, Scores
 from privity.common.protocol.round_context import RoundContext, mask_keys
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.steps import CombineBlock, Contribute, Done, Revealed, SealBlock, Sealed, Sum
@@ -41,7 +41,7 @@ class Contributions:
         self._keys: tuple[str, dict[str, bytes]] = ("", {})
         self._residues: Residues | None = None
 
-    def check(self, step: Contribute, begun: BegunRun) -> None:
+    def _check(self, step: Contribute, begun: BegunRun) -> None:
         """Refuse a round that could not be served to its end, before anything is charged."""
         context = self._new_context(step.round, begun)
         try:
@@ -65,7 +65,13 @@ class Contributions:
                 raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=reason)
 
     def contribute(self, step: Contribute, begun: BegunRun) -> Done:
-        """Charge a checked round, draw the noise, count, and keep the vector."""
+        """Check the round; charge it, draw the noise, count, and keep the vector."""
+        begun.check_kind(step)
+        self._check(step, begun)
+        begun.check_price(step)
+        if isinstance(step.round.query, Scores):
+            # Else the evaluation's epsilon would bound each round, and not all of them.
+            begun.only_once(step, "scored", step.round.digest)
         plan, releases = begun.plan, begun.releases
         releases.keep_vector(step.round, plan.noise_quota, begun.allowance, self._position(plan))
         releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))

@@ -23,7 +23,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ready(consortium: TestConsortium, party: str = "party-1") -> int:
-    residues = consortium.parties[party].engine._rounds._residues
+    residues = consortium.parties[party].engine._contributions._residues
     return 0 if residues is None else residues.ready
 
 
