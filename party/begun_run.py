@@ -25,17 +25,22 @@ class BegunRun:
     Attributes:
         manifest: under which it enrolled.
         algorithm: what the run was approved as: its kinds of answers are all that it may ask for.
-        releases: its rows, as far as the run sees them; ``table`` names the state in which they were then.
+        whole: its rows; ``table`` names the state in which they were then.
         allowance: what the run may be charged, with its budget.
     """
 
     plan: RunPlan
     manifest: Manifest
     algorithm: Algorithm
-    releases: ChargedReleases
+    whole: ChargedReleases
     table: str
     allowance: Allowance
     budget: RunBudget
+
+    @property
+    def releases(self) -> ChargedReleases:
+        """The rows as far as the run sees them: coded anew if another run's were held meanwhile."""
+        return self.whole.over(self.plan.spec.attributes)
 
     def check_kind(self, step: Contribute) -> None:
         """Refuse a kind of round that the run was not approved with.

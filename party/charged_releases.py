@@ -69,6 +69,8 @@ class ChargedReleases:
     def over(self, attributes: tuple[str, ...] | None) -> ChargedReleases:
         """The same rows as far as a run about these attributes sees them; None stands for all.
 
+        What is held of them is that of the last such run, so that memory and files do not grow with the runs.
+
         Raises:
             KeyError: an attribute that the schema does not have.
         """
@@ -76,6 +78,7 @@ class ChargedReleases:
             return self
         if self._kept is None or self._kept[0] != attributes:
             part = self._rows.over(attributes)
+            self._forget_rows()
             self._kept = (attributes, ChargedReleases(self.party, part, self.journal, self.ledger, self._entropy))
         return self._kept[1]
 
@@ -226,11 +229,15 @@ class ChargedReleases:
 
     def forget(self, run: str) -> None:
         """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
+        self._forget_rows()
+        self.journal.erase(f"{run}/")
+
+    def _forget_rows(self) -> None:
+        """Of all views at once: they may share a file of coded rows."""
         for seen in (self,) if self._kept is None else (self, self._kept[1]):
             seen._scores.forget()
             seen._counts.forget()
         self._kept = None
-        self.journal.erase(f"{run}/")
 
 
 def vector_label(run: str, round_: str) -> str:

@@ -153,8 +153,9 @@ class RunAdmission:
         self._policy.check_run(plan.spec, self.party, elsewhere)
         allowance, algorithm = self._policy.allowance(plan.spec, elsewhere), _algorithm(step, plan.spec)
         assert allowance.budget is not None
-        seen, table = self._seen(step, plan.spec), self._releases.table_digest
-        return BegunRun(plan, manifest, algorithm, seen, table, allowance, allowance.budget)
+        self._seen(step, plan.spec)
+        table = self._releases.table_digest
+        return BegunRun(plan, manifest, algorithm, self._releases, table, allowance, allowance.budget)
 
     def _charge_elsewhere(self, begun: BegunRun) -> None:
         """Once for the run, whatever is asked of this party in it."""
