@@ -243,6 +243,17 @@ class TestLies:
         assert "reveals sums over all parties only" in reply.message
         assert consortium.parties["party-1"].ledger.spent() == 0
 
+    def test_a_running_sum_with_noise_of_several_widths(self) -> None:
+        consortium = make_consortium(3)
+        plan = consortium.begin(consortium.spec(settings={"schedule": "uniform"}, epsilon=Fraction(9)))
+        one, weights = Fraction(1), (1, *[2] * (len(TABLES) - 1))
+        widest = Replacement(3, None, 0, laplace(TABLES, one, weights).scale, False)
+        first = laplace_round(plan.spec.run, "update", "s/1", TABLES, one, widest, weights)
+        reply = consortium.tell("party-1", Contribute(first))
+        assert isinstance(reply, Refusal)
+        assert "noise of one width" in reply.message
+        assert consortium.parties["party-1"].ledger.spent() == 0
+
     def test_a_first_revealed_sum_that_claims_rows_before_it(self) -> None:
         self.refused(previous=None)
 
