@@ -21,7 +21,7 @@ from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round, Scores
 from privity.common.protocol.session import Backend, Session
 from privity.common.protocol.steps import Learn, SelectionStep, SelectTable
-from privity.common.release.evaluation.scores_over_parties import PHASE, scores_of
+from privity.common.release.evaluation.scores_over_parties import PHASE, most_shares, scores_of
 from privity.common.synthesis.algorithms import learn
 from privity.common.synthesis.models import Model
 
@@ -88,6 +88,7 @@ def rehearse(
     if evaluation is not None:
         codes = (np.arange(INVENTED_ROWS) % size for size in model.schema.domain)
         invented = CodedTable(model.schema, tuple(column.astype(np.uint32) for column in codes))
+        asked = scores_of(invented, evaluation.targets, most_shares(session, evaluation))
         share = PureBudget(evaluation.epsilon).whole
-        asyncio.run(session.score(PHASE, scores_of(invented, evaluation.targets), share))
+        asyncio.run(session.score(PHASE, asked, share))
     return session

@@ -23,7 +23,7 @@ from privity.common.protocol.evaluation_scores import Evaluation, scores_from
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
-from privity.common.release.evaluation.scores_over_parties import score_over_parties, scores_of, to_score
+from privity.common.release.evaluation.scores_over_parties import most_shares, score_over_parties, scores_of, to_score
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import is_release, write_release
 from privity.common.release.session_release import Synthesised, release_of, synthesised
@@ -153,7 +153,7 @@ class RunDriver:
         if evaluation is None:
             return None
         table = await asyncio.to_thread(to_score, found.synthetic.table, session.rows, found.present)
-        asked = await asyncio.to_thread(scores_of, table, evaluation.targets)
+        asked = await asyncio.to_thread(scores_of, table, evaluation.targets, most_shares(session, evaluation))
         # A tree may come out otherwise under another version of its library: what was asked once is repeated.
         kept = self._remember("scores", canonical_bytes([score.content() for score in asked]))
         return await score_over_parties(session, table, scores_from(parse(kept)), PureBudget(evaluation.epsilon).whole)

@@ -26,7 +26,8 @@ from privity.common.storage.canonical_json import positive_fraction, whole
 Counts = Mapping[Marginal, npt.NDArray[np.int64]]
 """Contingency tables by their attributes, each in the shape of its attributes' domains."""
 
-MOST_SCORES, MOST_TARGETS = 34, 32
+MOST_SHARES, MOST_TARGETS = 128, 32
+MOST_SCORES = 2 + MOST_TARGETS + MOST_SHARES
 DEEPEST_TREE = 8
 LARGEST_SYNTHETIC = 1 << 31
 """No table that is scored has so many rows, and no party: products of two row counts fit 64 bits."""
@@ -207,7 +208,35 @@ class TreeScore:
         return {"kind": "tree", "attribute": self.attribute, "tree": _content(self.tree)}
 
 
-Score = MarginalScore | TreeScore
+@dataclass(frozen=True)
+class ShareScore:
+    """How many of a party's rows have one of the codes from ``first`` on, below ``end``: one more or less for a row.
+
+    Attributes:
+        attribute: index.
+    """
+
+    attribute: int
+    first: int
+    end: int
+
+    def asked(self) -> tuple[Marginal, ...]:
+        return ((self.attribute,),)
+
+    def fault(self, domain: Sequence[int]) -> str | None:
+        """What is wrong with it, beyond its table itself; None if nothing is."""
+        inside = 0 <= self.first < self.end <= domain[self.attribute]
+        return None if inside else "a share of codes that the domain does not have, or of none"
+
+    def of(self, counts: Counts, _rows: int) -> int:
+        """The number of rows: from 0 to all of them."""
+        return int(counts[self.attribute,][self.first : self.end].sum())
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": "share", "attribute": self.attribute, "first": self.first, "end": self.end}
+
+
+Score = MarginalScore | TreeScore | ShareScore
 
 
 def scores_from(content: Any) -> tuple[Score, ...]:
@@ -226,7 +255,7 @@ def check_scores(scores: Sequence[Score], attributes: DerivedAttributes, rows: i
     Raises:
         PrivityError: step-refused or domain-too-large.
     """
-    asked = [table for score in scores for table in score.asked()]
+    asked = list(dict.fromkeys(table for score in scores for table in score.asked()))
     check_tables(asked, attributes)
     faults = [score.fault(attributes.domain) for score in scores]
     if len(scores) > MOST_SCORES:
@@ -241,6 +270,8 @@ def check_scores(scores: Sequence[Score], attributes: DerivedAttributes, rows: i
 def _score_from(content: dict[str, Any]) -> Score:
     if content["kind"] == "tree":
         return TreeScore(whole(content["attribute"]), _tree_from(content["tree"], DEEPEST_TREE))
+    if content["kind"] == "share":
+        return ShareScore(*(whole(content[key]) for key in ("attribute", "first", "end")))
     tables = tuple(tuple(whole(a) for a in table) for table in content["tables"])
     return MarginalScore(tables, tuple(map(whole, content["counts"])), whole(content["rows"]))
 

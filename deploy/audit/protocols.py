@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
 from privity.common.privacy.run_budget import PureBudget, Share
 from privity.common.privacy.structure_scores import DISTANCE
-from privity.common.protocol.evaluation_scores import MOST_SCORES, Evaluation, MarginalScore, Score, TreeScore
+from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, Score, ShareScore, TreeScore
 from privity.common.protocol.round import Replacement, Round, Scores
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.running_sums import RunningSums, schedule_weights
@@ -44,6 +45,7 @@ from privity.deploy.audit.subject import Seen, Source, Subject
 KEY_BITS = 256
 ATTRIBUTES = 300  # outcomes of one round
 SELECTIONS = 40  # of one party in one series
+SCORED = 36  # scores of one round, a third of each kind
 Observers = dict[str, tuple[str, ...]]
 
 
@@ -156,34 +158,30 @@ def _evidence(left: np.ndarray, setting: Setting, group: Sequence[str], epsilon:
 
 
 def scored_release(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Subject:
-    """A round of scores, each of one attribute: trees that predict zero, and distances from a table of zeros.
+    """A round of scores, each of one attribute: trees that predict zero, shares of zeros, distances from zeros alone.
 
     The replaced row makes every score one less or one more: as much as any score can change.
     """
-    trees: list[Score] = [TreeScore(a, 0) for a in range(MOST_SCORES // 2)]
-    scores = trees + [MarginalScore(((a,),), (1, 0), 1) for a in range(len(trees), MOST_SCORES)]
-    price = MOST_SCORES * epsilon
+    trees, counted, price = SCORED // 3, 2 * SCORED // 3, SCORED * epsilon
+    scores: list[Score] = [TreeScore(a, 0) if a < trees else ShareScore(a, 0, 1) for a in range(counted)]
+    scores += [MarginalScore(((a,),), (1, 0), 1) for a in range(counted, SCORED)]
 
     def sample(world: int, count: int, source: Source) -> Seen:
-        tables = flipped_row(world, setting.rows, setting.at, MOST_SCORES)
+        tables = flipped_row(world, setting.rows, setting.at, SCORED)
         noise = LaplaceNoise.calibrated(Scores(tuple(scores)), PureDP(price, RELATION))
         views: dict[str, list[np.ndarray]] = {name: [] for name in setting.observers()}
         charged = PLENTY
-        for batch in _batches(count, MOST_SCORES):
+        for batch in _batches(count, SCORED):
             consortium = consortium_of(tables, source, batch)
-            spec = consortium.spec(
-                epsilon=PLENTY,
-                tolerate=setting.tolerate,
-                secure_sum=setting.secure_sum,
-                evaluation=Evaluation(price, tuple(consortium.schema.names[: len(trees)])),
-            )
-            plan = consortium.begin(spec)
+            evaluation = Evaluation(price, tuple(consortium.schema.names[:trees]))
+            as_set: dict[str, Any] = {"tolerate": setting.tolerate, "secure_sum": setting.secure_sum}
+            plan = consortium.begin(consortium.spec(epsilon=PLENTY, evaluation=evaluation, **as_set))
             revealed = asyncio.run(consortium.session(plan).score("audit", scores, PureBudget(price).whole)).values
             round_ = Round(plan.spec.run, "audit", "1-audit", noise)
-            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / MOST_SCORES)
+            charged = min(charged, consortium.parties[name_of(setting.at)].ledger.spent() / SCORED)
             for name, group in setting.observers().items():
                 left = remaining(revealed, consortium, round_, group).reshape(-1, 1)
-                rows = np.where(np.arange(MOST_SCORES) < len(trees), rows_unknown(setting, group), 0).reshape(-1, 1)
+                rows = np.where(np.arange(SCORED) < counted, rows_unknown(setting, group), 0).reshape(-1, 1)
                 one = np.where(rows > 0, rows - 1, 1)
                 shape = shape_of(setting, group)
                 views[name].append(statistics(left, rows, one, noise.scale, shape))

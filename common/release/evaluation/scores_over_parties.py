@@ -1,7 +1,8 @@
 """How good a synthetic table is, told by parties that pool no rows: scores of each, of which noisy sums are revealed.
 
 The synthetic table is public, so what is asked of a party follows from it alone: how far its marginals are from those
-of the party's rows, and how many of these rows a decision tree predicts right that was trained on synthetic ones.
+of the party's rows, how many of these rows a decision tree predicts right that was trained on synthetic ones, and how
+many have a certain value, such as zero, or lie below a public cut.
 """
 
 from __future__ import annotations
@@ -14,22 +15,34 @@ from typing import Any
 
 import numpy as np
 
+from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import LARGEST_DENOMINATOR, SMALLEST_EPSILON, readable
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.noisy_count_intervals import LEVEL, half_width
 from privity.common.privacy.run_budget import Share
-from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, Score, Split, Tree, TreeScore
+from privity.common.protocol.evaluation_scores import (
+    MOST_SCORES,
+    MOST_SHARES,
+    Evaluation,
+    MarginalScore,
+    Score,
+    ShareScore,
+    Split,
+    Tree,
+    TreeScore,
+)
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS, count_cells
 from privity.common.storage.canonical_json import digest
 from privity.common.synthesis.algorithms import ALGORITHMS
 
 PHASE = "evaluation"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 SCORED_CELLS = 1 << 18
 """Most cells of the tables that one score asks about; of more tables a public coin takes some."""
@@ -45,6 +58,12 @@ TRAINED_ROWS = 1 << 20
 
 MOST_SCORED_ROWS = 1 << 27
 """Most rows that are scored where absent ones are among them: a gibibyte for eight attributes."""
+
+WIDEST = 0.01
+"""Largest error bar of the scores that shares may bring about: all scores of a run have the same."""
+
+QUANTILES = (0.5, 0.25, 0.75)
+"""Near which the cuts are below which a share lies, in the order of their use."""
 
 
 def check_evaluation(evaluation: Evaluation | None, algorithm: str, epsilon: Fraction, schema: Schema) -> None:
@@ -106,18 +125,56 @@ def to_score(table: CodedTable, rows: int, present: int) -> CodedTable:
     return table.with_absent(min(round(filled * (rows - present) / present), MOST_SCORED_ROWS))
 
 
-def scores_of(synthetic: CodedTable, targets: Sequence[str]) -> list[Score]:
+def most_shares(session: Session, evaluation: Evaluation) -> int:
+    """How many shares may be asked for beside the other scores: as many as ``WIDEST`` allows, by public numbers."""
+    # As if all scores were asked for: error bars go with their number.
+    width = half_width(NoiseLaw(LAPLACE, MOST_SCORES / evaluation.epsilon), session.noise_variables)
+    within = int(MOST_SCORES * WIDEST * session.rows / width)
+    return max(0, min(MOST_SHARES, within - len(evaluation.targets) - 2))
+
+
+def scores_of(synthetic: CodedTable, targets: Sequence[str], shares: int = 0) -> list[Score]:
     """What parties are asked about a synthetic table: the same for the same table.
 
-    Its 1-way tables together, all its pair tables (or some by a public coin, see ``SCORED_CELLS``), and a tree for each
-    target.
+    Its 1-way tables together, all its pair tables (or some by a public coin, see ``SCORED_CELLS``), a tree for each
+    target, and so many shares at most.
     """
     schema = synthetic.schema
     places = [schema.index(target) for target in targets]
     # Each tree may ask about its target alone, and all alike share what is left.
     spare = (TREES_CELLS - sum(schema.domain[place] for place in places)) // max(len(places), 1)
     found: list[Score] = [_marginal_score(synthetic, part) for part in _asked_tables(schema.domain)]
-    return found + [_tree_score(synthetic, place, schema.domain[place] + spare) for place in places]
+    found += [_tree_score(synthetic, place, schema.domain[place] + spare) for place in places]
+    return found + shares_of(synthetic)[:shares]
+
+
+def shares_of(synthetic: CodedTable) -> list[Score]:
+    """Shares worth asking for, the most telling first: of zeros, of missing and of frequent values, below cuts.
+
+    Of each attribute whose 1-way table is asked about anyway, in the schema's order.
+    """
+    schema = synthetic.schema
+    asked = [a for table in _part([(a,) for a in range(len(schema.attributes))], schema.domain) for a in table]
+    counts = {a: np.bincount(synthetic.columns[a], minlength=schema.domain[a]) for a in asked}
+    zeros = [(a, schema.attributes[a].zero_code) for a in asked]
+    missing = [(a, schema.attributes[a].missing_code) for a in asked]
+    frequent = [(a, _most_frequent(schema.attributes[a], counts[a])) for a in asked]
+    points = [(a, code, code + 1) for a, code in (*zeros, *missing, *frequent) if code is not None]
+    cuts = [(a, 0, _cut(schema.attributes[a], counts[a], level)) for level in QUANTILES for a in asked]
+    return [ShareScore(*one) for one in dict.fromkeys((*points, *(cut for cut in cuts if cut[2])))]
+
+
+def _most_frequent(attribute: Attribute, counts: np.ndarray) -> int | None:
+    """The synthetic rows' most frequent code of one value; None of an attribute of bins, or of two values."""
+    return int(counts[: attribute.values].argmax()) if attribute.categories and attribute.values > 2 else None
+
+
+def _cut(attribute: Attribute, counts: np.ndarray, level: float) -> int:
+    """The first code above the cut at which the synthetic rows are nearest to this quantile; 0 if there is no cut."""
+    if attribute.type not in ("integer", "number") or not attribute.edges or attribute.values < 3:
+        return 0
+    below = np.cumsum(counts[: attribute.values])
+    return 1 + int(np.abs(below[:-1] - level * below[-1]).argmin())
 
 
 async def score_over_parties(
@@ -154,7 +211,20 @@ def _named(score: Score, synthetic: CodedTable) -> dict[str, Any]:
         # What the most frequent code alone gets right, of the synthetic rows.
         most = np.bincount(synthetic.columns[score.attribute]).max() / synthetic.rows
         return {"measure": "accuracy", "attribute": synthetic.schema.names[score.attribute], "majority": float(most)}
+    if isinstance(score, ShareScore):
+        codes = synthetic.columns[score.attribute]
+        inside = float(((codes >= score.first) & (codes < score.end)).mean())
+        attribute = synthetic.schema.attributes[score.attribute]
+        return {"measure": "share", "attribute": attribute.name, "of": _in_words(attribute, score), "synthetic": inside}
     return {"measure": "marginal distance", "ways": len(score.tables[0]), "tables": len(score.tables)}
+
+
+def _in_words(attribute: Attribute, score: ShareScore) -> str:
+    if (score.first, score.end) == (attribute.zero_code, score.first + 1):
+        return "0"
+    if score.first or not attribute.edges:
+        return attribute.labels[score.first]
+    return f"below {attribute.labels[score.end].removeprefix('[').partition(',')[0]}"
 
 
 def _asked_tables(domain: Sequence[int]) -> list[list[Marginal]]:

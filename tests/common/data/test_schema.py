@@ -263,3 +263,22 @@ def test_shared_schemas(shared_data, name):
     schema = load_schema(shared_data / f"{name}.schema.json")
     assert parse_schema(json.loads(json.dumps(schema.table_schema())), "s") == schema
     assert all(len(set(attribute.labels)) == attribute.size for attribute in schema.attributes)
+
+
+@pytest.mark.parametrize(
+    ("declared", "code"),
+    [
+        (integer(edges=[-5, 0, 1, 9]), 1),
+        (integer(edges=[0, 0.5, 9]), 0),
+        (integer(edges=[-5, 0, 2, 9]), None),
+        (integer(edges=[1, 5, 9]), None),
+        (integer(categories=[2, 0, 1]), 1),
+        (number(categories=[2.5, 0]), 1),
+        (number(edges=[0, 1, 2]), None),
+        (field(categories=["1", "0"]), None),
+        ({"name": "x", "type": "boolean"}, None),
+    ],
+)
+def test_zero_has_a_code_where_no_other_value_has_it(declared, code):
+    (attribute,) = parse_schema({"fields": [declared]}, "s").attributes
+    assert attribute.zero_code == code

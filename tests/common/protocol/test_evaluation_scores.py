@@ -12,7 +12,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.table_reading import read_table
 from privity.common.errors import PrivityError
 from privity.common.formats import require
-from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, Split, TreeScore
+from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, ShareScore, Split, TreeScore
 from privity.common.protocol.steps import Contribute, Done, Refusal
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.evaluation.scores_over_parties import PHASE, scores_of, to_score
@@ -45,12 +45,12 @@ def test_the_scores_of_a_release_are_those_of_brute_force_but_for_the_noise(tmp_
     require(document, "scores", "scores.json")
     assert read_release(tmp_path / "release").scores is not None
     synthetic = read_table(tmp_path / "release" / "synthetic.csv", joint.schema)
-    one, two, accuracy = document["scores"]
+    one, two, accuracy, *shares = document["scores"]
     assert (one["ways"], one["tables"], two["ways"], two["tables"]) == (1, 3, 2, 3)
     parties = [correlated(4000, k) for k in (1, 2, 3)]
     distances = [marginal_distances(table, synthetic, (1, 2)) for table in parties]
     noise = 8 * float(Fraction(document["scale"])) * 1.5 / document["rows"]
-    assert noise < 0.01
+    assert noise <= 0.01
     for found, way in ((one, 1), (two, 2)):
         assert found["value"] == pytest.approx(np.mean([d[f"tvd{way}"] for d in distances]), abs=noise + 1e-3)
         # Convexity: the parties' own tables are as far away as the joint one at least.
@@ -61,6 +61,13 @@ def test_the_scores_of_a_release_are_those_of_brute_force_but_for_the_noise(tmp_
     # The nearly equal attribute tells it in about 93 of 100 rows; the most frequent code in a third.
     assert 0.85 < accuracy["value"] < 0.97
     assert accuracy["majority"] < 0.45
+    assert [share["attribute"] for share in shares] == list(names[:2])
+    for share in shares:
+        place = names.index(share["attribute"])
+        code = joint.schema.attributes[place].labels.index(share["of"])
+        counted = np.mean([np.mean(table.columns[place] == code) for table in parties])
+        assert share["value"] == pytest.approx(counted, abs=noise)
+        assert share["synthetic"] == pytest.approx(np.mean(synthetic.columns[place] == code))
 
 
 def test_it_is_part_of_what_the_run_costs_and_of_the_statement(tmp_path: Path) -> None:
@@ -125,6 +132,9 @@ def test_a_party_answers_only_the_scores_that_were_approved() -> None:
         (TreeScore(0, 3), "what the domain does not have"),
         (TreeScore(0, Split(0, 1, 0, 1)), "or one twice"),
         (TreeScore(0, Split(99, 1, 0, 1)), "attributes that the schema does not have"),
+        (ShareScore(0, 0, 4), "codes that the domain does not have"),
+        (ShareScore(0, 1, 1), "or of none"),
+        (ShareScore(99, 0, 1), "attributes that the schema does not have"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -1,6 +1,7 @@
 """Scores of a synthetic table: as by hand, and no more than one apart for a replaced row, whatever is asked."""
 
 import math
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -10,10 +11,18 @@ from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.schema import parse_schema
+from privity.common.planned_run import planned_session
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.privacy.noisy_count_intervals import half_width
+from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.evaluation_scores import (
     DEEPEST_TREE,
+    MOST_SHARES,
+    Evaluation,
     MarginalScore,
     Score,
+    ShareScore,
     Split,
     Tree,
     TreeScore,
@@ -22,7 +31,7 @@ from privity.common.protocol.evaluation_scores import (
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.evaluation import scores_over_parties
 from privity.common.release.evaluation.marginal_distance import marginal_distances
-from privity.common.release.evaluation.scores_over_parties import scores_of
+from privity.common.release.evaluation.scores_over_parties import WIDEST, most_shares, scores_of, shares_of
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.party.answers_from_rows import noisy_scores
 from privity.party.rows import InMemory
@@ -57,9 +66,15 @@ def marginal_scores(draw) -> MarginalScore:
     return MarginalScore(chosen, tuple(draw(st.lists(st.integers(0, rows), min_size=cells, max_size=cells))), rows)
 
 
-scores: st.SearchStrategy[Score] = marginal_scores() | st.integers(0, 2).flatmap(
-    lambda target: trees(target).map(lambda tree: TreeScore(target, tree))
-)
+@st.composite
+def share_scores(draw) -> ShareScore:
+    attribute = draw(st.integers(0, 2))
+    first = draw(st.integers(0, DOMAIN[attribute] - 1))
+    return ShareScore(attribute, first, draw(st.integers(first + 1, DOMAIN[attribute])))
+
+
+tree_scores = st.integers(0, 2).flatmap(lambda target: trees(target).map(lambda tree: TreeScore(target, tree)))
+scores: st.SearchStrategy[Score] = marginal_scores() | tree_scores | share_scores()
 
 
 def value_of(score: Score, table: CodedTable) -> int:
@@ -102,6 +117,12 @@ def test_a_tree_score_counts_the_rows_that_it_predicts_row_by_row(asked, table):
     assert value_of(TreeScore(target, tree), table) == sum(predicted(tree, row) == row[target] for row in rows)
 
 
+@given(share_scores(), tables())
+def test_a_share_counts_the_rows_with_its_codes(score, table):
+    codes = table.columns[score.attribute].tolist()
+    assert value_of(score, table) == sum(score.first <= code < score.end for code in codes)
+
+
 @given(st.lists(scores, max_size=3))
 def test_scores_travel_as_canonical_documents(asked):
     assert scores_from(parse(canonical_bytes([score.content() for score in asked]))) == tuple(asked)
@@ -114,6 +135,8 @@ def test_scores_travel_as_canonical_documents(asked):
         [{"kind": "tree", "attribute": True, "tree": 0}],
         [{"kind": "tree", "attribute": 0, "tree": [1, 2, 3]}],
         [{"kind": "tree", "attribute": 0, "tree": -1}],
+        [{"kind": "share", "attribute": 0, "first": 0}],
+        [{"kind": "share", "attribute": 0, "first": -1, "end": 1}],
         [{"kind": "else", "tables": [[0]], "counts": [1], "rows": 1}],
         [{"kind": "marginals", "tables": [[0]], "counts": [1], "rows": 1, "more": 1}],
         [{"kind": "marginals", "tables": [[0]], "counts": [1.0], "rows": 1}],
@@ -161,3 +184,47 @@ def test_what_is_asked_is_the_same_for_the_same_table_and_within_bounds(monkeypa
     _, two = scores_of(table, ())
     assert 0 < len(two.tables) < 10
     assert len(two.counts) <= 12_000
+
+
+FIELDS = [
+    {"name": "pay", "type": "integer", "edges": [-10, 0, 1, 50, 100], "missingValues": ["NA"]},
+    {"name": "rate", "type": "number", "edges": [0, 0.5, 1]},
+    {"name": "grade", "type": "integer", "categories": [0, 1, 2]},
+    {"name": "ward", "type": "string", "categories": ["north", "south", "west"]},
+    {"name": "sick", "type": "boolean"},
+]
+
+
+def test_shares_are_asked_of_zeros_missing_and_frequent_values_and_below_cuts_near_quartiles():
+    schema = parse_schema({"fields": FIELDS}, "s")
+    pay = np.repeat([0, 1, 2, 3, 4], [5, 60, 5, 20, 10])
+    columns = (pay, np.arange(100) % 2, np.repeat([0, 1, 2], [20, 50, 30]), np.repeat([2, 1, 0], [10, 50, 40]), pay % 2)
+    table = CodedTable(schema, tuple(column.astype(np.uint8) for column in columns))
+    asked = shares_of(table)
+    assert asked == [
+        ShareScore(0, 1, 2), ShareScore(2, 0, 1),
+        ShareScore(0, 4, 5),
+        ShareScore(2, 1, 2), ShareScore(3, 1, 2),
+        # Nine tenths have a number: 65, 70 and 5 of them are nearest to 45, 67.5 and 22.5.
+        ShareScore(0, 0, 2), ShareScore(0, 0, 1),
+    ]  # fmt: skip
+    words = [scores_over_parties._named(score, table) for score in asked]
+    assert [(one["attribute"], one["of"], one["synthetic"]) for one in words] == [
+        ("pay", "0", 0.6), ("grade", "0", 0.2), ("pay", "(missing)", 0.1), ("grade", "1", 0.5), ("ward", "south", 0.5),
+        ("pay", "below 1", 0.65), ("pay", "below 0", 0.05),
+    ]  # fmt: skip
+    assert scores_of(table, (), 3)[2:] == asked[:3]
+
+
+def test_there_are_as_many_shares_as_leave_error_bars_within_a_hundredth():
+    schema = parse_schema({"fields": FIELDS}, "s")
+    for rows, epsilon, targets in ((40_000, "1/10", ()), (40_000, "1/10", ("sick",)), (200_000, "1/20", ("ward",))):
+        budget, evaluation = PureBudget(Fraction(1)), Evaluation(Fraction(epsilon), targets)
+        session = planned_session(schema, {"a": rows // 2, "b": rows // 2}, 1, budget)
+        shares, others = most_shares(session, evaluation), 2 + len(targets)
+        assert 0 < shares < MOST_SHARES
+        for more, fits in ((0, True), (2, False)):
+            law = NoiseLaw(LAPLACE, (others + shares + more) / evaluation.epsilon)
+            assert (half_width(law, session.noise_variables) <= WIDEST * rows) == fits
+    few = planned_session(schema, {"a": 100, "b": 100}, 1, PureBudget(Fraction(1)))
+    assert most_shares(few, Evaluation(Fraction(1, 10))) == 0
