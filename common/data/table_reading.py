@@ -11,7 +11,7 @@ import gzip
 import io
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
@@ -158,14 +158,19 @@ class Coder:
         self._outside: list[dict[Value, _Places]] = [{} for _ in schema.attributes]
         self._misses = [0] * len(schema.attributes)
 
-    def read(self, path: Path | str) -> Iterator[tuple[list[Column], Batch]]:
+    def read(
+        self, path: Path | str, thinned: Callable[[Batch], Batch] = lambda batch: batch
+    ) -> Iterator[tuple[list[Column], Batch]]:
         """Code a CSV file, some rows at a time. Faults of its form are found too.
+
+        Args:
+            thinned: leaves rows of a batch out, which are not coded then.
 
         Raises:
             PrivityError: file-missing, file-unreadable.
         """
         try:
-            for batch in _csv_batches(path):
+            for batch in map(thinned, _csv_batches(path)):
                 yield self.code(batch), batch
         except RowProblemsFound as found:
             self._problems += found.problems

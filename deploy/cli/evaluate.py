@@ -1,4 +1,4 @@
-"""``privity evaluate``: judge a synthetic table beside real rows, at the owner's own machine."""
+"""``privity evaluate``: judge synthetic tables beside real rows, at the owner's own machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import typer
 
 from privity.common.text import terminal
 from privity.deploy.evaluation.evaluation_inputs import Inputs, read_inputs
-from privity.deploy.evaluation.evaluation_report import judged, show, write_evaluation
+from privity.deploy.evaluation.evaluation_report import Files, judged, show, write_evaluation
+from privity.deploy.options import refuse_existing
 from privity.party.sources.address import refuse_password
 
 
@@ -17,12 +18,15 @@ def evaluate(
     real: Annotated[
         str, typer.Option("--real", help="The real rows: a path or a URL (docs/sources.md).", callback=refuse_password)
     ],
-    synthetic: Annotated[
-        str | None, typer.Option("--synthetic", help="The synthetic rows, likewise.", callback=refuse_password)
+    release: Annotated[
+        list[Path] | None,
+        typer.Option("--release", help="A release folder, which is verified; several are judged side by side."),
     ] = None,
-    release: Annotated[Path | None, typer.Option("--release", help="Or a release folder, which is verified.")] = None,
+    synthetic: Annotated[
+        list[str] | None, typer.Option("--synthetic", help="Synthetic rows from anywhere, likewise; may repeat.")
+    ] = None,
     schema: Annotated[
-        Path | None, typer.Option("--schema", help="The schema (JSON); a release brings its own.")
+        Path | None, typer.Option("--schema", help="The schema (JSON); without it that of the first release.")
     ] = None,
     control: Annotated[
         str | None,
@@ -35,18 +39,34 @@ def evaluate(
         typer.Option("--target", help="What to predict: ATTRIBUTE[=VALUE,VALUE...]; may repeat."),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option("--drop", help="An attribute that classifiers do not see; may repeat.")
+        list[str] | None, typer.Option("--drop", help="An attribute that models do not see; may repeat.")
     ] = None,
     attacks: Annotated[int, typer.Option("--attacks", help="How often each attack is tried.")] = 500,
+    quick: Annotated[bool, typer.Option("--quick", help="A first answer, from a part of the rows.")] = False,
     json_out: Annotated[Path | None, typer.Option("--json", help="Where to write the figures as JSON.")] = None,
-    html_out: Annotated[Path | None, typer.Option("--html", help="Where to write them as a page.")] = None,
+    html_out: Annotated[
+        Path | None, typer.Option("--html", help="Where to write them as a page with pictures.")
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", help="A new folder for the pictures, as SVG and PNG.")
+    ] = None,
 ) -> None:
-    """Judge a synthetic table beside real rows, for their owner alone (not private)."""
-    targets, dropped = tuple(target or ()), tuple(drop or ())
+    """Judge synthetic tables beside real rows, for their owner alone (not private)."""
+    for one in synthetic or ():
+        refuse_password(one)
+    if pictures is not None:
+        refuse_existing(pictures, "pictures")
+    inputs = Inputs(
+        real, tuple(synthetic or ()), tuple(release or ()), schema, control, tuple(target or ()), tuple(drop or ()),
+        attacks, quick,
+    )  # fmt: skip
     console = terminal.console(err=True)
-    with console.status("Reading all rows ..."):
-        question = read_inputs(Inputs(real, synthetic, release, schema, control, targets, dropped, attacks))
-    with console.status("Comparing ...") as status:
-        document = judged(question, lambda section: status.update(f"Comparing: {section} ..."))
+
+    def say(what: str) -> None:
+        status.update(f"{what[:1].upper()}{what[1:]} ...")
+
+    with console.status("Reading ...") as status:
+        evaluation, document = judged(read_inputs(inputs, say), say)
     show(document)
-    write_evaluation(document, json_out, html_out)
+    with console.status("Writing ...") as status:
+        write_evaluation(evaluation, document, Files(json_out, html_out, pictures), say)

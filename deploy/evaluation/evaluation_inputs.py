@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import RowProblemsFound
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import shorten
-from privity.common.release.evaluation.classifier_utility import Task, code_of, usual_tasks
-from privity.common.release.evaluation.evaluation_document import Question
+from privity.common.release.evaluation.classifier_utility import Task, code_of
 from privity.common.release.release_contents import SCHEMA, SYNTHETIC
 from privity.common.release.release_folder import read_release
+from privity.deploy.evaluation.evaluation import Candidate, Question
+from privity.deploy.evaluation.prediction import PredictionTarget
+from privity.deploy.evaluation.value_tables import ValueTable, read_values
 from privity.party.sources.address import parse_address
-from privity.party.sources.open_rows import load_table
+
+QUICK_ROWS = 10_000
+"""Of each table, about, for a first answer."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,14 @@ class Inputs:
     """The options of the command, as written."""
 
     real: str
-    synthetic: str | None
-    release: Path | None
+    synthetic: tuple[str, ...]
+    releases: tuple[Path, ...]
     schema: Path | None
     control: str | None
     targets: tuple[str, ...]
     drop: tuple[str, ...]
     attacks: int
+    quick: bool
 
 
 class _Faults:
@@ -42,76 +47,97 @@ class _Faults:
     def add(self, option: str, rule: str, message: str, remedy: str) -> None:
         self.problems.append(Problem(f"--{option}", "", rule, message, remedy))
 
-    def table(self, data: str, schema: Schema) -> CodedTable | None:
+    def table(self, data: str, schema: Schema, most_rows: int | None) -> ValueTable | None:
         """The rows, or None with their faults kept."""
         try:
-            return load_table(parse_address(data), schema)
+            return read_values(parse_address(data), schema, most_rows)
         except ProblemsFound as error:
             self.problems += error.problems
             return None
 
 
-def read_inputs(inputs: Inputs) -> Question:
+def read_inputs(inputs: Inputs, say: Callable[[str], None]) -> Question:
     """Read all tables. Raises ``PrivityError``, or ``RowProblemsFound`` (the owner's screen) with every fault."""
-    if (inputs.synthetic is None) == (inputs.release is None):
-        raise _bad("synthetic", "either --synthetic or --release is needed, not both", "Name one of them.")
-    if inputs.release is None and inputs.schema is None:
+    if not inputs.synthetic and not inputs.releases:
+        raise _bad("release", "nothing to judge is named", "Name a --release, or --synthetic rows with a --schema.")
+    if not inputs.releases and inputs.schema is None:
         raise _bad("schema", "the tables have no schema", "Name it; only a release brings its own.")
     faults = _Faults()
-    run = None
+    releases = [read_release(folder) for folder in inputs.releases]
     declared = None if inputs.schema is None else load_schema(inputs.schema)
-    if inputs.release is not None:
-        release = read_release(inputs.release)
-        schema, run = release.schema, str(release.run["run"])
-        synthetic_rows = str(inputs.release / SYNTHETIC)
-        if declared is not None and not _covers(declared, schema):
-            message = f"it declares other attributes than {inputs.release / SCHEMA}."
-            faults.add("schema", "other-schema", message, "Leave it out, or name the schema of the release.")
-            declared = None
-    else:
-        assert declared is not None
-        assert inputs.synthetic is not None
-        schema, synthetic_rows = declared, inputs.synthetic
-    synthetic = faults.table(synthetic_rows, schema)
+    schema = declared or releases[0].schema
+    for folder, release in zip(inputs.releases, releases, strict=True):
+        if not _covers(schema, release.schema):
+            option = "release" if declared is None else "schema"
+            message = f"it declares other attributes than {folder / SCHEMA}, or other types."
+            faults.add(option, "other-schema", message, "Name with --schema one that declares those of all releases.")
+    judged = releases[0].schema.names if releases else schema.names
+    most = QUICK_ROWS if inputs.quick else None
+    tables: list[tuple[str, str | None, ValueTable | None]] = []
+    named = [(str(folder), str(folder / SYNTHETIC)) for folder in inputs.releases] + [
+        (one, one) for one in inputs.synthetic
+    ]
+    runs = [str(release.run["run"]) for release in releases] + [None] * len(inputs.synthetic)
+    for (name, rows), run in zip(named, runs, strict=True):
+        say(f"reading {name}")
+        tables.append((name, run, faults.table(rows, schema.over(judged), most)))
+    say("reading the real rows")
     # A run may be about some of the attributes, and the real rows have them all.
     real, control = (
-        None if data is None else faults.table(data, declared or schema) for data in (inputs.real, inputs.control)
+        None if data is None else faults.table(data, schema, most) for data in (inputs.real, inputs.control)
     )
-    tasks = _tasks(inputs, schema, faults)
+    targets = _targets(inputs, schema.over(judged), faults)
     if inputs.attacks < 1:
         faults.add("attacks", "no-attacks", f"{inputs.attacks} is not a number of attacks.", "Use 1 or more.")
-    tables = (("control", control), ("real", real), ("synthetic", synthetic))
-    for option, table in tables if inputs.control is not None else ():
+    if real is not None and real.read < 2:
+        faults.add("real", "too-few-rows", "one row has no distribution.", "Give the table that was released.")
+    counted = (("control", control), ("real", real), *(("synthetic", table) for _, _, table in tables))
+    for option, table in counted if inputs.control is not None and not inputs.quick else ():
         if table is not None and table.rows < inputs.attacks:
             message = f"{table.rows} rows are too few for {inputs.attacks} attacks on a row each."
             faults.add(option, "too-few-rows", message, "Give more rows, or fewer --attacks.")
     if faults.problems:
         raise RowProblemsFound(faults.problems)
     assert real is not None
-    assert synthetic is not None
-    real = real.over(schema.names)
-    control = None if control is None else control.over(schema.names)
-    return Question(real, synthetic, control, tasks, inputs.attacks, release=run)
+    candidates = tuple(
+        Candidate(short, table, run)
+        for short, (_, run, table) in zip(_short([name for name, _, _ in tables]), tables, strict=True)
+        if table is not None
+    )
+    control = None if control is None else control.over(judged)
+    return Question(real.over(judged), candidates, control, targets, inputs.drop, inputs.attacks, quick=inputs.quick)
 
 
-def _covers(declared: Schema, schema: Schema) -> bool:
-    return set(schema.names) <= set(declared.names) and declared.over(schema.names).digest == schema.digest
+def _types(schema: Schema) -> dict[str, str]:
+    return {attribute.name: attribute.type for attribute in schema.attributes}
 
 
-def _tasks(inputs: Inputs, schema: Schema, faults: _Faults) -> tuple[Task, ...]:
+def _covers(schema: Schema, other: Schema) -> bool:
+    """Whether it declares all attributes of the other one, of the same types; bins and categories may differ."""
+    return _types(other).items() <= _types(schema).items()
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """The last part of each path, where that tells them apart."""
+    last = [Path(name).name or name for name in names]
+    return [short if last.count(short) == 1 else name for short, name in zip(last, names, strict=True)]
+
+
+def _targets(inputs: Inputs, schema: Schema, faults: _Faults) -> tuple[PredictionTarget, ...] | None:
     for name in inputs.drop:
         if name not in schema.names:
             faults.add("drop", "unknown-attribute", f"{shorten(name)} is not declared.", _known(schema))
-    dropped = tuple(name for name in inputs.drop if name in schema.names)
     if not inputs.targets:
-        return tuple(usual_tasks(schema, dropped))
-    return tuple(task for text in inputs.targets if (task := _task(text, dropped, schema, faults)) is not None)
+        return None
+    dropped = tuple(name for name in inputs.drop if name in schema.names)
+    return tuple(found for text in inputs.targets if (found := _target(text, dropped, schema, faults)) is not None)
 
 
-def _task(text: str, dropped: tuple[str, ...], schema: Schema, faults: _Faults) -> Task | None:
+def _target(text: str, dropped: tuple[str, ...], schema: Schema, faults: _Faults) -> PredictionTarget | None:
     """``ATTRIBUTE`` or ``ATTRIBUTE=VALUE,VALUE``; a value with a comma stands in quotation marks."""
     if text in schema.names:
-        return Task(text, text, dropped=dropped)
+        number = bool(schema.attributes[schema.index(text)].edges)
+        return PredictionTarget(text, dropped, None if number else Task(text, text, dropped=dropped))
     # A name may hold the sign too.
     split = [place for place, letter in enumerate(text) if letter == "=" and text[:place] in schema.names]
     if not split:
@@ -130,7 +156,7 @@ def _task(text: str, dropped: tuple[str, ...], schema: Schema, faults: _Faults) 
         message = f"all values of {shorten(name)} are named, so that the answer is always yes."
         faults.add("target", "no-question", message, "Name some of them.")
         return None
-    return Task(text, name, tuple(values), dropped)
+    return PredictionTarget(name, dropped, Task(text, name, tuple(values), dropped))
 
 
 def _known(schema: Schema) -> str:

@@ -7,13 +7,12 @@ from pathlib import Path
 import pandas as pd
 
 from privity.common.data.table_reading import encode
-from privity.common.release.evaluation.classifier_utility import usual_tasks
-from privity.common.release.evaluation.evaluation_document import Question
 from privity.common.release.release_contents import SYNTHETIC
 from privity.common.release.release_folder import read_release
-from privity.deploy.evaluation.evaluation_report import judged, write_evaluation
+from privity.deploy.evaluation.evaluation import Candidate, Question
+from privity.deploy.evaluation.evaluation_report import Files, judged, write_evaluation
+from privity.deploy.evaluation.value_tables import read_values, values_of_frame
 from privity.party.sources.address import parse_address
-from privity.party.sources.open_rows import load_table
 
 ATTACKS = 500
 
@@ -25,16 +24,19 @@ def evaluate_simulation(release: Path, folder: Path, parts: dict[str, pd.DataFra
     are the control rows of the attacks, if each table has a row for each attack.
     """
     published = read_release(release)
-    schema = published.schema
+    schema, run = published.schema, str(published.run["run"])
     coded = {name: encode(frame, schema, name) for name, frame in parts.items()}
-    real = encode(pd.concat(parts.values(), ignore_index=True), schema, "the joint table")
-    synthetic = load_table(parse_address(str(release / SYNTHETIC)), schema)
+    real = values_of_frame(pd.concat(parts.values(), ignore_index=True), schema, "the joint table")
+    synthetic = read_values(parse_address(str(release / SYNTHETIC)), schema)
     enough = min(len(rest), real.rows, synthetic.rows) >= ATTACKS
-    control = encode(rest, schema, "the rows left out") if enough else None
-    question = Question(
-        real, synthetic, control, tuple(usual_tasks(schema)), ATTACKS, tuple(coded.items()), str(published.run["run"])
-    )
-    document = judged(question, lambda section: None)
+    control = values_of_frame(rest, schema, "the rows left out") if enough else None
+    candidate = Candidate(release.name, synthetic, run)
+    question = Question(real, (candidate,), control, attacks=ATTACKS, parties=tuple(coded.items()))
+    evaluation, document = judged(question, _unsaid)
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700)
-    write_evaluation(document, folder / "evaluation.json", folder / "evaluation.html")
+    write_evaluation(evaluation, document, Files(folder / "evaluation.json", folder / "evaluation.html"), _unsaid)
+
+
+def _unsaid(_what: str) -> None:
+    """The simulation shows its own progress."""

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from privity.common.data.coded_table import CodedTable
@@ -18,12 +17,7 @@ def one_hot(table: CodedTable, places: Sequence[int]) -> Any:
     from sklearn.preprocessing import OneHotEncoder
 
     encoder = OneHotEncoder(categories=[np.arange(table.schema.domain[place]) for place in places])
-    return encoder.fit_transform(code_matrix(table, places))
-
-
-def code_matrix(table: CodedTable, places: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The codes themselves, shape (rows, attributes): for trees, which ask only for the order of values."""
-    return np.column_stack([table.columns[place] for place in places]).astype(np.int64)
+    return encoder.fit_transform(np.column_stack([table.columns[place] for place in places]).astype(np.int64))
 
 
 @contextmanager

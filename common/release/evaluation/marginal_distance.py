@@ -81,6 +81,26 @@ def _walk(real: CodedTable, synthetic: CodedTable, ways: tuple[int, ...]) -> Ite
     yield from extend((), np.zeros(real.rows + synthetic.rows, dtype=np.int64), 1)
 
 
+def distances_of(
+    real: CodedTable, synthetic: CodedTable, sets: Sequence[tuple[int, ...]]
+) -> dict[tuple[int, ...], float]:
+    """The same of these sets of attributes."""
+    columns = [np.concatenate([mine, theirs]) for mine, theirs in zip(real.columns, synthetic.columns, strict=True)]
+    domain, found = real.schema.domain, {}
+    for attributes in sets:
+        cells, size = columns[attributes[0]].astype(np.int64), domain[attributes[0]]
+        for attribute in attributes[1:]:
+            if size > SPARSE_FACTOR * len(cells):
+                _, cells = np.unique(cells, return_inverse=True)
+                size = int(cells.max()) + 1
+            cells = cells * np.int64(domain[attribute])
+            cells += columns[attribute]
+            size *= domain[attribute]
+        sparse = size > SPARSE_FACTOR * len(cells)
+        found[attributes] = _sparse_distance(cells, real.rows) if sparse else _dense_distance(cells, size, real.rows)
+    return found
+
+
 def _dense_distance(cells: Cells, count: int, rows: int) -> float:
     """Distance of the first ``rows`` rows from the others, over ``count`` cells."""
     mine = np.bincount(cells[:rows], minlength=count)

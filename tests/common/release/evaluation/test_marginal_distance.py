@@ -13,7 +13,7 @@ from privity.common.data.schema import load_schema
 from privity.common.data.table_reading import read_table
 from privity.common.exit_codes import Exit
 from privity.common.release.evaluation import marginal_distance
-from privity.common.release.evaluation.marginal_distance import marginal_distances
+from privity.common.release.evaluation.marginal_distance import distances_of, marginal_distances
 from privity.deploy.cli.evaluate import evaluate
 from privity.deploy.cli.schema import schema_app
 
@@ -39,6 +39,8 @@ def test_equals_brute_force(make_table, monkeypatch, domain, sparse_factor):
         mean, largest = brute_force(real, synthetic, way)
         assert found[f"tvd{way}"] == pytest.approx(mean, abs=1e-12)
         assert found[f"tvd{way}_max"] == pytest.approx(largest, abs=1e-12)
+        some = distances_of(real, synthetic, list(combinations(range(len(domain)), way)))
+        assert np.mean(list(some.values())) == pytest.approx(mean, abs=1e-12)
     only = marginal_distances(real, synthetic, ways=(3, 1))
     assert only == {key: found[key] for key in ("tvd1", "tvd1_max", "tvd3", "tvd3_max")}
 
@@ -93,9 +95,11 @@ def test_evaluate_command(files, people):
     assert "not private" in result.output
     document = json.loads(out.read_text())
     assert formats.check(document, "evaluation", "out.json") == []
-    assert document["rows"] == {"real": 50, "synthetic": 30, "control": None}
+    assert document["rows"] == {"real": 50, "compared": 50, "control": None, "test": 10}
     assert document["schema_digest"] == people.digest
-    means = [entry["synthetic"]["mean"] for entry in document["distances"]]
+    (table,) = document["tables"]
+    assert (table["name"], table["rows"]) == ("synthetic.csv.gz", 30)
+    means = [entry["mean"] for entry in table["distances"]]
     assert means == sorted(means)
     assert means[0] > 0
 

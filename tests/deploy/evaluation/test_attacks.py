@@ -5,7 +5,7 @@ import pytest
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
-from privity.common.release.evaluation.attacks import MOST_SECRETS, Attack, run_attacks, secrets
+from privity.deploy.evaluation.attacks import MOST_SECRETS, Attack, run_attacks, secrets
 
 pytestmark = pytest.mark.statistical
 

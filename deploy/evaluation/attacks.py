@@ -3,7 +3,7 @@
 Giomi, Boenisch, Wehmeyer, Tasnadi, "A unified framework for quantifying privacy risk in synthetic data" (PoPETs
 2023). Each attack is made on rows that the synthetic table was made from and on control rows that had no
 part in it: what succeeds on both is knowledge about the population, and only what succeeds more often on
-the first is a leak. Values are those of ``privity.common.release.evaluation.shapes``: bins, not the numbers in them.
+the first is a leak. Numbers are compared by their bins.
 
 The library draws from the global generators of numpy and polars; they are seeded here, and numpy's is put back.
 """
@@ -15,12 +15,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from privity.common.data.coded_table import CodedTable
-from privity.common.release.evaluation.shapes import values_of
+from privity.common.data.attribute import Attribute
+from privity.common.data.coded_table import CodedTable, Column
 
 CONFIDENCE = 0.95
 SINGLED_BY = 4  # attributes of a predicate, as in the paper's multivariate attack
@@ -77,6 +78,20 @@ def _frame(table: CodedTable) -> pd.DataFrame:
     """Columns under names that no query language stumbles over."""
     columns = zip(table.schema.attributes, table.columns, strict=True)
     return pd.DataFrame({f"x{place}": values_of(one, codes) for place, (one, codes) in enumerate(columns)})
+
+
+def numeric(attribute: Attribute) -> bool:
+    """Whether values are compared as numbers: bins, and categories that are numbers, unless any may be no value."""
+    return attribute.type in ("integer", "number") and attribute.apart == 0
+
+
+def values_of(attribute: Attribute, codes: Column) -> Any:
+    """The column as the libraries take it, shape (rows,): floats for numbers, else one short text for each code."""
+    if not numeric(attribute):
+        return pd.Series(np.array([f"c{code}" for code in range(attribute.size)], dtype=object)[codes])
+    if attribute.edges:
+        return pd.Series(codes.astype(np.float64))
+    return pd.Series(np.array([float(value) for value in attribute.categories])[codes])
 
 
 def _singling_out(mode: str, frames: list[pd.DataFrame], wanted: int, seed: int) -> Attack:
