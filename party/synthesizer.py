@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -28,13 +28,16 @@ from privity.common.privacy.ledger_folder import declare, open_ledger
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population, parse_population
 from privity.common.privacy.privacy_loss import ApproxDP
+from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.session import Session
 from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithm_settings import declared
-from privity.common.synthesis.algorithms import ALGORITHMS, learn
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms.discover import DOMAINS
+from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered, with_domains
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
 from privity.party.charged_releases import ChargedReleases
@@ -124,26 +127,33 @@ class Synthesizer:
         self.charged: ApproxDP | None = None
         self.declared: Population | None = None
 
-    def fit(self, table: pd.DataFrame | CodedTable | Rows, schema: Schema | Mapping[str, Any] | Path | str) -> Self:
+    def fit(
+        self,
+        table: pd.DataFrame | CodedTable | Rows | Callable[[Schema], Rows],
+        schema: Schema | Mapping[str, Any] | Path | str,
+    ) -> Self:
         """Learn the model; charged to the ledger whether or not it comes to an end.
+
+        A fifth of the budget goes to the domains of the numbers that the schema leaves to be discovered, if there are
+        any.
 
         Args:
             table: one row a person, or as many as the population was declared with; values as in the schema. Or rows
-                where they are: ``privity.party.sources.open_rows.open_rows(...).rows``.
+                where they are: ``privity.party.sources.open_rows.open_rows(...).rows``; or what gives them by a schema.
             schema: the table's declared domains: a Schema, a Table Schema, or the path of one.
 
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
         """
-        declared = _schema(schema)
-        ALGORITHMS[self.algorithm].check_request(self.settings, declared, self.delta)
-        if isinstance(table, pd.DataFrame):
-            table = encode(table, declared, "table")
-        rows = InMemory(table) if isinstance(table, CodedTable) else table
-        if rows.schema.digest != declared.digest:
-            raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
-        budget = ALGORITHMS[self.algorithm].budget(self.settings, self.epsilon, self.delta)
+        declared, kind = _schema(schema), ALGORITHMS[self.algorithm]
+        declared.require_reviewed(schema if isinstance(schema, Path | str) else "the schema")
+        open_ = bool(undiscovered(declared)) and not kind.discovers
+        kind.check_request(self.settings, stand_in(declared) if open_ else declared, self.delta)
+        budget = kind.budget(self.settings, self.epsilon, self.delta)
+        if open_:
+            _check_discovery(table, budget)
+        rows = _rows(table, declared)
         run = f"local-{secrets.token_hex(8)}"
         with closing(open_ledger(self.population, self._ledger)) as ledger:
             population = ledger.population
@@ -151,8 +161,15 @@ class Synthesizer:
             ledger.check(most, OWNER)
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
-            session = local_session(run, releases, Allowance(most.epsilon, most.delta, budget))
-            learned = complete(learn(session, self.algorithm, self.settings))
+            session = local_session(run, releases, Allowance(most.epsilon, most.delta, budget), "domains/" * open_)
+            share = budget.whole
+            if open_:
+                before, share = session.record.costs, share * (1 - SHARE)
+                found = complete(discover(session, DOMAINS, budget.whole * SHARE))
+                releases = ChargedReleases(OWNER, _rows(table, found), releases.journal, ledger)
+                session = local_session(run, releases, Allowance(most.epsilon, most.delta, budget))
+                session.record.costs += before
+            learned = complete(kind.learn(session, share, self.settings))
             spent = ledger.spent(), ledger.spent_delta()
             charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
@@ -195,6 +212,33 @@ class Synthesizer:
         return f"{type(self).__name__}(epsilon={self.epsilon}{delta}{settings}; {spent})"
 
 
+def _rows(table: pd.DataFrame | CodedTable | Rows | Callable[[Schema], Rows], schema: Schema) -> Rows:
+    """The rows by this schema."""
+    if isinstance(table, pd.DataFrame):
+        table = encode(table, schema, "table")
+    if isinstance(table, CodedTable):
+        return InMemory(table)
+    rows = table(schema) if callable(table) else table
+    if rows.schema.digest != schema.digest:
+        raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
+    return rows
+
+
+def _check_discovery(table: object, budget: RunBudget) -> None:
+    """Refuse rows that cannot be coded anew, and a budget that is spent at once."""
+    if not (isinstance(table, pd.DataFrame) or callable(table)):
+        reason, hint = (
+            "some domains are yet to be discovered, and the rows are coded",
+            "Give a DataFrame, or a function.",
+        )
+        raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=reason, hint=hint)
+    if isinstance(budget, AdvancedBudget):
+        reason = "the settings spend all of the budget at once, and some domains are yet to be discovered"
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="composition", reason=reason, hint="Use zcdp, or declare all domains."
+        )
+
+
 class Aim(Synthesizer):
     """AIM: again and again the table that the model explains worst."""
 
@@ -211,6 +255,17 @@ class Copula(Synthesizer):
     """A Gaussian copula of all pairs of attributes."""
 
     algorithm = "copula"
+
+
+class Discover(Synthesizer):
+    """Domains of numbers that nobody declared: ``discovered`` is the schema that has them."""
+
+    algorithm = "discover"
+
+    @property
+    def discovered(self) -> Schema:
+        """The schema with the domains; ValueError before ``fit``."""
+        return with_domains(self.model.schema, [table for _, table in self.record.measured])
 
 
 class DPSubn(Synthesizer):
@@ -256,7 +311,7 @@ class OneWay(Synthesizer):
 
 
 SYNTHESIZERS: dict[str, type[Synthesizer]] = {
-    c.algorithm: c for c in (Aim, Copula, DPSubn, DPCcbn, Independent, JTree, Mst, OneWay, PrivBayes, PrivHD)
+    c.algorithm: c for c in (Aim, Copula, Discover, DPSubn, DPCcbn, Independent, JTree, Mst, OneWay, PrivBayes, PrivHD)
 }
 
 

@@ -50,6 +50,18 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Histogram:
+    """How the values of an attribute lie within its bins: a finer histogram, whose edges include those of the bins.
+
+    Attributes:
+        weights: one a cell, 0 or more; values are drawn in proportion to those of their bin, evenly if all are 0.
+    """
+
+    edges: tuple[Fraction, ...]
+    weights: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Attribute:
     """A declared attribute. Exactly one of ``categories`` and ``edges`` is not empty.
 
@@ -58,6 +70,9 @@ class Attribute:
     equal width. ``missing`` are the texts that mean "no value"; if there are any, the code after the values is
     theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
     ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).
+    ``discover`` is whether ``edges`` are those of a public grid (``privity.common.data.public_grid``) in the place of
+    a domain. ``decimals`` are those of a number's values, None if they are not declared. ``histogram`` says how values
+    are drawn within a bin; without one they are drawn evenly.
     """
 
     name: str
@@ -71,6 +86,9 @@ class Attribute:
     absent: bool = False
     out_of_domain: str = "refuse"
     other: Value | None = None
+    discover: bool = False
+    decimals: int | None = None
+    histogram: Histogram | None = None
     title: str | None = None
     description: str | None = None
 
@@ -134,17 +152,26 @@ class Attribute:
     @cached_property
     def integer_edges(self) -> tuple[int, ...]:
         """Edges of an integer attribute's bins among the integers: bin i is ``range(e[i], e[i + 1])``."""
-        return (*(ceil(edge) for edge in self.edges[:-1]), floor(self.edges[-1]) + 1)
+        return _integer_edges(self.edges)
 
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
         """Per bin, the values that are drawn from it; a ``count`` below 1 means that it holds none."""
+        return self._grids_between(self.edges)
+
+    @cached_property
+    def cell_grids(self) -> tuple[Grid, ...]:
+        """The same per cell of the histogram; of none without one."""
+        return () if self.histogram is None else self._grids_between(self.histogram.edges)
+
+    def _grids_between(self, edges: Sequence[Fraction]) -> tuple[Grid, ...]:
+        """Of cells of which the last one is closed."""
         if self.type == "integer":
-            edges = self.integer_edges
-            return tuple(Grid(low, high - low, 0) for low, high in pairwise(edges))
-        last = len(self.edges) - 2
+            return tuple(Grid(low, high - low, 0) for low, high in pairwise(_integer_edges(edges)))
+        last = len(edges) - 2
         return tuple(
-            _decimal_grid(low, high, closed=place == last) for place, (low, high) in enumerate(pairwise(self.edges))
+            _decimal_grid(low, high, closed=place == last, decimals=self.decimals)
+            for place, (low, high) in enumerate(pairwise(edges))
         )
 
     @cached_property
@@ -271,11 +298,16 @@ def _distinct_texts(edges: tuple[Fraction, ...]) -> list[str]:
     return [str(edge) for edge in edges]
 
 
-def _decimal_grid(low: Fraction, high: Fraction, *, closed: bool) -> Grid:
-    """Choose the coarsest decimals that give a bin enough points, within ``SIGNIFICANT_DIGITS``."""
-    decimals = 0
-    while (high - low) * 10**decimals < POINTS_PER_BIN and decimals < 400:
-        decimals += 1
+def _integer_edges(edges: Sequence[Fraction]) -> tuple[int, ...]:
+    return (*(ceil(edge) for edge in edges[:-1]), floor(edges[-1]) + 1)
+
+
+def _decimal_grid(low: Fraction, high: Fraction, *, closed: bool, decimals: int | None) -> Grid:
+    """The decimals of a bin: as declared, or the coarsest that give it enough points; in ``SIGNIFICANT_DIGITS``."""
+    if decimals is None:
+        decimals = 0
+        while (high - low) * 10**decimals < POINTS_PER_BIN and decimals < 400:
+            decimals += 1
     largest = max(abs(low), abs(high))
     while largest * Fraction(10) ** decimals > 10**SIGNIFICANT_DIGITS:
         decimals -= 1

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.extensions import ExtensionArray
 
-from privity.common.data.attribute import Attribute, value_text
+from privity.common.data.attribute import Attribute, Histogram, value_text
 from privity.common.data.schema import Schema
 from privity.common.storage.safe_files import appearing
 
@@ -188,12 +188,31 @@ def _category_values(attribute: Attribute) -> npt.NDArray[Any]:
 def _sample(attribute: Attribute, codes: npt.NDArray[Any], generator: np.random.Generator) -> npt.NDArray[Any]:
     """Draw a value from the bin of each code: int64 for integers, float64 for numbers."""
     grids = attribute.grids
+    if attribute.histogram is not None:
+        codes, grids = _cells(attribute, attribute.histogram, codes, generator), attribute.cell_grids
     first = np.array([grid.first for grid in grids], dtype=np.int64)
     count = np.array([grid.count for grid in grids], dtype=np.int64)
     points = first[codes] + generator.integers(0, count[codes])
     if attribute.type == "integer":
         return points
     return _scaled(points, np.array([grid.decimals for grid in grids])[codes])
+
+
+def _cells(
+    attribute: Attribute, histogram: Histogram, codes: npt.NDArray[Any], generator: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    """Draw a cell of the histogram within the bin of each code."""
+    places = {edge: place for place, edge in enumerate(histogram.edges)}
+    starts = np.array([places[edge] for edge in attribute.edges])
+    weights = np.array(histogram.weights, dtype=np.float64)
+    empty = np.add.reduceat(weights, starts[:-1]) == 0
+    of_bin = np.repeat(np.arange(attribute.values), np.diff(starts))
+    weights = np.where(empty[of_bin], [float(grid.count) for grid in attribute.cell_grids], weights)
+    ends = np.concatenate([[0.0], np.cumsum(weights)])
+    low, high = ends[starts[codes]], ends[starts[codes + 1]]
+    found = np.searchsorted(ends, low + generator.random(len(codes)) * (high - low), side="right") - 1
+    # A sum that was rounded must lead out of no bin.
+    return np.clip(found, starts[codes], starts[codes + 1] - 1)
 
 
 def _scaled(points: npt.NDArray[np.int64], decimals: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:

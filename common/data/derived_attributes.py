@@ -18,6 +18,9 @@ from privity.common.data.attribute import Attribute
 
 Codes = npt.NDArray[np.integer]
 
+TOP_BITS = 5
+"""The coarsest generalisation of a public grid has up to 2 to the power of this groups."""
+
 SMALLEST_LEVEL = 2
 """A generalisation to fewer groups says nothing."""
 
@@ -101,7 +104,7 @@ class DerivedAttributes:
 
     def _add_bits(self, attribute: int, spell: Callable[[int], int], kind: str) -> tuple[int, ...]:
         size = self._domain[attribute]
-        if size <= 2:
+        if size <= 2 or self._attributes[attribute].discover:
             return (attribute,)
         width = (size - 1).bit_length()
         spelled = [spell(code) for code in range(size)]
@@ -132,11 +135,20 @@ class DerivedAttributes:
 
 
 def _tree_levels(attribute: Attribute) -> tuple[tuple[int, ...], ...]:
-    """A binary tree over the bins: neighbours joined in pairs, again and again; what is no value stays apart."""
+    """A binary tree over the bins: neighbours joined in pairs, again and again; what is no value stays apart.
+
+    Of a public grid two of its levels, which ``discovery`` takes together with the grid.
+    """
+    depths = range(1, attribute.values.bit_length()) if not attribute.discover else grid_depths(attribute.values)
     levels = []
-    depth = 1
-    while (groups := ((attribute.values - 1) >> depth) + 1) >= SMALLEST_LEVEL:
-        level = [code >> depth for code in range(attribute.values)]
-        levels.append((*level, *(groups + place for place in range(attribute.apart))))
-        depth += 1
+    for depth in depths:
+        if (groups := ((attribute.values - 1) >> depth) + 1) >= SMALLEST_LEVEL:
+            level = [code >> depth for code in range(attribute.values)]
+            levels.append((*level, *(groups + place for place in range(attribute.apart))))
     return tuple(levels)
+
+
+def grid_depths(cells: int) -> tuple[int, ...]:
+    """How many cells of a public grid, as a power of two, its generalisations join: the finer one first."""
+    whole = (cells - 1).bit_length()
+    return tuple(depth for depth in dict.fromkeys(((whole - TOP_BITS) // 2, whole - TOP_BITS)) if depth > 0)

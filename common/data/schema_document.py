@@ -31,7 +31,13 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
     texts = {"title": attribute.title, "description": attribute.description}
     item |= {key: text for key, text in texts.items() if text is not None}
     item["type"] = attribute.type
-    if attribute.edges:
+    if attribute.discover:
+        item["domain"] = "discover"
+        item["constraints"] = {
+            "minimum": _json_number(attribute.edges[0]),
+            "maximum": _json_number(attribute.edges[-1]),
+        }
+    elif attribute.edges:
         ends = {"minimum": _json_number(attribute.edges[0]), "maximum": _json_number(attribute.edges[-1])}
         item["constraints"] = ends
         if attribute.bins is not None:
@@ -40,6 +46,11 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
             item["edges"] = [_json_number(edge) for edge in attribute.edges]
     elif attribute.type != "boolean":
         item["categories"] = [_json_number(value) for value in attribute.categories]
+    if attribute.decimals is not None:
+        item["decimals"] = attribute.decimals
+    if (histogram := attribute.histogram) is not None:
+        cells = {"edges": [_json_number(edge) for edge in histogram.edges], "weights": list(histogram.weights)}
+        item["histogram"] = cells
     if attribute.ordered:
         item["categoriesOrdered"] = True
     if attribute.taxonomy:

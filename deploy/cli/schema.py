@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from privity.common.data.schema import Schema, load_schema
-from privity.common.data.schema_draft import LEAK_WARNING, draft_schema
+from privity.common import formats
+from privity.common.data.schema import Schema, load_schema, parse_schema
+from privity.common.data.schema_draft import DRAFTED, LEAK_WARNING, draft_schema
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.data.table_reading import RowProblemsFound
-from privity.common.errors import ProblemsFound
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
+from privity.common.node.process import dump_no_core
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.release.marginals_file import read_tables
+from privity.common.release.release_contents import MARGINALS
+from privity.common.release.release_folder import read_release
 from privity.common.storage.safe_files import write_text
+from privity.common.synthesis.learning.domain_discovery import undiscovered, with_domains
 from privity.common.text.terminal import say
-from privity.deploy.options import refuse_existing
+from privity.deploy.options import refuse_existing, row_options
 from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
+from privity.party.synthesizer import Discover
 
 schema_app = typer.Typer(help="Check or draft the schema of a table.", no_args_is_help=True)
 
@@ -83,6 +93,75 @@ def _rows(address: Address, schema: Schema) -> int:
     return found.survey.rows
 
 
+@schema_app.command("review")
+def review(schema_file: Annotated[Path, typer.Argument(help="The draft (JSON).")]) -> None:
+    """Mark a draft as reviewed: you have replaced what its rows gave by what is publicly known."""
+    document = formats.read_json(schema_file)
+    schema = parse_schema(document, str(schema_file))
+    for attribute in schema.attributes:
+        domain = "to be discovered" if attribute.discover else f"{attribute.values} values"
+        missing = f", missing: {', '.join(map(repr, attribute.missing))}" if attribute.missing else ""
+        say(f"{attribute.name}: {attribute.type}, {domain}{missing}")
+    if schema.reviewed:
+        say(f"{schema_file} is no draft.")
+        return
+    kept = {key: value for key, value in document.items() if key != "reviewed" and value != DRAFTED}
+    write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", schema_file, private=True)
+    say(f"{schema_file} is marked as reviewed.")
+
+
+@schema_app.command("discover")
+def discover(
+    out: Annotated[Path, typer.Option(help="Where to write the schema with all domains.")],
+    release: Annotated[Path | None, typer.Option(help="A release of the algorithm discover: it costs nothing.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Or the table: a path or a URL (docs/sources.md).", callback=refuse_password)
+    ] = None,
+    schema: Annotated[Path | None, typer.Option(help="Its schema, in which some domains are open.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="What it costs, exact, such as 0.1.")] = None,
+    delta: Annotated[str, typer.Option(help="The same, such as 0.000000001; 0 is pure.")] = "0",
+    population: Annotated[str | None, typer.Option(help="The people whose rows these are.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="By default the one in the user's state folder.")] = None,
+) -> None:
+    """Discover the open domains of a schema under differential privacy, or read them from a release that did."""
+    refuse_existing(out)
+    if release is not None:
+        found = read_release(release)
+        tables = [table for _, table in read_tables(found.marginals, found.schema, str(release / MARGINALS))]
+        cost = f"run {found.run['run']}"
+        declared = found.schema
+    else:
+        given = {"data": data, "schema": schema, "epsilon": epsilon, "population": population}
+        if lacking := [f"--{name}" for name, value in given.items() if value is None]:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="release", reason=f"without a release, {', '.join(lacking)} is needed",
+                hint="Name the table, its schema, what it may cost and whose rows these are.",
+            )  # fmt: skip
+        assert data is not None
+        assert schema is not None
+        assert epsilon is not None
+        assert population is not None
+        dump_no_core()
+        declared = load_schema(schema)
+        declared.require_reviewed(schema)
+        with closing(open_ledger(population, ledger)) as book:
+            rows_per_person = book.population.rows_per_person
+        rows = row_options(data).open(declared, rows_per_person).rows
+        fitted = Discover(epsilon, delta=delta, population=population, ledger=ledger).fit(rows, declared)
+        tables, cost = [table for _, table in fitted.record.measured], f"epsilon {epsilon}, delta {delta}"
+        assert fitted.spent is not None
+        say(f"Population {population!r}: epsilon {readable(fitted.spent)} in all.")
+    if not undiscovered(declared):
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="release", reason="its schema has no open domain",
+            hint="Name a release of the algorithm discover.",
+        )  # fmt: skip
+    known = with_domains(declared, tables)
+    told = {"description": f"Domains of numbers discovered under differential privacy ({cost})."}
+    write_text(json.dumps({**known.table_schema(), **told}, indent=2, ensure_ascii=False) + "\n", out)
+    say(f"Schema written to {out}, SHA-256 {known.digest}")
+
+
 @schema_app.command("draft")
 def draft(
     file: Annotated[Path, typer.Argument(help="The CSV file (.csv or .csv.gz) to read.", callback=refuse_password)],
@@ -91,9 +170,11 @@ def draft(
     """Draft a schema from a table's own rows, to be reviewed by a person."""
     if out is not None:
         refuse_existing(out)
-    text = json.dumps(draft_schema(file), indent=2, ensure_ascii=False)
+    drafted = draft_schema(file)
+    text = json.dumps(drafted, indent=2, ensure_ascii=False)
     say(f"Warning: {LEAK_WARNING}", err=True)
     if out is None:
         say(*text.split("\n"))
     else:
         write_text(text + "\n", out, private=True)
+        say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from privity.common.data.schema import load_schema
+from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import parse_delta, readable
@@ -21,11 +21,13 @@ from privity.common.release.session_release import ALONE, release_of, synthesise
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import Inference
 from privity.deploy.options import learning_settings, refuse_existing, row_options
 from privity.party.local_backend import complete
+from privity.party.rows import Rows
 from privity.party.sources.address import refuse_password
 from privity.party.synthesizer import OWNER, SYNTHESIZERS
 
@@ -59,17 +61,24 @@ def synthesize_command(
     chosen = learning_settings(algorithm, settings, inference)
     refuse_existing(out)
     declared = load_schema(schema)
-    ALGORITHMS[algorithm].check_request(chosen, declared, parse_delta(delta))
+    declared.require_reviewed(schema)
+    known = declared if ALGORITHMS[algorithm].discovers else stand_in(declared)
+    ALGORITHMS[algorithm].check_request(chosen, known, parse_delta(delta))
     synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
     with terminal.console(err=True).status("Reading all rows ..."):
-        table = row_options(data, person, order).open(declared, rows_per_person).rows
+        options = row_options(data, person, order)
+        table = options.open(declared, rows_per_person).rows
+
+    def coded(schema: Schema) -> Rows:
+        return table if schema == declared else options.open(schema, rows_per_person).rows
+
     check_release_size(rows or table.rows, declared)
-    if memory := ALGORITHMS[algorithm].memory(declared, table.rows):
+    if memory := ALGORITHMS[algorithm].memory(known, table.rows):
         say(f"Needs about {memory / 1e9:.2g} GB of memory besides the table.")
     started = time.monotonic()
-    synthesizer.fit(table, declared)
+    synthesizer.fit(coded, declared)
     learned = time.monotonic()
     assert synthesizer.session is not None
     assert synthesizer.charged is not None

@@ -181,7 +181,7 @@ class Organiser:
                 Catalogue.BAD_OPTION, option="folder", reason=f"{organiser.agreement_file} exists already",
                 hint="Edit it, or name another folder; nothing is overwritten.",
             )  # fmt: skip
-        load_schema(schema)
+        load_schema(schema).require_reviewed(schema)
         folder.mkdir(parents=True, exist_ok=True)
         organiser.joins.mkdir(exist_ok=True)
         identity = Identity.generate()

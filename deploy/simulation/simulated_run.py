@@ -74,6 +74,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     """
     _check(task)
     schema = load_schema(task.schema)
+    schema.require_reviewed(task.schema)
     ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
     check_evaluation(task.evaluation, task.algorithm, task.epsilon, schema)
     # Every fault of the table is told here, where its owner reads it, before any process starts.

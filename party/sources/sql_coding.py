@@ -11,7 +11,7 @@ missing value if one of the texts for them reads as this number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
 from itertools import pairwise
@@ -23,6 +23,9 @@ from privity.party.sources.store_columns import FLOATS, Column, Kind
 
 WHOLE_FROM = 2**53
 """Doubles from here on are integers, and some stores cannot round them down."""
+
+LONG_RUN = 64
+"""Bins of one width that are told apart by division: those of a grid on which a domain is discovered."""
 
 LARGEST_INTEGER = 2**63 - 1
 LEAST_INTEGER = -(2**63)
@@ -73,8 +76,8 @@ def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | 
     if attribute.missing_code is not None:
         cases += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing], literal)
     if attribute.edges:
-        cases += _bins(attribute, column, value, other)
-        return _case(cases, attribute.values - 1)
+        cases += _in_no_bin(attribute, column, value, other)
+        return _case(cases, _bin(attribute, column, value))
     cases += _among(value, column, [(text, code) for code, text in _category_texts(attribute)], literal)
     return _case(cases, other)
 
@@ -90,7 +93,7 @@ def derived_sql(code: str, codes: Iterable[int]) -> str:
     return _case([(f"{code} IN ({', '.join(some)})", derived) for derived, some in by_value.items()], max(by_value) + 1)
 
 
-def _case(cases: Iterable[tuple[str, int]], otherwise: int) -> str:
+def _case(cases: Iterable[tuple[str, int]], otherwise: int | str) -> str:
     whens = " ".join(f"WHEN {condition} THEN {code}" for condition, code in cases)
     return f"CASE {whens} ELSE {otherwise} END"
 
@@ -170,8 +173,8 @@ def _timestamp_text(text: str) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}{fraction}"
 
 
-def _bins(attribute: Attribute, column: Column, value: str, other: int) -> Iterator[tuple[str, int]]:
-    """Cases for all but the last bin, and for what lies in none."""
+def _in_no_bin(attribute: Attribute, column: Column, value: str, other: int) -> Iterator[tuple[str, int]]:
+    """Cases for what lies in no bin."""
     if _may_be_infinite(column):
         yield f"{value} IN ({', '.join(_float(column, text) for text in NOT_FINITE.values())})", other
     if attribute.type == "integer" and column.kind is not Kind.INTEGER:
@@ -180,13 +183,49 @@ def _bins(attribute: Attribute, column: Column, value: str, other: int) -> Itera
         yield whole, other
     edge = attribute.out_of_domain == "edge"
     low, high = (0, attribute.values - 1) if edge else (outside(attribute),) * 2
-    edges = [Fraction(e) for e in (attribute.integer_edges if attribute.type == "integer" else attribute.edges)]
+    edges = _sql_edges(attribute)
     yield below(value, column, edges[0]), low
     # The last bin of integers is given by the first one beyond it; that of numbers is closed.
     beyond = below(value, column, edges[-1]) if attribute.type == "integer" else not_above(value, column, edges[-1])
     yield f"NOT ({beyond})", high
-    for code, (_, upper) in enumerate(pairwise(edges[:-1])):
-        yield below(value, column, upper), code
+
+
+def _sql_edges(attribute: Attribute) -> list[Fraction]:
+    return [Fraction(edge) for edge in (attribute.integer_edges if attribute.type == "integer" else attribute.edges)]
+
+
+def _bin(attribute: Attribute, column: Column, value: str) -> str:
+    """The bin of a value that lies in one, found by halves; among many bins of one width of integers by division."""
+    edges = _sql_edges(attribute)
+    whole = attribute.type == "integer" and column.kind is Kind.INTEGER
+    starts = _runs(edges) if whole else list(range(attribute.values))
+
+    def among(first: int, end: int) -> str:
+        if end - first > 1:
+            middle = (first + end) // 2
+            less = below(value, column, edges[starts[middle]])
+            return f"CASE WHEN {less} THEN {among(first, middle)} ELSE {among(middle, end)} END"
+        code = starts[first]
+        if (starts[end] if end < len(starts) else attribute.values) == code + 1:
+            return str(code)
+        width = int(edges[code + 1] - edges[code])
+        return f"{code} + CAST(FLOOR(CAST({value} - ({int(edges[code])}) AS FLOAT8) / {width}) AS INTEGER)"
+
+    return among(0, len(starts))
+
+
+def _runs(edges: Sequence[Fraction]) -> list[int]:
+    """The first bins of runs of one width, where they are long; every other bin is one by itself.
+
+    Their widths and numbers are so small that a quotient of doubles has the right whole part.
+    """
+    widths = [upper - lower for lower, upper in pairwise(edges)]
+    starts = [place for place in range(len(widths)) if not place or widths[place] != widths[place - 1]]
+    found: list[int] = []
+    for start, end in pairwise([*starts, len(widths)]):
+        long = end - start >= LONG_RUN and (end - start) * widths[start] < WHOLE_FROM
+        found += [start] if long else range(start, end)
+    return found
 
 
 def below(value: str, column: Column, bound: Fraction) -> str:

@@ -11,6 +11,7 @@ __all__ = [
     "Copula",
     "DPCcbn",
     "DPSubn",
+    "Discover",
     "Independent",
     "JTree",
     "Mst",

@@ -98,6 +98,9 @@ def distributions(best: BestMargins, table: CodedTable) -> list[Distribution]:
     """
     schema, found = table.schema, []
     for place, attribute in enumerate(schema.attributes):
+        if attribute.discover:
+            found.append(_of_grid(best, table, place))
+            continue
         margin = best.one(place)
         whole = _measured(attribute, attribute.labels, margin, _counts(table, place, attribute.size))
         parts = []
@@ -108,6 +111,15 @@ def distributions(best: BestMargins, table: CodedTable) -> list[Distribution]:
                 parts.append((schema.derived.names[index], _measured(None, labels, best.part(place, index), synthetic)))
         found.append(Distribution(attribute, whole, tuple(parts)))
     return found
+
+
+def _of_grid(best: BestMargins, table: CodedTable, place: int) -> Distribution:
+    """Of an attribute without a domain: by the coarsest that was measured: its grid has too many cells to show."""
+    schema = table.schema
+    index = schema.derived.levels(place)[-1]
+    margin = best.part(place, index) if index in best.parts.get(place, ()) else best.one(place)
+    synthetic = _counts(table, index, schema.derived.domain[index])
+    return Distribution(schema.attributes[place], _measured(None, _labels_of_part(schema, index), margin, synthetic))
 
 
 def _counts(table: CodedTable, index: int, size: int) -> Numbers:

@@ -29,9 +29,9 @@ class Pair:
 
 
 def pairs(best: BestMargins, table: CodedTable) -> list[Pair]:
-    """All pairs, in the order of the schema."""
+    """All pairs of attributes that have a domain, in the order of the schema."""
     domain = table.schema.domain
-    every = list(combinations(range(len(domain)), 2))
+    every = list(combinations((a for a, one in enumerate(table.schema.attributes) if not one.discover), 2))
     counts, start, found = count_all(table, every), 0, []
     for a, b in every:
         cells = domain[a] * domain[b]

@@ -11,6 +11,7 @@ from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms.aim import Aim
 from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.algorithms.copula import Copula
+from privity.common.synthesis.algorithms.discover import Discover
 from privity.common.synthesis.algorithms.dp_ccbn import DPCcbn
 from privity.common.synthesis.algorithms.dp_subn import DPSubn
 from privity.common.synthesis.algorithms.independent import Independent
@@ -24,7 +25,7 @@ from privity.common.synthesis.models import Model
 __all__ = ["ALGORITHMS", "Algorithm", "budget_of", "learn"]
 
 _EVERY: tuple[Algorithm[Any], ...] = (
-    Aim(), Copula(), DPCcbn(), DPSubn(), Independent(), JTree(), Mst(), OneWay(), PrivBayes(), PrivHD(),
+    Aim(), Copula(), Discover(), DPCcbn(), DPSubn(), Independent(), JTree(), Mst(), OneWay(), PrivBayes(), PrivHD(),
 )  # fmt: skip
 
 ALGORITHMS = {algorithm.name: algorithm for algorithm in _EVERY}

@@ -40,6 +40,7 @@ class Algorithm(ABC, Generic[S]):
         apart: whether the parties learn models of their own, one by one; they are pure.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
         selects: whether it may select candidates on the rows of one party at a time.
+        discovers: whether it is for schemas with attributes whose domain is yet to be discovered.
         by_rows: settings that follow from the parties' numbers of rows if they are left out, with what they may be.
     """
 
@@ -50,6 +51,7 @@ class Algorithm(ABC, Generic[S]):
     joins: ClassVar[bool] = True
     selects: ClassVar[bool] = False
     by_rows: ClassVar[Mapping[str, Sequence[str]]] = {}
+    discovers: ClassVar[bool] = False
 
     @abstractmethod
     async def run(self, session: Session, share: Share, chosen: S) -> Model:
@@ -143,6 +145,10 @@ class Algorithm(ABC, Generic[S]):
             PrivityError, ProblemsFound: too large a domain; bad settings.
         """
         chosen = self.read(settings, schema)
+        if not self.discovers and (open_ := [a.name for a in schema.attributes if a.discover]):
+            reason = f"the domain of {', '.join(open_)} is yet to be discovered"
+            hint = "Run the algorithm discover first, and then this one with the schema that it finds."
+            raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
         self.check_domain(schema, chosen)
         return chosen
 

@@ -297,13 +297,10 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
     assert "Review" in drafted["description"]
     assert schema.table_schema()["description"] == drafted["description"]
     assert [attribute.type for attribute in schema.attributes] == ["integer", "number", "integer", "string", "boolean"]
-    assert drafted["fields"][0] == {
-        "name": "age",
-        "type": "integer",
-        "constraints": {"minimum": 10, "maximum": 90},
-        "bins": 16,
-    }
+    assert drafted["fields"][0] == {"name": "age", "type": "integer", "domain": "discover"}
+    assert drafted["fields"][1] == {"name": "height", "type": "number", "domain": "discover", "decimals": 3}
     assert schema.domain[2:] == (5, 3, 2)
+    assert not schema.reviewed
     assert read_table(tmp_path / "people.csv.gz", schema).rows == 500
     assert "leak" in LEAK_WARNING
 

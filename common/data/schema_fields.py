@@ -1,0 +1,303 @@
+"""Reads one field of a Table Schema: an attribute, or every rule that the field breaks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from privity.common import formats
+from privity.common.data.attribute import Attribute, Group, Histogram, Value, number_text, value_text
+from privity.common.data.public_grid import DECIMALS, grid_edges
+from privity.common.errors import Problem
+
+LARGEST_EXPONENT = 100  # numbers lie within 10**-100 .. 10**100
+LARGEST_INTEGER = 2**62  # bounds and edges of integers, so that a bin's width fits 64 bits
+
+
+class FieldReader:
+    """Reads one well-formed field; ``problems`` holds every rule that it breaks."""
+
+    def __init__(self, file: str, place: int, item: dict[str, Any], top_missing: list[str]) -> None:
+        self.file = file
+        self.place = place
+        self.item = item
+        self.type: str = item["type"]
+        self.missing: list[str] = item.get("missingValues", top_missing)
+        self.problems: list[Problem] = []
+
+    def fault(self, key: str, rule: str, message: str, remedy: str) -> None:
+        where = formats.path_text(["fields", self.place, *([key] if key else [])])
+        message = f"attribute {formats.shorten(self.item['name'])}: {message}"
+        self.problems.append(Problem(self.file, where, rule, message, remedy))
+
+    def read(self) -> Attribute:
+        """Return the attribute; it is of use only if ``problems`` is empty."""
+        item = self.item
+        self._check_keys()
+        self._check_text("name", [item["name"]])
+        self._check_text("missingValues", self.missing)
+        attribute = Attribute(
+            item["name"],
+            self.type,
+            ordered=item.get("categoriesOrdered", False),
+            out_of_domain=item.get("outOfDomain", "refuse"),
+            decimals=item.get("decimals"),
+            title=item.get("title"),
+            description=item.get("description"),
+        )
+        if self.type == "boolean":
+            attribute = replace(attribute, categories=(False, True))
+        elif "categories" in item:
+            attribute = self._read_categories(attribute)
+        elif {"edges", "bins", "domain"} & item.keys():
+            attribute = self._read_bins(attribute)
+        if "histogram" in item and not self.problems:
+            attribute = self._read_histogram(attribute)
+        if not self.problems:
+            attribute = self._read_missing(attribute)
+            if attribute.size < 2:
+                remedy = "Leave the attribute out, or declare its other values."
+                self.fault("", "one-value", "the domain has a single value.", remedy)
+        return attribute
+
+    def _check_keys(self) -> None:
+        """Report keys that do not go together or with the type."""
+        item = self.item
+        binned = {"bins", "edges", "constraints", "domain", "decimals", "histogram"}
+        unfit = {
+            "string": binned,
+            "boolean": binned | {"categories", "categoriesOrdered", "taxonomy", "other"},
+            "integer": {"decimals"},
+        }.get(self.type, set())
+        for key in sorted(unfit & item.keys()):
+            remedy = f"Leave {key!r} out" + (", or declare a numeric type." if key in binned else ".")
+            self.fault(key, "type-mismatch", f"{key!r} does not go with the type {self.type}.", remedy)
+        domains = [key for key in ("categories", "bins", "edges", "domain") if key in item and key not in unfit]
+        if not domains and self.type != "boolean":
+            wanted = "'categories'" if self.type == "string" else "'categories', 'bins', 'edges' or 'domain'"
+            self.fault("", "no-domain", "no domain is declared.", f"Declare {wanted}.")
+        if len(domains) > 1:
+            found = " and ".join(f"'{key}'" for key in domains)
+            self.fault("", "two-domains", f"both {found} are declared.", "Keep one of them.")
+        if "categories" not in item and self.type != "boolean":
+            for key in sorted({"categoriesOrdered", "taxonomy"} & item.keys()):
+                self.fault(key, "needs-categories", f"{key!r} needs 'categories'.", f"Leave {key!r} out.")
+        if "categories" in item and "constraints" in item and self.type != "string":
+            message = "'constraints' bound bins, and there are 'categories'."
+            self.fault("constraints", "unused-bounds", message, "Leave 'constraints' out.")
+        for key in sorted({"decimals", "histogram"} & item.keys() - unfit):
+            if "categories" in item or (key == "histogram" and "edges" not in item):
+                message = f"{key!r} needs " + ("'edges'." if key == "histogram" else "'bins', 'edges' or 'domain'.")
+                self.fault(key, "needs-bins", message, f"Leave {key!r} out.")
+        rule = item.get("outOfDomain", "refuse")
+        if rule == "edge" and not {"bins", "edges", "domain"} & set(domains):
+            message = "'edge' needs 'bins' or 'edges'."
+            self.fault("outOfDomain", "out-of-domain", message, "Use 'refuse', or 'other' for categories.")
+        if rule == "other" and "categories" not in domains:
+            message = "'other' needs 'categories'."
+            self.fault("outOfDomain", "out-of-domain", message, "Use 'refuse', or 'edge' for bins.")
+        elif rule == "other" and "other" not in item:
+            message = "no category is named to take values outside the domain."
+            self.fault("other", "out-of-domain", message, "Name one of the categories as 'other'.")
+        if rule != "other" and "other" in item and "other" not in unfit:
+            message = "'other' is named, but 'outOfDomain' is not 'other'."
+            self.fault("other", "out-of-domain", message, "Set 'outOfDomain' to 'other', or leave it out.")
+
+    def _check_text(self, key: str, texts: list[str]) -> None:
+        if any(ord(letter) < 32 or ord(letter) == 127 for text in texts for letter in text):
+            remedy = "Use texts without tabs, line ends and other control characters."
+            self.fault(key, "control-character", "a text holds a control character.", remedy)
+
+    def _number(self, key: str, value: Any) -> Fraction | None:
+        """Read a number exactly; report one that no double or 64-bit integer can carry on."""
+        decimal = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        if not decimal.is_finite() or (decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT):
+            message = f"{formats.shorten(value)} is not within 1e-{LARGEST_EXPONENT} to 1e{LARGEST_EXPONENT}."
+            self.fault(key, "number-range", message, "Use another unit.")
+            return None
+        number = Fraction(decimal)
+        if self.type == "integer" and key == "categories":
+            if number.denominator != 1:
+                message = f"{formats.shorten(value)} is not an integer."
+                self.fault(key, "category-type", message, "Write integers, or declare the type number.")
+                return None
+        elif self.type == "integer" and abs(number) > LARGEST_INTEGER:
+            message = f"{formats.shorten(value)} is beyond 2**62."
+            self.fault(key, "number-range", message, "Use a smaller bound, or the type number.")
+            return None
+        elif number.denominator == 1 and self.type == "integer":
+            return number
+        elif not Fraction(number_text(number)) == Fraction(repr(float(number))) == number:
+            message = f"{formats.shorten(value)} has too many digits for a double."
+            self.fault(key, "number-precision", message, "Write at most 15 significant digits.")
+            return None
+        return number
+
+    def _category(self, key: str, value: Any) -> Value | None:
+        """Read a category; report one that is not of the field's type."""
+        if self.type == "string":
+            if isinstance(value, str):
+                return value
+            message = f"{formats.shorten(value)} is not a text."
+            self.fault(key, "category-type", message, "Write every category in quotes.")
+            return None
+        if isinstance(value, str):
+            message = f"{formats.shorten(value)} is a text, and the type is {self.type}."
+            self.fault(key, "category-type", message, "Write numbers without quotes, or declare the type string.")
+            return None
+        number = self._number("categories", value)
+        return int(number) if number is not None and self.type == "integer" else number
+
+    def _read_categories(self, attribute: Attribute) -> Attribute:
+        found = [self._category("categories", value) for value in self.item["categories"]]
+        categories = tuple(value for value in found if value is not None)
+        self._check_text("categories", [value for value in categories if isinstance(value, str)])
+        repeated = _repeated(categories)
+        if repeated:
+            message = f"{_some(repeated)} appear more than once."
+            self.fault("categories", "duplicate-category", message, "Keep each category once.")
+        codes = {value: code for code, value in enumerate(dict.fromkeys(categories))}
+        attribute = replace(attribute, categories=categories)
+        if "taxonomy" in self.item:
+            attribute = replace(attribute, taxonomy=self._read_taxonomy(codes))
+        if "other" in self.item and self.item.get("outOfDomain") == "other":
+            other = self._category("other", self.item["other"])
+            if other is not None and other not in codes:
+                message = f"{formats.shorten(self.item['other'])} is not one of the categories."
+                self.fault("other", "out-of-domain", message, "Name one of the categories.")
+            attribute = replace(attribute, other=other)
+        return attribute
+
+    def _read_taxonomy(self, codes: dict[Value, int]) -> tuple[Group, ...]:
+        """Read the groups; their leaves must be every category exactly once."""
+        leaves: list[Value] = []
+
+        def read(groups: dict[str, Any]) -> tuple[Group, ...]:
+            self._check_text("taxonomy", list(groups))
+            nodes = []
+            for name, members in groups.items():
+                if isinstance(members, dict):
+                    nodes.append(Group(name, groups=read(members)))
+                    continue
+                values = [value for leaf in members if (value := self._category("taxonomy", leaf)) is not None]
+                leaves.extend(values)
+                nodes.append(Group(name, codes=tuple(codes[value] for value in values if value in codes)))
+            return tuple(nodes)
+
+        taxonomy = read(self.item["taxonomy"])
+        faults = {
+            "are in no group": [value for value in codes if value not in set(leaves)],
+            "are in more than one place": _repeated(leaves),
+            "are no categories": [value for value in dict.fromkeys(leaves) if value not in codes],
+        }
+        for what, values in faults.items():
+            if values:
+                remedy = "Put every category in exactly one list."
+                self.fault("taxonomy", "taxonomy-leaves", f"{_some(values)} {what}.", remedy)
+        return taxonomy
+
+    def _read_bins(self, attribute: Attribute) -> Attribute:
+        bounds = self.item.get("constraints", {})
+        ends = {key: self._number("constraints", value) for key, value in bounds.items()}
+        if len(ends) == 1:
+            message = f"only the {next(iter(ends))} is declared."
+            self.fault("constraints", "one-sided-bounds", message, "Declare both minimum and maximum.")
+        elif not ends and "bins" in self.item:
+            message = "'bins' need a minimum and a maximum."
+            self.fault("constraints", "no-bounds", message, "Declare both in 'constraints'.")
+        low, high = ends.get("minimum"), ends.get("maximum")
+        if low is not None and high is not None and low >= high:
+            message = f"the minimum {value_text(low)} is not below the maximum {value_text(high)}."
+            self.fault("constraints", "empty-range", message, "Correct one of them.")
+        if "domain" in self.item:
+            if self.problems:
+                return attribute
+            decimals = 0 if self.type == "integer" else attribute.decimals
+            edges = grid_edges(DECIMALS if decimals is None else decimals, low, high)
+            # What lies beyond the grid is counted at its end, unless somebody decides otherwise.
+            rule = self.item.get("outOfDomain", "edge")
+            attribute = replace(attribute, discover=True, out_of_domain=rule)
+        elif "edges" in self.item:
+            found = [self._number("edges", value) for value in self.item["edges"]]
+            edges = tuple(edge for edge in found if edge is not None)
+            if len(edges) == len(found):
+                self._check_edges(edges, low, high)
+        elif low is not None and high is not None:
+            bins: int = self.item["bins"]
+            edges = tuple(low + (high - low) * place / bins for place in range(bins + 1))
+            attribute = replace(attribute, bins=bins)
+            if self.type == "integer" and not low.denominator == high.denominator == 1:
+                message = "a bound of an integer attribute is not an integer."
+                self.fault("constraints", "bound-type", message, "Write integers, or declare the type number.")
+        else:
+            return attribute
+        attribute = replace(attribute, edges=edges)
+        if not self.problems:
+            self._check_bins_hold_values(attribute)
+        return attribute
+
+    def _read_histogram(self, attribute: Attribute) -> Attribute:
+        """Read the finer histogram: its cells make up the bins, and those with a weight hold values."""
+        given = self.item["histogram"]
+        found = [self._number("histogram", value) for value in given["edges"]]
+        edges, weights = tuple(edge for edge in found if edge is not None), tuple(given["weights"])
+        rising = all(low < high for low, high in pairwise(edges))
+        if not rising or not set(attribute.edges) <= set(edges) or (edges[0], edges[-1]) != (
+            attribute.edges[0], attribute.edges[-1],
+        ) or len(weights) != len(edges) - 1:  # fmt: skip
+            message = (
+                "its edges rise from the first edge to the last one through all of them, with a weight for each cell."
+            )
+            self.fault("histogram", "histogram-edges", message, "Correct its edges and weights, or leave it out.")
+            return attribute
+        attribute = replace(attribute, histogram=Histogram(edges, weights))
+        if any(grid.count < 1 for grid in attribute.cell_grids):
+            self.fault("histogram", "empty-cell", "a cell holds no value.", "Join it with the one beside it.")
+        return attribute
+
+    def _check_edges(self, edges: tuple[Fraction, ...], low: Fraction | None, high: Fraction | None) -> None:
+        falls = [place for place in range(len(edges) - 1) if edges[place] >= edges[place + 1]]
+        if falls:
+            pair = f"{value_text(edges[falls[0]])} is followed by {value_text(edges[falls[0] + 1])}"
+            self.fault("edges", "edges-order", f"{pair}.", "Write the edges in strictly increasing order.")
+        for bound, edge, which in ((low, edges[0], "first"), (high, edges[-1], "last")):
+            if bound is not None and bound != edge:
+                message = f"the bound {value_text(bound)} is not the {which} edge {value_text(edge)}."
+                self.fault("edges", "edges-bounds", message, "Make them equal, or leave 'constraints' out.")
+
+    def _check_bins_hold_values(self, attribute: Attribute) -> None:
+        empty = [place for place, grid in enumerate(attribute.grids) if grid.count < 1]
+        if not empty:
+            return
+        low, high = (value_text(attribute.edges[place]) for place in (empty[0], empty[0] + 1))
+        key = "bins" if "bins" in self.item else "edges"
+        count = f"{len(empty)} of {attribute.values} bins, the first one from {low} to {high},"
+        if self.type == "integer":
+            self.fault(key, "empty-bin", f"{count} hold no integer.", "Declare fewer or wider bins.")
+        else:
+            message = f"{count} hold no decimal of 15 significant digits."
+            self.fault(key, "narrow-bin", message, "Declare fewer or wider bins.")
+
+    def _read_missing(self, attribute: Attribute) -> Attribute:
+        """Add the texts of missing values; none of them may be a value of the domain too."""
+        strict = replace(attribute, out_of_domain="refuse", other=None)
+        clashes = [text for text in self.missing if strict.code_of(text) is not None]
+        if clashes:
+            message = f"{_some(clashes)} mean a missing value and a value of the domain."
+            remedy = "Take it out of 'missingValues', or out of the domain."
+            self.fault("missingValues", "missing-in-domain", message, remedy)
+        return replace(attribute, missing=tuple(self.missing))
+
+
+def _repeated(values: list[Value] | tuple[Value, ...]) -> list[Value]:
+    return [value for value, times in Counter(values).items() if times > 1]
+
+
+def _some(values: list[Value] | list[str]) -> str:
+    """Name the first few of some values, for a message."""
+    shown = ", ".join(formats.shorten(value_text(value)) for value in values[:5])
+    return shown + (f" and {len(values) - 5} more" if len(values) > 5 else "")

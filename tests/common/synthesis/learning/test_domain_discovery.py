@@ -1,0 +1,179 @@
+"""Domains from noisy marginals: near what the rows hold, whatever they hold, and never beyond what noise allows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+from privity.common.data.coded_table import CodedTable, code_type, decode
+from privity.common.data.schema import Schema, parse_schema
+from privity.common.errors import PrivityError
+from privity.common.planned_run import planned_session
+from privity.common.privacy.run_budget import PureBudget, RhoBudget, RunBudget
+from privity.common.synthesis.learning import domain_discovery
+from privity.common.synthesis.learning.domain_discovery import (
+    POINT,
+    check_noise,
+    discover,
+    grid_tables,
+    stand_in,
+    undiscovered,
+    with_domains,
+)
+from privity.deploy.planning.in_process_backend import InProcessBackend
+from privity.party.local_backend import complete
+
+SURE = PureBudget(Fraction(10**6))
+WITH_DELTA = RhoBudget(Fraction(1), Fraction(1, 10**9))
+
+
+def open_schema(*fields: dict) -> Schema:
+    named = [{"name": f"x{place}", "domain": "discover", **one} for place, one in enumerate(fields)]
+    return parse_schema({"fields": named}, "s")
+
+
+def coded(schema: Schema, *columns) -> CodedTable:
+    codes = []
+    for attribute, column in zip(schema.attributes, columns, strict=True):
+        found = [attribute.code_of_nothing() if value is None else attribute.code_of(str(value)) for value in column]
+        assert None not in found
+        codes.append(np.array(found, dtype=code_type(attribute.size)))
+    return CodedTable(schema, tuple(codes))
+
+
+def discovered(schema: Schema, columns, budget: RunBudget = SURE, parties: int = 1) -> Schema:
+    table = coded(schema, *columns)
+    tables = [table.take(np.arange(k, table.rows, parties)) for k in range(parties)]
+    session = InProcessBackend(tables, budget).session()
+    return complete(discover(session, "domains", budget.whole))
+
+
+def drawn(schema: Schema, columns) -> np.ndarray:
+    """The first column coded by the schema and drawn again: what a perfect model would give."""
+    table = coded(schema, *columns)
+    return decode(table, np.random.default_rng(0)).iloc[:, 0].to_numpy(dtype=float)
+
+
+INTEGER = {"type": "integer"}
+GENERATOR = np.random.default_rng(5)
+SHAPES = {
+    "ages": GENERATOR.binomial(90, 0.45, 4000),
+    "money": np.where(GENERATOR.random(4000) < 0.8, 0, np.exp(GENERATOR.normal(9, 1.5, 4000)).astype(int)),
+    "both signs": GENERATOR.normal(0, 5000, 4000).astype(int),
+    "a mark far off": np.where(GENERATOR.random(4000) < 0.1, 999_999, GENERATOR.integers(0, 50, 4000)),
+    "all distinct": GENERATOR.permutation(4000) + 100_000,
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_with_hardly_any_noise_values_are_those_of_the_rows(name):
+    values = SHAPES[name]
+    schema = open_schema(INTEGER)
+    found = discovered(schema, [values])
+    (attribute,) = found.attributes
+    assert not attribute.discover
+    again = drawn(found, [values])
+    assert ks_2samp(values, again).statistic < 0.02
+    for point in np.unique(values):
+        share = float((values == point).mean())
+        if share >= POINT and abs(point) < 10_000:
+            assert (again == point).mean() == pytest.approx(share), "it has a bin of its own"
+    assert attribute.edges[0] >= values.min() - abs(values.min()) * 0.01
+    assert attribute.edges[-1] <= values.max() + 1 + abs(values.max()) * 0.01
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize("name", ["ages", "money", "both signs", "a mark far off"])
+def test_under_noise_values_are_near_those_of_the_rows(name, parties):
+    values = np.tile(SHAPES[name], 5)
+    found = discovered(open_schema(INTEGER), [values], WITH_DELTA, parties)
+    again = drawn(found, [values])
+    assert ks_2samp(values, again).statistic < 0.05
+    assert abs((again == 0).mean() - (values == 0).mean()) < 0.01
+
+
+def test_decimals_and_missing_values_stay_what_they_are():
+    generator = np.random.default_rng(1)
+    prices = [None if generator.random() < 0.3 else f"{generator.gamma(2, 20):.2f}" for _ in range(3000)]
+    number = {"type": "number", "decimals": 2, "missingValues": [""]}
+    found = discovered(open_schema(number), [prices])
+    table = coded(found, prices)
+    (attribute,) = found.attributes
+    assert (table.columns[0] == attribute.missing_code).sum() == prices.count(None)
+    again = decode(table, generator).iloc[:, 0]
+    texts = [str(value) for value in again if value != ""]
+    assert all(len(text.partition(".")[2]) <= 2 for text in texts)
+    real = np.array([float(price) for price in prices if price])
+    assert ks_2samp(real, np.array(texts, dtype=float)).statistic < 0.03
+
+
+@pytest.mark.parametrize(
+    "values", [[2014] * 500, [0] * 500, [10**12] * 500, [-(10**12)] * 500, [None] * 499 + [3], [None] * 500]
+)
+def test_columns_of_one_value_or_of_none_are_no_trouble(values):
+    schema = open_schema({**INTEGER, "missingValues": [""]})
+    for budget in (SURE, WITH_DELTA):
+        (attribute,) = discovered(schema, [values], budget).attributes
+        assert attribute.values >= 2
+        parse_schema(Schema("s", (attribute,)).table_schema(), "s")
+    if values[0] == 2014:
+        assert set(drawn(discovered(schema, [values]), [values])) == {2014}
+
+
+@given(st.lists(st.integers(-(10**13), 10**13) | st.integers(-50, 50), min_size=1, max_size=60), st.integers(0, 10))
+def test_whatever_the_rows_hold_a_schema_follows(values, times):
+    schema = open_schema(INTEGER)
+    budget = PureBudget(Fraction(1, 10) * 10**times)
+    table = coded(schema, values * 20)
+    session = InProcessBackend([table], budget).session()
+    tables = complete(session.measure("domains", grid_tables(schema), budget.whole))
+    found = with_domains(schema, tables)
+    again = parse_schema(found.table_schema(), "s")
+    assert again == found
+    assert undiscovered(again) == []
+    assert coded(again, values).rows == len(values)
+
+
+def test_the_tables_alone_decide():
+    """Post-processing: the same noisy tables give the same schema, and no row is looked at again."""
+    schema = open_schema(INTEGER, INTEGER)
+    columns = SHAPES["ages"], SHAPES["money"]
+    session = InProcessBackend([coded(schema, *columns)], WITH_DELTA).session()
+    tables = complete(session.measure("domains", grid_tables(schema), WITH_DELTA.whole))
+    assert with_domains(schema, tables) == with_domains(schema, list(reversed(tables)))
+
+
+def test_a_domain_below_the_noise_is_refused_before_anything_is_spent():
+    schema = open_schema(*[INTEGER] * 20)
+    few = PureBudget(Fraction(1, 10))
+    session = InProcessBackend([coded(schema, *[range(300)] * 20)], few).session()
+    with pytest.raises(PrivityError, match="Use an epsilon of about") as refused:
+        complete(discover(session, "domains", few.whole))
+    assert session.record.costs == []
+    needed = float(refused.value.remedy.split("about ")[1].split(",")[0])
+    budget = PureBudget(Fraction(needed * 1.05).limit_denominator(1000))
+    check_noise(planned_session(schema, {"a": 300}, 0, budget), budget.whole)
+
+
+def test_declared_domains_are_left_alone():
+    age = {"name": "age", "type": "integer", "bins": 4, "constraints": {"minimum": 0, "maximum": 100}}
+    schema = parse_schema({"fields": [age, {"name": "pay", "type": "integer", "domain": "discover"}]}, "s")
+    found = discovered(schema, [range(100), range(100)])
+    assert found.attributes[0] == schema.attributes[0]
+    assert undiscovered(schema) == [1]
+    assert undiscovered(stand_in(schema)) == []
+
+
+def test_tails_have_cuts_of_their_own(monkeypatch):
+    values = np.sort(np.exp(np.random.default_rng(2).normal(5, 1, 8000)).astype(int))
+    (with_tails,) = discovered(open_schema(INTEGER), [values]).attributes
+    monkeypatch.setattr(domain_discovery, "TAILS", ())
+    (without,) = discovered(open_schema(INTEGER), [values]).attributes
+    top = np.quantile(values, 0.94)
+    assert sum(edge > top for edge in with_tails.edges) > sum(edge > top for edge in without.edges)

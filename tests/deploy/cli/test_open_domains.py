@@ -1,0 +1,91 @@
+"""From a raw table to a release without anybody knowing a domain: by one owner, and by parties."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privity.common.data.schema import load_schema
+from privity.common.exit_codes import Exit
+from privity.common.release.release_folder import verify_release
+from privity.common.synthesis.learning.domain_discovery import undiscovered
+from tests.harness.command import privity
+
+pytestmark = pytest.mark.process
+
+OPEN = {
+    "fields": [
+        {"name": "age", "type": "integer", "domain": "discover"},
+        {"name": "loss", "type": "integer", "domain": "discover"},
+        {"name": "ward", "type": "string", "categories": ["north", "south"]},
+    ]
+}
+
+
+def raw(folder: Path, rows: int = 3000) -> Path:
+    generator = np.random.default_rng(3)
+    age = generator.integers(20, 70, rows)
+    loss = np.where(generator.random(rows) < 0.9, 0, generator.integers(1500, 2500, rows))
+    pd.DataFrame({"age": age, "loss": loss, "ward": np.where(age > 45, "north", "south")}).to_csv(
+        folder / "table.csv", index=False
+    )
+    return folder / "table.csv"
+
+
+def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    table, schema = raw(tmp_path), tmp_path / "table.schema.json"
+    assert privity("schema", "draft", table, "--out", schema).returncode == Exit.DONE
+    drafted = json.loads(schema.read_text())
+    assert [field.get("domain") for field in drafted["fields"]] == ["discover", "discover", None]
+    assert privity("population", "declare", "people", "--total-epsilon", "9").returncode == Exit.DONE
+    given = ("--data", table, "--schema", schema, "--epsilon", "4", "--population", "people")
+    refused = privity("synthesize", *given, "--out", tmp_path / "release", "--algorithm", "aim")
+    assert refused.returncode == Exit.INPUT
+    assert f"privity schema review {schema}" in refused.stderr
+    reviewed = privity("schema", "review", schema)
+    assert "age: integer, to be discovered" in reviewed.stdout
+    done = privity("synthesize", *given, "--out", tmp_path / "release", "--algorithm", "aim")
+    assert done.returncode == Exit.DONE, done.stderr
+    verify_release(tmp_path / "release")
+    assert undiscovered(load_schema(tmp_path / "release" / "schema.json")) == []
+    statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
+    assert statement["phases"][0]["phase"] == "domains"
+    made = pd.read_csv(tmp_path / "release" / "synthetic.csv")
+    assert abs((made["loss"] == 0).mean() - 0.9) < 0.03
+    kept = privity("schema", "discover", *given, "--out", tmp_path / "known.json")
+    assert kept.returncode == Exit.DONE, kept.stderr
+    assert undiscovered(load_schema(tmp_path / "known.json")) == []
+    broke = privity("schema", "discover", *given, "--out", tmp_path / "more.json")
+    assert broke.returncode == Exit.BUDGET
+
+
+def test_parties_discover_in_a_run_of_its_own_whose_release_has_the_schema(tmp_path: Path) -> None:
+    table, schema = raw(tmp_path), tmp_path / "open.json"
+    schema.write_text(json.dumps(OPEN))
+    given = ("--data", table, "--parties", "3", "--secure-sum", "masks")
+    refused = privity(
+        "simulate", *given, "--schema", schema, "--epsilon", "1", "--algorithm", "aim", "--out", tmp_path / "x"
+    )
+    assert refused.returncode == Exit.INPUT
+    assert "yet to be discovered" in refused.stderr
+    asked = ("--schema", schema, "--epsilon", "4", "--algorithm", "discover", "--out", tmp_path / "discovered")
+    done = privity("simulate", *given, *asked)
+    assert done.returncode == Exit.DONE, done.stderr
+    known = tmp_path / "known.json"
+    for out in (known, tmp_path / "again.json"):
+        told = privity("schema", "discover", "--release", tmp_path / "discovered", "--out", out)
+        assert told.returncode == Exit.DONE, told.stderr
+    assert known.read_text() == (tmp_path / "again.json").read_text(), "anybody makes the same schema"
+    asked = ("--schema", known, "--epsilon", "4", "--algorithm", "one-way", "--out", tmp_path / "release")
+    done = privity("simulate", *given, *asked)
+    assert done.returncode == Exit.DONE, done.stderr
+    made = pd.read_csv(tmp_path / "release" / "synthetic.csv")
+    assert abs((made["loss"] == 0).mean() - 0.9) < 0.03
+    nothing = privity("schema", "discover", "--release", tmp_path / "release", "--out", tmp_path / "none.json")
+    assert nothing.returncode == Exit.INPUT
+    assert "no open domain" in nothing.stderr

@@ -1,0 +1,115 @@
+"""One owner's run whose schema leaves domains open: discovered first, within the same budget, then learned by."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privity import Aim, Copula, Discover, OneWay, PrivBayes, declare_population
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.schema import parse_schema
+from privity.common.data.table_reading import encode
+from privity.common.errors import PrivityError
+from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.synthesis.learning.domain_discovery import SHARE, undiscovered
+from privity.party.rows import InMemory
+from tests.harness.ledgers import charges
+
+SCHEMA = {
+    "fields": [
+        {"name": "age", "type": "integer", "domain": "discover"},
+        {"name": "pay", "type": "number", "domain": "discover", "decimals": 2, "missingValues": [""]},
+        {"name": "ward", "type": "string", "categories": ["north", "south"]},
+    ]
+}
+DELTA = "0.000000001"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    declare_population("patients", total_epsilon="50", total_delta="0.001")
+
+
+def people(rows: int = 3000) -> pd.DataFrame:
+    """Pay follows age, many have none, and some do not say."""
+    generator = np.random.default_rng(1)
+    age = generator.integers(20, 70, rows)
+    pay = np.where(generator.random(rows) < 0.4, 0.0, (age * 100 * generator.gamma(4, 1, rows)).round(2))
+    pay[generator.random(rows) < 0.1] = np.nan
+    return pd.DataFrame({"age": age, "pay": pay, "ward": np.where(age > 45, "north", "south")})
+
+
+def lines() -> list[tuple[str, object]]:
+    with closing(open_ledger("patients", None)) as ledger:
+        return [(charge.step, charge.loss) for charge in charges(ledger)]
+
+
+@pytest.mark.parametrize(("kind", "delta"), [(Aim, DELTA), (Aim, "0"), (PrivBayes, "0"), (OneWay, DELTA)])
+def test_numbers_stay_what_they_are_and_the_run_costs_what_it_says(kind, delta):
+    table = people()
+    fitted = kind("4", delta=delta, population="patients").fit(table, SCHEMA)
+    assert undiscovered(fitted.model.schema) == []
+    assert fitted.charged.epsilon <= 4
+    assert fitted.charged.epsilon > Fraction(39, 10)
+    made = fitted.sample(3000, seed=1)
+    pay = pd.to_numeric(made["pay"], errors="coerce")
+    assert abs((pay == 0).mean() - (table["pay"] == 0).mean()) < 0.03
+    assert abs(pay.isna().mean() - table["pay"].isna().mean()) < 0.03
+    assert abs(made["age"].mean() - table["age"].mean()) < 2
+    assert all(len(str(value).partition(".")[2]) <= 2 for value in made["pay"])
+
+
+def test_domains_are_one_round_that_costs_a_fifth():
+    OneWay("4", population="patients").fit(people(), SCHEMA)
+    (first, spent), *rest = lines()
+    assert "domains" in first
+    assert spent.epsilon == 4 * SHARE
+    assert sum(loss.epsilon for _, loss in rest) == 4 * (1 - SHARE)
+
+
+def test_what_cannot_be_is_refused_before_anything_is_spent():
+    table = people(300)
+    known = parse_schema(SCHEMA, "s")
+    coded = encode(table, known, "table")
+    refusals = [
+        (OneWay("4", population="patients"), coded, SCHEMA, "the rows are coded"),
+        (OneWay("4", population="patients"), InMemory(coded), SCHEMA, "the rows are coded"),
+        (OneWay("0.001", population="patients"), table, SCHEMA, "below the noise"),
+        (OneWay("4", population="patients"), table, {**SCHEMA, "reviewed": False}, "nobody has reviewed"),
+        (Copula("4", delta=DELTA, composition="advanced", population="patients"), table, SCHEMA, "all of the budget"),
+    ]
+    for synthesizer, rows, schema, said in refusals:
+        with pytest.raises(PrivityError, match=said):
+            synthesizer.fit(rows, schema)
+    assert lines() == []
+
+
+def test_discover_tells_the_schema_and_costs_what_it_says():
+    fitted = Discover("2", population="patients").fit(people(), SCHEMA)
+    assert fitted.charged.epsilon == 2
+    assert undiscovered(fitted.discovered) == []
+    again = OneWay("2", population="patients").fit(people(), fitted.discovered)
+    assert again.model.schema == fitted.discovered
+    low, high = fitted.sample(500, seed=1)["age"].quantile([0.05, 0.95])
+    assert 15 <= low <= high <= 75
+
+
+def test_a_row_is_coded_on_the_grid_by_itself_alone():
+    """The same row has the same codes whatever stands beside it, in a frame of any types."""
+    known = parse_schema(SCHEMA, "s")
+    row = {"age": [41], "pay": [123.45], "ward": ["south"]}
+    alone = encode(pd.DataFrame(row), known, "t")
+    for other in (
+        {"age": [10**15], "pay": [np.nan], "ward": ["north"]},
+        {"age": [-3], "pay": [1e11], "ward": ["north"]},
+    ):
+        beside = encode(pd.concat([pd.DataFrame(row), pd.DataFrame(other)], ignore_index=True), known, "t")
+        assert [column[0] for column in beside.columns] == [column[0] for column in alone.columns]
+    texts = encode(pd.DataFrame(row).astype(str), known, "t")
+    assert isinstance(texts, CodedTable)
+    assert [column[0] for column in texts.columns] == [column[0] for column in alone.columns]
