@@ -32,6 +32,8 @@ MOST_LISTED_TEXTS = 256  # distinct texts up to which they are listed as categor
 MARKERS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".")
 """Texts that mean a missing value beside numbers; beside other texts the first two do."""
 
+OTHER = "(other)"
+
 _CODE = re.compile(r"[+-]?0[0-9]+")
 """A number that is written with leading zeros is a code, such as that of a place."""
 
@@ -65,6 +67,10 @@ def _draft_field(name: str, distinct: Sequence[str]) -> dict[str, Any]:
     if len(texts) > MOST_LISTED_TEXTS:
         description = "Too many distinct texts to list: declare groups by hand, or leave the attribute out."
         return {"name": name, "description": description, "type": "string", **_missing(missing)}
+    if len(texts) < 2 and not missing:
+        # One value is no domain.
+        other = {"outOfDomain": "other", "other": OTHER}
+        return {"name": name, "type": "string", "categories": [*texts, OTHER], **other}
     return {"name": name, "type": "string", "categories": texts, **_missing(missing)}
 
 
@@ -75,7 +81,7 @@ def _missing(texts: Sequence[str]) -> dict[str, Any]:
 def _draft_numbers(numbers: Sequence[Fraction], texts: Sequence[str]) -> dict[str, Any]:
     integers = all(number.denominator == 1 for number in numbers)
     kind = "integer" if integers else "number"
-    if len(numbers) <= MOST_LISTED_NUMBERS:
+    if 1 < len(numbers) <= MOST_LISTED_NUMBERS:
         categories = [int(number) if number.denominator == 1 else float(number) for number in numbers]
         return {"type": kind, "categories": categories, "categoriesOrdered": True}
     decimals = {} if integers else {"decimals": _decimals(texts)}

