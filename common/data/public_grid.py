@@ -34,15 +34,24 @@ def grid_edges(decimals: int, low: Fraction | None, high: Fraction | None) -> tu
         decimals: of the lattice; 0 for integers.
         low, high: declared bounds, or None: as far as ``LARGEST``.
     """
-    unit = Fraction(1, 10**decimals)
-    points = list(range(EXACT))
+    scale = 10**decimals  # all in units of the lattice
+    points = set(range(EXACT))
     size = EXACT
-    while size < LARGEST / unit:
-        points += range(size, 10 * size, size // 10 ** (DIGITS - 1))
+    while size < LARGEST * scale:
+        points.update(range(size, 10 * size, size // 10 ** (DIGITS - 1)))
         size *= 10
-    nines = [10**digits - 1 for digits in range(1, 12) if digits + decimals <= SIGNIFICANT_DIGITS]
-    apart = {edge for nine in nines if nine >= EXACT * unit for edge in (Fraction(nine), nine + unit)}
-    above = sorted({*(point * unit for point in points), *apart, Fraction(LARGEST)})
-    edges = [*(-edge for edge in reversed(above[1:])), *above]
+    for digits in range(1, SIGNIFICANT_DIGITS - decimals):
+        if (nine := (10**digits - 1) * scale) > EXACT:
+            points |= {nine, nine + 1}
+    points = {point for point in points if point < LARGEST * scale} | {LARGEST * scale}
+    # A cell begins with its point, on either side of zero.
+    nines = {point - 1 for point in points if point - 1 in points and point > EXACT}
+    below = {-point for point in points} | {1 - nine for nine in nines}
+    edges = [Fraction(point, scale) for point in sorted(points | below)]
     low, high = edges[0] if low is None else low, edges[-1] if high is None else high
-    return (low, *edges[bisect_right(edges, low) : bisect_left(edges, high)], high)
+    inside = edges[bisect_right(edges, low) : bisect_left(edges, high)]
+    unit = Fraction(1, scale)
+    if high - (inside[-1] if inside else low) == unit and high < LARGEST:
+        # The last cell is closed: the greatest value has one of its own.
+        return (low, *inside, high, high + unit / 2)
+    return (low, *inside, high)

@@ -57,7 +57,7 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
         item["taxonomy"] = _named_groups(attribute, attribute.taxonomy)
     if attribute.missing:
         item["missingValues"] = list(attribute.missing)
-    if attribute.out_of_domain != "refuse":
+    if attribute.out_of_domain != ("edge" if attribute.discover else "refuse"):
         item["outOfDomain"] = attribute.out_of_domain
     if attribute.other is not None:
         item["other"] = _json_number(attribute.other)

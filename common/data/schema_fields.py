@@ -221,7 +221,11 @@ class FieldReader:
             # What lies beyond the grid is counted at its end, unless somebody decides otherwise.
             rule = self.item.get("outOfDomain", "edge")
             attribute = replace(attribute, discover=True, out_of_domain=rule)
-        elif "edges" in self.item:
+            if len(edges) < 3:
+                message = "the grid has a single cell within the constraints."
+                self.fault("constraints", "coarse-grid", message, "Widen them, or declare bins or edges.")
+            return replace(attribute, edges=edges)
+        if "edges" in self.item:
             found = [self._number("edges", value) for value in self.item["edges"]]
             edges = tuple(edge for edge in found if edge is not None)
             if len(edges) == len(found):

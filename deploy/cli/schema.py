@@ -157,6 +157,7 @@ def discover(
             hint="Name a release of the algorithm discover.",
         )  # fmt: skip
     known = with_domains(declared, tables)
+    parse_schema(known.table_schema(), str(out))  # what is written can be read
     told = {"description": f"Domains of numbers discovered under differential privacy ({cost})."}
     write_text(json.dumps({**known.table_schema(), **told}, indent=2, ensure_ascii=False) + "\n", out)
     say(f"Schema written to {out}, SHA-256 {known.digest}")

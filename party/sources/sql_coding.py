@@ -209,7 +209,9 @@ def _bin(attribute: Attribute, column: Column, value: str) -> str:
         if (starts[end] if end < len(starts) else attribute.values) == code + 1:
             return str(code)
         width = int(edges[code + 1] - edges[code])
-        return f"{code} + CAST(FLOOR(CAST({value} - ({int(edges[code])}) AS FLOAT8) / {width}) AS INTEGER)"
+        return (
+            f"{code} + CAST(FLOOR(CAST(CAST({value} AS BIGINT) - ({int(edges[code])}) AS FLOAT8) / {width}) AS INTEGER)"
+        )
 
     return among(0, len(starts))
 
@@ -217,7 +219,8 @@ def _bin(attribute: Attribute, column: Column, value: str) -> str:
 def _runs(edges: Sequence[Fraction]) -> list[int]:
     """The first bins of runs of one width, where they are long; every other bin is one by itself.
 
-    Their widths and numbers are so small that a quotient of doubles has the right whole part.
+    A narrow type may not hold a difference from an edge, so that it is one of 64 bits. Widths and numbers of the bins
+    are so small that a quotient of doubles has the right whole part.
     """
     widths = [upper - lower for lower, upper in pairwise(edges)]
     starts = [place for place in range(len(widths)) if not place or widths[place] != widths[place - 1]]

@@ -60,7 +60,7 @@ def test_numbers_stay_what_they_are_and_the_run_costs_what_it_says(kind, delta):
     pay = pd.to_numeric(made["pay"], errors="coerce")
     assert abs((pay == 0).mean() - (table["pay"] == 0).mean()) < 0.03
     assert abs(pay.isna().mean() - table["pay"].isna().mean()) < 0.03
-    assert abs(made["age"].mean() - table["age"].mean()) < 2
+    assert abs(made["age"].median() - table["age"].median()) < 3
     assert all(len(str(value).partition(".")[2]) <= 2 for value in made["pay"])
 
 

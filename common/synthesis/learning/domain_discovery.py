@@ -305,8 +305,14 @@ def _binned(attribute: Attribute, grid: Grid) -> Attribute:
     ends = sorted({*(cell.first for cell in cells), cells[-1].end, *cuts})
     weights = dict(zip((cell.first for cell in cells), masses / max(1.0, masses.sum()) * WEIGHTS, strict=True))
     histogram = Histogram(_edges(attribute, ends), tuple(round(weights.get(first, 0.0)) for first in ends[:-1]))
+    decimals = DECIMALS if attribute.type == "number" and attribute.decimals is None else attribute.decimals
     return replace(
-        attribute, discover=False, edges=_edges(attribute, sorted(cuts)), histogram=histogram, out_of_domain="edge"
+        attribute,
+        discover=False,
+        decimals=decimals,
+        edges=_edges(attribute, sorted(cuts)),
+        histogram=histogram,
+        out_of_domain="edge",
     )
 
 

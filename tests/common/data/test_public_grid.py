@@ -25,13 +25,16 @@ def test_a_grid_covers_its_range_finely(decimals, low, high):
     if low is not None and high is None and low >= LARGEST:
         return
     edges = grid_edges(decimals, low, high)
-    assert (edges[0], edges[-1]) == (-LARGEST if low is None else low, LARGEST if high is None else high)
-    assert all(below < above for below, above in pairwise(edges))
     unit = Fraction(1, 10**decimals)
+    end = LARGEST if high is None else high
+    assert edges[0] == (-LARGEST if low is None else low)
+    # The last cell is closed, so that the greatest value may have one of its own.
+    assert edges[-1] == end or edges[-2:] == (end, end + unit / 2)
+    assert all(below < above for below, above in pairwise(edges))
     for below, above in pairwise(edges):
         near = min(abs(below), abs(above))
         assert above - below <= max(unit, near / 100), (below, above)
-        if max(abs(below), abs(above)) <= EXACT * unit and below > edges[0] and above < edges[-1]:
+        if max(abs(below), abs(above)) <= EXACT * unit and below > edges[0] and above < end:
             assert above - below == unit, "near zero each point has a cell"
 
 
@@ -54,13 +57,20 @@ def test_an_open_domain_is_the_same_whatever_the_rows_are_and_counts_what_lies_b
     assert found.code_of("12345") == found.code_of("12399") == found.code_of("12300")
     assert found.code_of("12400") == found.code_of("12300") + 1
     narrow = attribute(domain="discover", constraints={"minimum": 0, "maximum": 120})
-    assert narrow.values == 120
+    assert narrow.values == 121
+    for mark in (99_999, -99_999, 999_999, -999_999, 40, -40):
+        assert found.labels[found.code_of(str(mark))] == f"[{mark}, {mark + 1})", "a cell of its own"
+    (yes,) = parse_schema(
+        {"fields": [field(domain="discover", constraints={"minimum": 0, "maximum": 1})]}, "s"
+    ).attributes
+    assert [yes.code_of("0"), yes.code_of("1")] == [0, 1]
 
 
 @pytest.mark.parametrize(
     "declared",
     [
         field(domain="discover"),
+        field(domain="discover", outOfDomain="refuse"),
         field(domain="discover", constraints={"minimum": -5, "maximum": 2000000}, missingValues=["NA"]),
         {"name": "x", "type": "number", "domain": "discover", "decimals": 2},
         field(edges=[0, 1, 10], histogram={"edges": [0, 1, 5, 10], "weights": [7, 2, 1]}),
@@ -90,6 +100,7 @@ def test_the_digest_is_of_what_decides_codes():
         ({"name": "x", "type": "string", "domain": "discover"}, "type-mismatch"),
         (field(domain="discover", constraints={"minimum": 0}), "one-sided-bounds"),
         (field(domain="discover", decimals=2), "type-mismatch"),
+        (field(domain="discover", constraints={"minimum": 10**13, "maximum": 2 * 10**13}), "coarse-grid"),
         (field(categories=[1, 2], histogram={"edges": [0, 1], "weights": [1]}), "needs-bins"),
         (field(edges=[0, 5, 10], histogram={"edges": [0, 10], "weights": [1]}), "histogram-edges"),
         (field(edges=[0, 5, 10], histogram={"edges": [0, 5, 10], "weights": [1]}), "histogram-edges"),

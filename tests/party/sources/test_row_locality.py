@@ -821,3 +821,29 @@ def test_the_property_fails_where_a_column_is_written_as_text_first(monkeypatch:
     monkeypatch.setattr("privity.common.data.table_reading.read_column", column_as_text)
     with pytest.raises(AssertionError):
         test_a_value_of_a_frame_counts_the_same_in_any_company("inferred", "string, other", False)
+
+
+@pytest.mark.parametrize("kind", ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "UBIGINT"])
+def test_integers_of_any_width_are_told_apart_by_division_as_one_by_one(tmp_path, kind):
+    """Bins of one width are found by division; no value of the column may be too large for that."""
+    ends = {"TINYINT": (-128, 127), "SMALLINT": (-(2**15), 2**15 - 1), "INTEGER": (-(2**31), 2**31 - 1),
+            "BIGINT": (-(2**63), 2**63 - 1), "UTINYINT": (0, 255), "UBIGINT": (0, 2**64 - 1)}[kind]  # fmt: skip
+    declared = [
+        {"name": "a", "type": "integer", "domain": "discover"},
+        {"name": "b", "type": "integer", "constraints": {"minimum": -100, "maximum": 120}, "domain": "discover"},
+        {"name": "c", "type": "integer", "bins": 120, "constraints": {"minimum": -(2 * 10**9), "maximum": 2 * 10**9},
+         "outOfDomain": "edge"},
+    ]  # fmt: skip
+    schema = parse_schema({"fields": declared}, "s")
+    generator = np.random.default_rng(1)
+    edges = {int(edge) + step for one in schema.attributes for edge in one.edges[::97] for step in (-1, 0, 1)}
+    near = {value for value in edges if ends[0] <= value <= ends[1]}
+    drawn = {int(value) for value in generator.uniform(*ends, 300)} | set(range(max(ends[0], -60), 61))
+    values = sorted({*near, *ends, *(value for value in drawn if ends[0] <= value <= ends[1])})
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        database.execute(f"CREATE TABLE t (a {kind}, b {kind}, c {kind})")
+        database.executemany("INSERT INTO t VALUES (?, ?, ?)", [(value,) * 3 for value in values])
+    found = open_rows(parse_address(f"duckdb:///{tmp_path}/t.duckdb#t"), schema, Access(Hold.MEMORY, 1 << 30)).rows
+    for place, attribute in enumerate(schema.attributes):
+        expected = np.bincount([attribute.code_of(str(value)) for value in values], minlength=attribute.size)
+        np.testing.assert_array_equal(found.count([(place,)]), expected)

@@ -114,7 +114,17 @@ def test_decimals_and_missing_values_stay_what_they_are():
 
 
 @pytest.mark.parametrize(
-    "values", [[2014] * 500, [0] * 500, [10**12] * 500, [-(10**12)] * 500, [None] * 499 + [3], [None] * 500]
+    "values",
+    [
+        [2014] * 500,
+        [0] * 500,
+        [999_999_999] * 500,
+        [-99_999] * 500,
+        [10**12] * 500,
+        [-(10**12)] * 500,
+        [None] * 499 + [3],
+        [None] * 500,
+    ],
 )
 def test_columns_of_one_value_or_of_none_are_no_trouble(values):
     schema = open_schema({**INTEGER, "missingValues": [""]})
@@ -122,6 +132,9 @@ def test_columns_of_one_value_or_of_none_are_no_trouble(values):
         (attribute,) = discovered(schema, [values], budget).attributes
         assert attribute.values >= 2
         parse_schema(Schema("s", (attribute,)).table_schema(), "s")
+    number = open_schema({"type": "number", "missingValues": [""]})
+    (attribute,) = discovered(number, [values]).attributes
+    parse_schema(Schema("s", (attribute,)).table_schema(), "s")
     if values[0] == 2014:
         assert set(drawn(discovered(schema, [values]), [values])) == {2014}
 
@@ -160,6 +173,19 @@ def test_a_domain_below_the_noise_is_refused_before_anything_is_spent():
     needed = float(refused.value.remedy.split("about ")[1].split(",")[0])
     budget = PureBudget(Fraction(needed * 1.05).limit_denominator(1000))
     check_noise(planned_session(schema, {"a": 300}, 0, budget), budget.whole)
+
+
+@pytest.mark.parametrize("limits", [(0, 1), (5, 7), (-1, 0)])
+@pytest.mark.parametrize("kind", [{"type": "integer"}, {"type": "number", "decimals": 0}, {"type": "number"}])
+def test_the_smallest_grids_are_no_trouble(limits, kind):
+    low, high = limits
+    bounds = {"constraints": {"minimum": low, "maximum": high}, "missingValues": [""]}
+    schema = open_schema({**kind, **bounds})
+    for values in ([low] * 300, [high] * 300, [low, high, None] * 100):
+        found = discovered(schema, [values])
+        assert parse_schema(found.table_schema(), "s") == found
+        if None not in values and kind != {"type": "number"}:
+            assert set(drawn(found, [values])) == set(values)
 
 
 def test_declared_domains_are_left_alone():
