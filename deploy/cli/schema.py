@@ -120,7 +120,7 @@ def discover(
     schema: Annotated[Path | None, typer.Option(help="Its schema, in which some domains are open.")] = None,
     epsilon: Annotated[str | None, typer.Option(help="What it costs, exact, such as 0.1.")] = None,
     delta: Annotated[str, typer.Option(help="The same, such as 0.000000001; 0 is pure.")] = "0",
-    population: Annotated[str | None, typer.Option(help="The people whose rows these are.")] = None,
+    population: Annotated[str | None, typer.Option(help="The population, as it was declared.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="By default the one in the user's state folder.")] = None,
 ) -> None:
     """Discover the open domains of a schema under differential privacy, or read them from a release that did."""
@@ -135,7 +135,7 @@ def discover(
         if lacking := [f"--{name}" for name, value in given.items() if value is None]:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="release", reason=f"without a release, {', '.join(lacking)} is needed",
-                hint="Name the table, its schema, what it may cost and whose rows these are.",
+                hint="Name the table, its schema, what it may cost and the population.",
             )  # fmt: skip
         assert data is not None
         assert schema is not None

@@ -1,6 +1,6 @@
 """All that ``privity evaluate`` finds out about synthetic tables beside the real rows they were made from.
 
-It is made from real rows without a mechanism. It is for their owner alone, and says so.
+It is made from real rows without a mechanism: data owner only, and it says so.
 """
 
 from __future__ import annotations
