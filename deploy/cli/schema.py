@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from privity.common import formats
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import DRAFTED, LEAK_WARNING, draft_schema
 from privity.common.data.spreadsheet_formulas import warning
@@ -96,8 +95,8 @@ def _rows(address: Address, schema: Schema) -> int:
 @schema_app.command("review")
 def review(schema_file: Annotated[Path, typer.Argument(help="The draft (JSON).")]) -> None:
     """Mark a draft as reviewed: you have replaced what its rows gave by what is publicly known."""
-    document = formats.read_json(schema_file)
-    schema = parse_schema(document, str(schema_file))
+    schema = load_schema(schema_file)
+    document = json.loads(schema_file.read_text(encoding="utf-8-sig"))
     for attribute in schema.attributes:
         domain = "to be discovered" if attribute.discover else f"{attribute.values} values"
         missing = f", missing: {', '.join(map(repr, attribute.missing))}" if attribute.missing else ""

@@ -22,6 +22,7 @@ OPEN = {
         {"name": "age", "type": "integer", "domain": "discover"},
         {"name": "loss", "type": "integer", "domain": "discover"},
         {"name": "ward", "type": "string", "categories": ["north", "south"]},
+        {"name": "rate", "type": "number", "categories": [0, 0.5, 1]},
     ]
 }
 
@@ -30,9 +31,9 @@ def raw(folder: Path, rows: int = 3000) -> Path:
     generator = np.random.default_rng(3)
     age = generator.integers(20, 70, rows)
     loss = np.where(generator.random(rows) < 0.9, 0, generator.integers(1500, 2500, rows))
-    pd.DataFrame({"age": age, "loss": loss, "ward": np.where(age > 45, "north", "south")}).to_csv(
-        folder / "table.csv", index=False
-    )
+    ward, rate = np.where(age > 45, "north", "south"), age % 3 / 2
+    frame = pd.DataFrame({"age": age, "loss": loss, "ward": ward, "rate": rate})
+    frame.to_csv(folder / "table.csv", index=False)
     return folder / "table.csv"
 
 
@@ -41,7 +42,7 @@ def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> Non
     table, schema = raw(tmp_path), tmp_path / "table.schema.json"
     assert privity("schema", "draft", table, "--out", schema).returncode == Exit.DONE
     drafted = json.loads(schema.read_text())
-    assert [field.get("domain") for field in drafted["fields"]] == ["discover", "discover", None]
+    assert [field.get("domain") for field in drafted["fields"]] == ["discover", "discover", None, None]
     assert privity("population", "declare", "people", "--total-epsilon", "9").returncode == Exit.DONE
     given = ("--data", table, "--schema", schema, "--epsilon", "4", "--population", "people")
     refused = privity("synthesize", *given, "--out", tmp_path / "release", "--algorithm", "aim")
