@@ -37,7 +37,7 @@ from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.discover import DOMAINS
-from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered, with_domains
+from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
 from privity.party.charged_releases import ChargedReleases
@@ -134,8 +134,8 @@ class Synthesizer:
     ) -> Self:
         """Learn the model; charged to the ledger whether or not it comes to an end.
 
-        A fifth of the budget goes to the domains of the numbers that the schema leaves to be discovered, if there are
-        any.
+        Up to a quarter of the budget goes to the domains of the numbers that the schema leaves to be discovered, if
+        there are any.
 
         Args:
             table: one row a person, or as many as the population was declared with; values as in the schema. Or rows
@@ -160,15 +160,17 @@ class Synthesizer:
             most = budget.most_of_a_person(population.rows_per_person)
             ledger.check(most, OWNER)
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
-            releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
-            session = local_session(run, releases, Allowance(most.epsilon, most.delta, budget), "domains/" * open_)
-            share = budget.whole
+            journal = Journal(MEMORY)
+
+            def releases(schema: Schema) -> ChargedReleases:
+                return ChargedReleases(OWNER, rows if schema == declared else _rows(table, schema), journal, ledger)
+
+            recode = releases if isinstance(table, pd.DataFrame) or callable(table) else None
+            allowance, share = Allowance(most.epsilon, most.delta, budget), budget.whole
+            session = local_session(run, releases(declared), allowance, recode=recode)
             if open_:
-                before, share = session.record.costs, share * (1 - SHARE)
-                found = complete(discover(session, DOMAINS, budget.whole * SHARE))
-                releases = ChargedReleases(OWNER, _rows(table, found), releases.journal, ledger)
-                session = local_session(run, releases, Allowance(most.epsilon, most.delta, budget))
-                session.record.costs += before
+                found = complete(discover(session, DOMAINS, share * SHARE))
+                session, share = session.recoded(found.schema, ""), share * (1 - SHARE) + found.left
             learned = complete(kind.learn(session, share, self.settings))
             spent = ledger.spent(), ledger.spent_delta()
             charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
@@ -265,7 +267,9 @@ class Discover(Synthesizer):
     @property
     def discovered(self) -> Schema:
         """The schema with the domains; ValueError before ``fit``."""
-        return with_domains(self.model.schema, [table for _, table in self.record.measured])
+        if self.record.domains is None:
+            raise ValueError("fit it to a table with open domains")
+        return self.record.domains
 
 
 class DPSubn(Synthesizer):

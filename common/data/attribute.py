@@ -71,8 +71,8 @@ class Attribute:
     theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
     ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).
     ``discover`` is whether ``edges`` are those of a public grid (``privity.common.data.public_grid``) in the place of
-    a domain. ``decimals`` are those of a number's values, None if they are not declared. ``histogram`` says how values
-    are drawn within a bin; without one they are drawn evenly.
+    a domain. ``decimals`` are those of a number's values, None if they are not declared; values of bins are rounded to
+    them as they are read. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly.
     """
 
     name: str
@@ -148,6 +148,30 @@ class Attribute:
                 label = f"({label})"
             labels.append(label)
         return tuple(labels)
+
+    @cached_property
+    def point(self) -> Fraction | None:
+        """Distance of neighbouring values, to the nearest of which numbers are read; None where all are told apart."""
+        if not self.edges or (self.type == "number" and self.decimals is None):
+            return None
+        return Fraction(1, 10 ** (self.decimals or 0))
+
+    @cached_property
+    def coding_edges(self) -> tuple[Fraction, ...]:
+        """Numbers from which on the next bin begins: those of decimals half a point below the edge.
+
+        What is at the last one is beyond it if there is a ``point``, and in the last bin if there is none.
+        """
+        if self.point is None:
+            return self.edges
+        below = Fraction(self.type == "number", 2)
+        return tuple((edge - below) * self.point for edge in self._lattice_edges)
+
+    @cached_property
+    def _lattice_edges(self) -> tuple[int, ...]:
+        """Edges of the bins in points: bin i is ``range(e[i], e[i + 1])``."""
+        scale = 10 ** (self.decimals or 0)
+        return _integer_edges([edge * scale for edge in self.edges])
 
     @cached_property
     def integer_edges(self) -> tuple[int, ...]:
@@ -227,8 +251,8 @@ class Attribute:
         if self.categories:
             return self._codes.get(number)  # an int and an equal Fraction have the same hash
         edges: Sequence[int | Fraction] = self.edges
-        if self.type == "integer":  # compared with integers, which takes a third of the time
-            edges, number = self.integer_edges, int(number)
+        if self.point is not None:  # compared with integers, which takes a third of the time
+            edges, number = self._lattice_edges, _nearest(number, self.point)
             above = number >= edges[-1]
         else:
             above = number > edges[-1]
@@ -296,6 +320,13 @@ def _distinct_texts(edges: tuple[Fraction, ...]) -> list[str]:
         if len(set(texts)) == len(texts):
             return texts
     return [str(edge) for edge in edges]
+
+
+def _nearest(number: int | Fraction, point: Fraction) -> int:
+    """The point that is nearest to a number, the upper one of two."""
+    if number.denominator == 1 == point.denominator:
+        return int(number)
+    return (2 * number.numerator * point.denominator + number.denominator) // (2 * number.denominator)
 
 
 def _integer_edges(edges: Sequence[Fraction]) -> tuple[int, ...]:

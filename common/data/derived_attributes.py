@@ -150,5 +150,5 @@ def _tree_levels(attribute: Attribute) -> tuple[tuple[int, ...], ...]:
 
 def grid_depths(cells: int) -> tuple[int, ...]:
     """How many cells of a public grid, as a power of two, its generalisations join: the finer one first."""
-    whole = (cells - 1).bit_length()
-    return tuple(depth for depth in dict.fromkeys(((whole - TOP_BITS) // 2, whole - TOP_BITS)) if depth > 0)
+    whole = (cells - 1).bit_length() - TOP_BITS
+    return tuple(depth for depth in dict.fromkeys((whole - 6, whole - 3, whole)) if depth > 0)

@@ -22,7 +22,6 @@ from privity.common import formats
 from privity.common.data.attribute import Attribute, Group, Value
 from privity.common.data.constraints.row_constraints import RowConstraint, read_constraints
 from privity.common.data.derived_attributes import DerivedAttributes
-from privity.common.data.public_grid import DECIMALS
 from privity.common.data.schema_document import exact_text, field_document, nested_lists
 from privity.common.data.schema_fields import FieldReader
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
@@ -104,11 +103,12 @@ class Schema:
         """SHA-256, in hexadecimal, over RFC 8785 JSON of all that decides a value's code, and nothing else.
 
         Per attribute, in order: name, type, categories, ordered, edges, taxonomy, missing, outOfDomain,
-        other. Defaults are written out, a number of bins as the edges it gives, a taxonomy as lists (the
-        order of groups matters), and every number as a text ("343/16"), as RFC 8785 has no exact ones; and
-        absentRows if it is true: a schema without them keeps the digest it had before there were any.
+        other; decimals, if a binned number declares them. Defaults are written out, a number of bins as the edges it
+        gives, a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as RFC 8785
+        has no exact ones; and absentRows if it is true. A schema without decimals and absentRows keeps the digest it
+        had before there were any.
         Not in it: the name of the table, titles, descriptions, source, license; and what decides no value's code, but
-        how the rows of a model that was released are drawn: rowConstraints, histograms, and the decimals of bins.
+        how the rows of a model that was released are drawn: rowConstraints and histograms.
         """
         attributes = [
             {
@@ -122,7 +122,7 @@ class Schema:
                 "outOfDomain": attribute.out_of_domain,
                 "other": None if attribute.other is None else exact_text(attribute.other),
             }
-            | _grid_in_words(attribute)
+            | _points_in_words(attribute)
             for attribute in self.attributes
         ]
         document: dict[str, Any] = {"format_version": FORMAT_VERSION, "attributes": attributes}
@@ -158,13 +158,12 @@ class Schema:
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
 
 
-def _grid_in_words(attribute: Attribute) -> dict[str, Any]:
-    """What the public grid of an attribute follows from; nothing of one that has a domain."""
-    if not attribute.discover:
-        return {}
-    decimals = DECIMALS if attribute.decimals is None else attribute.decimals
-    ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
-    return {"grid": [*ends, 0 if attribute.type == "integer" else decimals]}
+def _points_in_words(attribute: Attribute) -> dict[str, Any]:
+    """What the public grid of an attribute follows from, or the decimals to which its values are rounded."""
+    if attribute.discover:
+        ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
+        return {"grid": [*ends, attribute.decimals or 0]}
+    return {"decimals": attribute.decimals} if attribute.edges and attribute.decimals is not None else {}
 
 
 def load_schema(path: Path | str) -> Schema:

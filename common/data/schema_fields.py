@@ -216,11 +216,12 @@ class FieldReader:
         if "domain" in self.item:
             if self.problems:
                 return attribute
-            decimals = 0 if self.type == "integer" else attribute.decimals
-            edges = grid_edges(DECIMALS if decimals is None else decimals, low, high)
             # What lies beyond the grid is counted at its end, unless somebody decides otherwise.
             rule = self.item.get("outOfDomain", "edge")
+            if self.type == "number" and attribute.decimals is None:
+                attribute = replace(attribute, decimals=DECIMALS)
             attribute = replace(attribute, discover=True, out_of_domain=rule)
+            edges = grid_edges(attribute.decimals or 0, low, high)
             if len(edges) < 3:
                 message = "the grid has a single cell within the constraints."
                 self.fault("constraints", "coarse-grid", message, "Widen them, or declare bins or edges.")

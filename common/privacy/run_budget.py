@@ -67,6 +67,13 @@ class Share:
             raise PrivacyMismatchError("shares of two budgets do not add")
         return replace(self, epsilon=self.epsilon + other.epsilon)
 
+    def __sub__(self, other: Share) -> Share:
+        if self.budget != other.budget:
+            raise PrivacyMismatchError("a share of another budget is no part of it")
+        if other.epsilon > self.epsilon:
+            raise ValueError("it is larger")
+        return replace(self, epsilon=self.epsilon - other.epsilon)
+
     def __truediv__(self, count: int) -> Share:
         return replace(self, epsilon=self.epsilon / count)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import Schema
 from privity.common.privacy.accountant import Accountant
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PrivacyLoss
 from privity.common.privacy.run_budget import RhoBudget, RunBudget
@@ -51,12 +52,14 @@ class RunRecord:
     Attributes:
         inference: how the tables were made one distribution; an algorithm that has a choice says so.
         budget: the run's.
+        domains: the schema with the domains that the run discovered, if it did.
     """
 
     revealed: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     inference: Inference | None = None
     budget: RunBudget | None = None
+    domains: Schema | None = None
 
     def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:
         self.revealed.append((phase, tables))

@@ -46,12 +46,14 @@ class Backend(ABC):
         party_rows: public row counts n_k, in the same order.
         quota: q = K - t, how many shares make one whole noise; 1 for one party alone.
         coin: what the run's public coins follow from.
+        recodes: whether the rows can be coded by another schema.
     """
 
     members: tuple[str, ...]
     party_rows: tuple[int, ...]
     quota: int
     coin: str
+    recodes: bool = False
 
     @abstractmethod
     async def reveal(self, round_: Round) -> np.ndarray:
@@ -68,6 +70,10 @@ class Backend(ABC):
     async def compute(self, work: Callable[[], Result]) -> Result:
         """As ``Session.compute``."""
         return work()
+
+    def recoded(self, schema: Schema, prefix: str) -> Backend:
+        """The same rows coded by another schema, for steps of the same run under names of their own."""
+        raise NotImplementedError(f"{type(self).__name__} does not read its rows again")
 
     def recorded(self, phase: str, record: RunRecord, answers: int) -> None:  # noqa: B027
         """Costs were put on the record, and nothing was asked yet; so many answers are expected, if it is known."""
@@ -151,6 +157,21 @@ class Session:
         """Noisy sums over the parties of scores on their rows; they cost every party the share."""
         round_ = Round(self.run, phase, self._next_name(phase), share.noise(Scores(tuple(scores)), self.backend.quota))
         return NoisyScores(await self._reveal(round_), round_.noise.law(1))
+
+    @property
+    def recodes(self) -> bool:
+        """Whether the rows can be coded by another schema."""
+        return self.backend.recodes
+
+    def recoded(self, schema: Schema, prefix: str) -> Session:
+        """A session of the same run over the same rows coded by another schema: its costs are on this one's record.
+
+        Args:
+            prefix: of the names of its steps.
+        """
+        again = Session(self.backend.recoded(schema, prefix), schema, self.budget, self.run, prefix)
+        again.record.costs = self.record.costs
+        return again
 
     def running_sums(
         self, phase: str, tables: Sequence[Marginal], share: Share, weights: Sequence[Fraction]

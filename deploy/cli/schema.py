@@ -22,9 +22,10 @@ from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import MARGINALS
 from privity.common.release.release_folder import read_release
 from privity.common.storage.safe_files import write_text
-from privity.common.synthesis.learning.domain_discovery import undiscovered, with_domains
+from privity.common.synthesis.learning.domain_discovery import grids_of, undiscovered, with_domains
 from privity.common.text.terminal import say
 from privity.deploy.options import refuse_existing, row_options
+from privity.party.rows import Rows
 from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
@@ -127,8 +128,8 @@ def discover(
     if release is not None:
         found = read_release(release)
         tables = [table for _, table in read_tables(found.marginals, found.schema, str(release / MARGINALS))]
-        cost = f"run {found.run['run']}"
-        declared = found.schema
+        declared, cost = found.schema, f"run {found.run['run']}"
+        known = with_domains(declared, grids_of(declared, tables))
     else:
         given = {"data": data, "schema": schema, "epsilon": epsilon, "population": population}
         if lacking := [f"--{name}" for name, value in given.items() if value is None]:
@@ -145,9 +146,14 @@ def discover(
         declared.require_reviewed(schema)
         with closing(open_ledger(population, ledger)) as book:
             rows_per_person = book.population.rows_per_person
-        rows = row_options(data).open(declared, rows_per_person).rows
-        fitted = Discover(epsilon, delta=delta, population=population, ledger=ledger).fit(rows, declared)
-        tables, cost = [table for _, table in fitted.record.measured], f"epsilon {epsilon}, delta {delta}"
+        options = row_options(data)
+        table = options.open(declared, rows_per_person).rows
+
+        def coded(schema: Schema) -> Rows:
+            return table if schema == declared else options.open(schema, rows_per_person).rows
+
+        fitted = Discover(epsilon, delta=delta, population=population, ledger=ledger).fit(coded, declared)
+        known, cost = fitted.discovered, f"epsilon {epsilon}, delta {delta}"
         assert fitted.spent is not None
         say(f"Population {population!r}: epsilon {readable(fitted.spent)} in all.")
     if not undiscovered(declared):
@@ -155,7 +161,6 @@ def discover(
             Catalogue.BAD_OPTION, option="release", reason="its schema has no open domain",
             hint="Name a release of the algorithm discover.",
         )  # fmt: skip
-    known = with_domains(declared, tables)
     parse_schema(known.table_schema(), str(out))  # what is written can be read
     told = {"description": f"Domains of numbers discovered under differential privacy ({cost})."}
     write_text(json.dumps({**known.table_schema(), **told}, indent=2, ensure_ascii=False) + "\n", out)

@@ -183,20 +183,15 @@ def _in_no_bin(attribute: Attribute, column: Column, value: str, other: int) -> 
         yield whole, other
     edge = attribute.out_of_domain == "edge"
     low, high = (0, attribute.values - 1) if edge else (outside(attribute),) * 2
-    edges = _sql_edges(attribute)
+    edges = attribute.coding_edges
     yield below(value, column, edges[0]), low
-    # The last bin of integers is given by the first one beyond it; that of numbers is closed.
-    beyond = below(value, column, edges[-1]) if attribute.type == "integer" else not_above(value, column, edges[-1])
+    beyond = not_above(value, column, edges[-1]) if attribute.point is None else below(value, column, edges[-1])
     yield f"NOT ({beyond})", high
-
-
-def _sql_edges(attribute: Attribute) -> list[Fraction]:
-    return [Fraction(edge) for edge in (attribute.integer_edges if attribute.type == "integer" else attribute.edges)]
 
 
 def _bin(attribute: Attribute, column: Column, value: str) -> str:
     """The bin of a value that lies in one, found by halves; among many bins of one width of integers by division."""
-    edges = _sql_edges(attribute)
+    edges = attribute.coding_edges
     whole = attribute.type == "integer" and column.kind is Kind.INTEGER
     starts = _runs(edges) if whole else list(range(attribute.values))
 

@@ -5,7 +5,7 @@ table. One owner's run of another algorithm does the same first, and goes on.
 
 Privity's own; what the domains are made of is in common/synthesis/learning/domain_discovery.py.
 
-Privacy: one round of 1-way tables; epsilon in all, or the run's rho.
+Privacy: rounds of 1-way tables, each chosen by what the ones before it revealed; epsilon in all, or the run's rho.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms.algorithm import Algorithm, NoSettings
 from privity.common.synthesis.inference.estimation import collect, one_way_marginals
-from privity.common.synthesis.learning.domain_discovery import check_noise, grid_tables, grids_of
+from privity.common.synthesis.learning.domain_discovery import discover
 from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
 
 DOMAINS = "domains"
@@ -36,11 +36,9 @@ class Discover(Algorithm[NoSettings]):
     async def run(self, session: Session, share: Share, chosen: NoSettings) -> BayesianNetwork:
         """Measure the grids, and the marginals of attributes that have a domain."""
         schema = session.schema
-        check_noise(session, share)
         declared = [(a,) for a, attribute in enumerate(schema.attributes) if not attribute.discover]
-        tables = await session.measure(DOMAINS, [*grid_tables(schema), *declared], share)
-        marginals = one_way_marginals(collect(tables), [a for (a,) in declared], session.rows)
-        for place, grid in grids_of(schema, tables).items():
-            marginals[place] = grid.counts(schema.attributes[place].values)
+        found = await discover(session, DOMAINS, share, declared)
+        marginals = one_way_marginals(collect(found.tables), [a for (a,) in declared], session.rows)
+        marginals |= {place: grid.counts() for place, grid in found.grids.items()}
         nodes = [Node(AttributeParentPair(a, ()), marginals[a]) for a in range(len(schema.attributes))]
         return BayesianNetwork(schema, nodes)

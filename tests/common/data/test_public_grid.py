@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, decode
 from privity.common.data.public_grid import EXACT, LARGEST, grid_edges
 from privity.common.data.schema import parse_schema
@@ -156,3 +159,17 @@ def test_every_value_has_the_code_that_it_is_drawn_for(weights, data):
     codes = data.draw(st.lists(st.integers(0, read.values - 1), min_size=1, max_size=30))
     values = drawn(declared, codes, data.draw(st.integers(0, 99)))
     assert [read.code_of(str(value)) for value in values] == codes
+
+
+@given(
+    st.integers(0, 6),
+    st.lists(st.decimals(-1000, 1000, places=3), min_size=3, max_size=6, unique=True).map(sorted),
+    st.decimals(-1100, 1100, places=8),
+)
+def test_numbers_are_rounded_to_the_declared_decimals_and_then_binned(decimals, edges, value):
+    """What stands in a file as 10.349999999999998 is 10.35 where two decimals are declared."""
+    binned = Attribute("x", "number", edges=tuple(map(Fraction, edges)), out_of_domain="edge")
+    scale = 10**decimals
+    rounded = Fraction((2 * scale * Fraction(value) + 1) // 2, scale)
+    text = str(Decimal(rounded.numerator) / Decimal(rounded.denominator))
+    assert replace(binned, decimals=decimals).code_of(str(value)) == binned.code_of(text)

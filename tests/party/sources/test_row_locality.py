@@ -93,6 +93,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "number, missing": {"type": "number", "categories": [0.5, 1, 1.5], "missingValues": ["nan", "inf", "-9.0"],
                         **OTHER, "other": 1.5},
     "number, edge": {"type": "number", "edges": [0, 0.1, 1, 2], "outOfDomain": "edge"},
+    "number, rounded": {"type": "number", "edges": [0, 0.1, 1, 2], "decimals": 2, "missingValues": [""]},
     "number": {"type": "number", "edges": [-1, 0, 0.1, 1, 2], "missingValues": [""]},
 }  # fmt: skip
 SOME_FIELDS = ["string, other", "boolean, missing", "integer, edge", "integer, other", "number, missing"]

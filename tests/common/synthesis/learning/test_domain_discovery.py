@@ -17,10 +17,12 @@ from privity.common.planned_run import planned_session
 from privity.common.privacy.run_budget import PureBudget, RhoBudget, RunBudget
 from privity.common.synthesis.learning import domain_discovery
 from privity.common.synthesis.learning.domain_discovery import (
+    GAP,
     POINT,
     check_noise,
     discover,
     grid_tables,
+    grids_of,
     stand_in,
     undiscovered,
     with_domains,
@@ -50,7 +52,7 @@ def discovered(schema: Schema, columns, budget: RunBudget = SURE, parties: int =
     table = coded(schema, *columns)
     tables = [table.take(np.arange(k, table.rows, parties)) for k in range(parties)]
     session = InProcessBackend(tables, budget).session()
-    return complete(discover(session, "domains", budget.whole))
+    return complete(discover(session, "domains", budget.whole)).schema
 
 
 def drawn(schema: Schema, columns) -> np.ndarray:
@@ -82,7 +84,7 @@ def test_with_hardly_any_noise_values_are_those_of_the_rows(name):
     for point in np.unique(values):
         share = float((values == point).mean())
         if share >= POINT and abs(point) < 10_000:
-            assert (again == point).mean() == pytest.approx(share), "it has a bin of its own"
+            assert (again == point).mean() == pytest.approx(share, abs=GAP / 2), "it has a bin, nearly of its own"
     assert attribute.edges[0] >= values.min() - abs(values.min()) * 0.01
     assert attribute.edges[-1] <= values.max() + 1 + abs(values.max()) * 0.01
 
@@ -146,7 +148,7 @@ def test_whatever_the_rows_hold_a_schema_follows(values, times):
     table = coded(schema, values * 20)
     session = InProcessBackend([table], budget).session()
     tables = complete(session.measure("domains", grid_tables(schema), budget.whole))
-    found = with_domains(schema, tables)
+    found = with_domains(schema, grids_of(schema, tables))
     again = parse_schema(found.table_schema(), "s")
     assert again == found
     assert undiscovered(again) == []
@@ -160,7 +162,9 @@ def test_the_tables_alone_decide():
     columns = SHAPES["ages"], SHAPES["money"]
     session = InProcessBackend([coded(schema, *columns)], WITH_DELTA).session()
     tables = complete(session.measure("domains", grid_tables(schema), WITH_DELTA.whole))
-    assert with_domains(schema, tables) == with_domains(schema, list(reversed(tables)))
+    assert with_domains(schema, grids_of(schema, tables)) == with_domains(
+        schema, grids_of(schema, list(reversed(tables)))
+    )
 
 
 def test_a_domain_below_the_noise_is_refused_before_anything_is_spent():

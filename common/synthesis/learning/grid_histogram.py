@@ -1,0 +1,329 @@
+"""A histogram of an attribute from noisy counts on a public grid; all of it is post-processing, by public numbers.
+
+1. Counts at several resolutions are made consistent by weighted least squares (Hay, Rastogi, Miklau, Suciu, VLDB 2010).
+2. The range ends where counts farther out cannot be told from noise.
+3. From the coarsest resolution on, a group that stands out of the noise is divided: its finer groups get its count,
+   smoothed, and none below 0; one that does not is left whole. What is whole in the end is a cell of the histogram.
+4. A cell that holds much is divided again by the counts of a closer look at it (``closer_edges``).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from privity.common.data.attribute import Attribute
+from privity.common.data.derived_attributes import grid_depths
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.synthesis.inference.estimation import Estimate, nearest_counts, smooth
+
+Numbers = npt.NDArray[np.float64]
+
+STANDS_OUT = 4
+"""Standard deviations of its noise from which a count is divided further, or is a point."""
+
+ENDS = 40
+"""Sums of an attribute's coarsest groups that are looked at for the ends of its range."""
+
+LEAST_BEYOND = 1.0
+"""Standard deviations of a count: within a group that has rows, the range ends where no more are left."""
+
+LEAST_DEVIATION = 1e-6
+"""Of a count, so that what is nearly exact is no division by zero."""
+
+SMOOTHED_FROM = 3
+"""Neighbours, and more of them are smoothed."""
+
+CLOSER = 0.01
+"""Part of the rows from which a cell is looked at closer, unless it is a single point."""
+
+MOST_PARTS, PARTS = 100_000, (10_000, 1_000)
+"""Of all cells that are looked at closer, and of one: the first number that keeps to the other."""
+
+SPREAD = 10
+"""Cells of which no part stands out become so many, evenly wide."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Codes from ``first`` on, below ``end``, and how many rows have them."""
+
+    first: int
+    end: int
+    mass: float
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one code."""
+        return self.end - self.first == 1
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What noisy counts tell of an attribute.
+
+    Attributes:
+        edges: of the codes.
+        point: distance of neighbouring values.
+        cells: in their order, without a gap.
+        apart: rows of each code that is no value.
+        deviation: of the noise on a count.
+        rows: of the table.
+    """
+
+    edges: Sequence[Fraction]
+    point: Fraction
+    cells: Sequence[Cell]
+    apart: Numbers
+    deviation: float
+    rows: int
+
+    def counts(self) -> Numbers:
+        """Of all codes, those that are no values last: shape (codes,), the rows of the table together."""
+        found = np.zeros(len(self.edges) - 1)
+        for cell in self.cells:
+            found[cell.first : cell.end] = cell.mass / (cell.end - cell.first)
+        return np.concatenate([found, self.apart])
+
+
+def far(deviation: float, attributes: int) -> float:
+    """So far out of the noise hardly any of all sums by which ranges end comes by chance."""
+    return deviation * math.sqrt(2 * math.log(ENDS * attributes))
+
+
+def grid_of(attribute: Attribute, tables: Sequence[NoisyTable], attributes: int) -> Grid:
+    """The histogram that tables of an attribute tell, one a resolution, the coarsest first.
+
+    Args:
+        attributes: how many are discovered together.
+    """
+    deviation = max(math.sqrt(tables[0].variance), LEAST_DEVIATION)
+    values = attribute.values
+    # What is no value stays a group of its own at every resolution.
+    apart = np.mean([table.counts[len(table.counts) - attribute.apart :] for table in tables], axis=0)
+    apart = np.maximum(apart, 0.0)
+    apart *= min(1.0, (tables[0].rows - 1) / max(1.0, float(apart.sum())))
+    counts = [table.counts[: len(table.counts) - attribute.apart].astype(np.float64) for table in tables]
+    zero = bisect_left(attribute.edges, 0)
+    signs = zero if zero < values and attribute.edges[zero] == 0 else None
+    tree = _Tree(counts, (*grid_depths(values)[::-1], 0), signs, deviation, far(deviation, attributes))
+    cells = tree.cells(tables[0].rows - float(apart.sum()))
+    return Grid(attribute.edges, attribute.point or Fraction(1), cells, apart, deviation, tables[0].rows)
+
+
+class _Tree:
+    """Noisy counts of the same codes in groups of two to the power of ``depths``, the coarsest first.
+
+    Args:
+        zero: the code from which on numbers are 0 or more, if there is one.
+    """
+
+    def __init__(
+        self, counts: Sequence[Numbers], depths: Sequence[int], zero: int | None, deviation: float, far: float
+    ) -> None:
+        self._depths, self._values, self._zero, self._deviation, self._far = (
+            depths,
+            len(counts[-1]),
+            zero,
+            deviation,
+            far,
+        )
+        self._counts = _consistent(counts, depths, deviation)
+
+    def cells(self, total: float) -> list[Cell]:
+        """Cells of a histogram of so many rows, in their order; none before the first or after the last has any."""
+        low, high = self._ends()
+        inside = [self._inside(level, low, high) for level in range(len(self._counts))]
+        first = np.flatnonzero(inside[0])
+        found: list[Cell] = []
+        self._divide(0, first, _shared(self._counts[0][first], total, self._deviation), inside, found)
+        return [
+            Cell(max(cell.first, low), min(cell.end, high), cell.mass)
+            for cell in found
+            if max(cell.first, low) < min(cell.end, high)
+        ]
+
+    def _ends(self) -> tuple[int, int]:
+        """The code at which the range begins, and the one that it ends before."""
+        groups = np.arange(len(self._counts[0]))
+        largest = int(self._counts[0].argmax())
+        first, last = self._outermost(groups[largest::-1]), self._outermost(groups[largest:])
+        low, high = self._end(0, first, last, up=False), self._end(0, last, first, up=True)
+        # Most numbers are of one sign: a few of the other are taken for noise.
+        if self._zero is not None and low < self._zero < high:
+            least = STANDS_OUT * self._deviation
+            low = low if self._counts[-1][low : self._zero].sum() > least else self._zero
+            high = high if self._counts[-1][self._zero + 1 : high].sum() > least else self._zero + 1
+        return low, high
+
+    def _outermost(self, outwards: npt.NDArray[np.intp]) -> int:
+        """The coarsest group after which none of these together have rows that stand out of their noise."""
+        counts, last = self._counts[0][outwards], 0
+        while last + 1 < len(counts):
+            beyond = np.cumsum(counts[last + 1 :]) / np.sqrt(np.arange(1, len(counts) - last))
+            seen = np.flatnonzero(beyond > self._far)
+            if not len(seen):
+                break
+            last += 1 + int(seen[0])
+        return int(outwards[last])
+
+    def _end(self, level: int, group: int, other: int, *, up: bool) -> int:
+        """Where the range ends within a group, as closely as its finer groups tell; ``other`` has its other end."""
+        if level + 1 == len(self._counts) or self._counts[level][group] < STANDS_OUT * self._deviation:
+            return min(self._values, (group + up) << self._depths[level])
+        groups = self._children(level, group)
+        if group != other:
+            return self._end(level + 1, self._last(level + 1, groups if up else groups[::-1]), -1, up=up)
+        # Both ends are in it: each is sought from where most is.
+        largest = int(self._counts[level + 1][groups].argmax())
+        low, high = self._last(level + 1, groups[largest::-1]), self._last(level + 1, groups[largest:])
+        return self._end(level + 1, high, low, up=True) if up else self._end(level + 1, low, high, up=False)
+
+    def _last(self, level: int, outwards: npt.NDArray[np.intp]) -> int:
+        """The group after which these have next to no rows together, and none stands far out of the noise."""
+        counts = self._counts[level][outwards]
+        beyond = np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)
+        last = int(np.flatnonzero(beyond <= LEAST_BEYOND * self._deviation)[0])
+        return int(outwards[max(last, *np.flatnonzero(counts > self._far)[-1:].tolist(), 0)])
+
+    def _children(self, level: int, group: int) -> npt.NDArray[np.intp]:
+        step = self._depths[level] - self._depths[level + 1]
+        return np.arange(group << step, min(len(self._counts[level + 1]), (group + 1) << step))
+
+    def _inside(self, level: int, low: int, high: int) -> npt.NDArray[np.bool_]:
+        """Which groups have a code of the range."""
+        starts = np.arange(len(self._counts[level])) << self._depths[level]
+        return (starts < high) & (starts + (1 << self._depths[level]) > low)
+
+    def _divide(
+        self,
+        level: int,
+        groups: npt.NDArray[np.intp],
+        masses: Numbers,
+        inside: Sequence[npt.NDArray[np.bool_]],
+        found: list[Cell],
+    ) -> None:
+        for group, mass in zip(groups.tolist(), masses.tolist(), strict=True):
+            if level + 1 == len(self._counts) or mass < STANDS_OUT * self._deviation:
+                end = min(self._values, (group + 1) << self._depths[level])
+                found.append(Cell(group << self._depths[level], end, mass))
+                continue
+            children = self._children(level, group)
+            children = children[inside[level + 1][children]]
+            counts = _shared(self._counts[level + 1][children], mass, self._deviation)
+            self._divide(level + 1, children, counts, inside, found)
+
+
+def _consistent(counts: Sequence[Numbers], depths: Sequence[int], deviation: float) -> list[Numbers]:
+    """Each group's count together with what its finer groups tell of it, weighted by their noise."""
+    found, variance = [counts[-1]], np.full(len(counts[-1]), deviation**2)
+    for level in range(len(counts) - 2, -1, -1):
+        parents = np.arange(len(found[0])) >> (depths[level] - depths[level + 1])
+        sums = np.bincount(parents, found[0], minlength=len(counts[level]))
+        variances = np.bincount(parents, variance, minlength=len(counts[level]))
+        own = variances / (variances + deviation**2)
+        found.insert(0, own * counts[level] + (1 - own) * sums)
+        variance = own * deviation**2
+    return found
+
+
+def _shared(counts: Numbers, total: float, deviation: float) -> Numbers:
+    """So many rows by these counts of neighbours: those that do not stand out of them are smoothed."""
+    level = counts <= np.median(counts) + STANDS_OUT * deviation
+    counts = counts.copy()
+    if level.sum() > SMOOTHED_FROM:
+        counts[level] = smooth(Estimate(counts[level], deviation**2))
+    return nearest_counts(counts, total)
+
+
+def closer_edges(grid: Grid) -> tuple[Fraction, ...]:
+    """Edges between which to count again: each cell that holds much in parts, down to single points; the rest whole.
+
+    Empty if there is no such cell. They depend on noisy counts only.
+    """
+    if not (cells := _to_look_at(grid)):
+        return ()
+    edges: list[Fraction] = []
+    at = grid.cells[0].first
+    for cell in cells:
+        if cell.first > at:
+            edges.append(grid.edges[at])
+        edges += _parts(grid, cell, len(cells))
+        at = cell.end
+    return (*edges, *(grid.edges[code] for code in dict.fromkeys((at, grid.cells[-1].end))))
+
+
+def looked_closer(grid: Grid, table: NoisyTable) -> Grid:
+    """The grid with cells divided by a table of the codes between its ``closer_edges``."""
+    deviation = max(math.sqrt(table.variance), LEAST_DEVIATION)
+    looked = {cell.first: cell for cell in _to_look_at(grid)}
+    edges: list[Fraction] = list(grid.edges[: grid.cells[0].first])
+    cells: list[Cell] = []
+    counted = 0
+    gap = False
+    for cell in grid.cells:
+        if cell.first not in looked:
+            cells.append(Cell(len(edges), len(edges) + cell.end - cell.first, cell.mass))
+            edges += grid.edges[cell.first : cell.end]
+            gap = True
+            continue
+        counted += gap
+        gap = False
+        parts = _parts(grid, cell, len(looked))
+        counts = table.counts[counted : counted + len(parts)].astype(np.float64)
+        counted += len(parts)
+        beyond = deviation * (1 + math.sqrt(2 * math.log(len(table.counts))))
+        cells += [
+            Cell(len(edges) + part.first, len(edges) + part.end, part.mass)
+            for part in _divided(counts, cell.mass, deviation, beyond)
+        ]
+        edges += parts
+    edges += grid.edges[grid.cells[-1].end :]
+    return replace(grid, edges=edges, cells=cells)
+
+
+def _to_look_at(grid: Grid) -> list[Cell]:
+    least = max(CLOSER * grid.rows, STANDS_OUT * grid.deviation)
+    return [
+        cell
+        for cell in grid.cells
+        if cell.single and cell.mass >= least and grid.edges[cell.end] - grid.edges[cell.first] > grid.point
+    ]
+
+
+def _parts(grid: Grid, cell: Cell, cells: int) -> list[Fraction]:
+    """Where the parts of a cell begin: as many as there may be of each of so many cells."""
+    low, high = grid.edges[cell.first], grid.edges[cell.end]
+    most = next((parts for parts in PARTS if parts * cells <= MOST_PARTS), PARTS[-1])
+    step = grid.point
+    while high - low > most * step:
+        step *= 10
+    return [low + place * step for place in range(math.ceil((high - low) / step))]
+
+
+def _divided(counts: Numbers, mass: float, deviation: float, beyond: float) -> Iterator[Cell]:
+    """So much mass by noisy counts of parts: those beyond all noise alone, the others spread over some cells."""
+    size, points = len(counts), np.flatnonzero(counts > beyond)
+    counts = counts.copy()
+    counts[points] *= min(1.0, mass / max(1.0, float(counts[points].sum())))
+    rest = mass - float(counts[points].sum())
+    cuts = sorted({size * place // SPREAD for place in range(SPREAD + 1)})
+    others = counts.copy()
+    others[points] = 0.0
+    sums = np.add.reduceat(others, cuts[:-1])
+    if len(sums) > SMOOTHED_FROM:
+        sums = smooth(Estimate(sums, deviation**2 * size / len(sums)))
+    sums = nearest_counts(sums, rest)
+    for (first, end), left in zip(pairwise(cuts), sums.tolist(), strict=True):
+        inside = points[(points >= first) & (points < end)].tolist()
+        each = left / max(1, end - first - len(inside))
+        ends = sorted({first, end, *inside, *(part + 1 for part in inside)})
+        for low, high in pairwise(ends):
+            yield Cell(low, high, float(counts[low]) if low in inside else each * (high - low))
