@@ -112,8 +112,8 @@ def grid_of(attribute: Attribute, tables: Sequence[NoisyTable], attributes: int)
     apart *= min(1.0, (tables[0].rows - 1) / max(1.0, float(apart.sum())))
     counts = [table.counts[: len(table.counts) - attribute.apart].astype(np.float64) for table in tables]
     zero = bisect_left(attribute.edges, 0)
-    signs = zero if zero < values and attribute.edges[zero] == 0 else None
-    tree = _Tree(counts, (*grid_depths(values)[::-1], 0), signs, deviation, far(deviation, attributes))
+    zero = zero if zero < values and attribute.edges[zero] == 0 else -1
+    tree = _Tree(counts, (*grid_depths(values)[::-1], 0), zero, deviation, far(deviation, attributes))
     cells = tree.cells(tables[0].rows - float(apart.sum()))
     return Grid(attribute.edges, attribute.point or Fraction(1), cells, apart, deviation, tables[0].rows)
 
@@ -122,11 +122,11 @@ class _Tree:
     """Noisy counts of the same codes in groups of two to the power of ``depths``, the coarsest first.
 
     Args:
-        zero: the code from which on numbers are 0 or more, if there is one.
+        zero: the code from which on numbers are 0 or more; -1 if there is none.
     """
 
     def __init__(
-        self, counts: Sequence[Numbers], depths: Sequence[int], zero: int | None, deviation: float, far: float
+        self, counts: Sequence[Numbers], depths: Sequence[int], zero: int, deviation: float, far: float
     ) -> None:
         self._depths, self._values, self._zero, self._deviation, self._far = (
             depths,
@@ -155,24 +155,19 @@ class _Tree:
         groups = np.arange(len(self._counts[0]))
         largest = int(self._counts[0].argmax())
         first, last = self._outermost(groups[largest::-1]), self._outermost(groups[largest:])
-        low, high = self._end(0, first, last, up=False), self._end(0, last, first, up=True)
-        # Most numbers are of one sign: a few of the other are taken for noise.
-        if self._zero is not None and low < self._zero < high:
-            least = STANDS_OUT * self._deviation
-            low = low if self._counts[-1][low : self._zero].sum() > least else self._zero
-            high = high if self._counts[-1][self._zero + 1 : high].sum() > least else self._zero + 1
-        return low, high
+        return self._end(0, first, last, up=False), self._end(0, last, first, up=True)
 
     def _outermost(self, outwards: npt.NDArray[np.intp]) -> int:
         """The coarsest group after which none of these together have rows that stand out of their noise."""
         counts, last = self._counts[0][outwards], 0
-        while last + 1 < len(counts):
-            beyond = np.cumsum(counts[last + 1 :]) / np.sqrt(np.arange(1, len(counts) - last))
-            seen = np.flatnonzero(beyond > self._far)
-            if not len(seen):
-                break
-            last += 1 + int(seen[0])
+        while (seen := self._seen(counts[last + 1 :])) is not None:
+            last += 1 + seen
         return int(outwards[last])
+
+    def _seen(self, counts: Numbers) -> int | None:
+        """The first place up to which these together stand out of their noise."""
+        seen = np.flatnonzero(np.cumsum(counts) > self._far * np.sqrt(np.arange(1, len(counts) + 1)))
+        return int(seen[0]) if len(seen) else None
 
     def _end(self, level: int, group: int, other: int, *, up: bool) -> int:
         """Where the range ends within a group, as closely as its finer groups tell; ``other`` has its other end."""
@@ -191,7 +186,12 @@ class _Tree:
         counts = self._counts[level][outwards]
         beyond = np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)
         last = int(np.flatnonzero(beyond <= LEAST_BEYOND * self._deviation)[0])
-        return int(outwards[max(last, *np.flatnonzero(counts > self._far)[-1:].tolist(), 0)])
+        last = max(last, *np.flatnonzero(counts > self._far)[-1:].tolist(), 0)
+        # Most numbers are of one sign: beyond zero there are only rows that stand out.
+        zero = np.flatnonzero(outwards == self._zero >> self._depths[level])
+        if self._zero >= 0 and len(zero) and zero[0] < last and self._seen(counts[zero[0] + 1 : last + 1]) is None:
+            last = int(zero[0])
+        return int(outwards[last])
 
     def _children(self, level: int, group: int) -> npt.NDArray[np.intp]:
         step = self._depths[level] - self._depths[level + 1]
