@@ -1,8 +1,8 @@
 """Derived attributes: public functions of one attribute's code, countable like attributes themselves.
 
-An algorithm may ask for tables of them: of the bits of a code (binary or Gray), or of its generalisations
-(a taxonomy's levels; for bins a binary tree over them). A row has one value of each, so a table of derived
-attributes has the sensitivity of any other. Their indices follow those of the schema's attributes.
+An algorithm may ask for tables of them: of the bits of a code (binary or Gray), of its generalisations (a taxonomy's
+levels; for bins a binary tree over them), or of whether it is a value at all. A row has one value of each, so a table
+of derived attributes has the sensitivity of any other. Their indices follow those of the schema's attributes.
 
 Source: PrivBayes (Zhang, Cormode, Procopiuc, Srivastava, Xiao, TODS 2017), section 5.1, the encodings.
 """
@@ -54,6 +54,7 @@ class DerivedAttributes:
         self._bits = [self._add_bits(a, plain_bits, "bit") for a in places]
         self._gray = [self._add_bits(a, gray_bits, "gray") for a in places]
         self._levels = [self._add_levels(a) for a in places]
+        self._presence = [self._add_presence(a) for a in places]
         self.names = tuple(self._index)
         self.domain = tuple(self._domain)
         self.base = tuple(self._base)
@@ -73,6 +74,10 @@ class DerivedAttributes:
     def levels(self, attribute: int) -> tuple[int, ...]:
         """The attribute itself, then its generalisations, each coarser than the one before; derived ones have none."""
         return (attribute, *(self._levels[attribute] if attribute < len(self._attributes) else ()))
+
+    def presence(self, attribute: int) -> int:
+        """The derived attribute that is 0 for all values, and tells apart what is none: missing values, absent rows."""
+        return self._presence[attribute]
 
     def derive(self, index: int, codes: Codes) -> Codes:
         """Values of the derived attribute ``index`` for codes of its base, of the same shape."""
@@ -121,6 +126,13 @@ class DerivedAttributes:
             for number, level in enumerate(levels, 1)
             if max(level) + 1 >= SMALLEST_LEVEL
         )
+
+    def _add_presence(self, attribute: int) -> int:
+        declared = self._attributes[attribute]
+        if declared.values < 2 or not declared.missing:
+            return attribute
+        codes = [*([0] * declared.values), *range(1, declared.apart + 1)]
+        return self._add(attribute, "missing", codes, declared.apart + 1)
 
     def _add(self, attribute: int, kind: str, codes: Sequence[int], size: int) -> int:
         name = f"{self._attributes[attribute].name}:{kind}"

@@ -4,6 +4,7 @@ Deviations from the paper:
 
 - The number of rounds follows from public numbers (``tables_for``), and all have one share; AIM starts with many cheap
   ones and makes them dearer as it goes.
+- Which values are missing together is measured first (``privity.common.synthesis.learning.missing_together``).
 - Candidates are the pairs of attributes. The score is the distance that a replaced row moves by one.
 - Over K parties each selection is at one party, on its own rows, or from noisy marginals of all pairs (``selection``);
   what is measured is summed over all parties.
@@ -33,11 +34,12 @@ from privity.common.synthesis.inference.graphical_model import GraphicalModel, c
 from privity.common.synthesis.inference.junction_tree import JunctionTree
 from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
+from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, SELECTION, ROUNDS = "one-way tables", "choice of tables", "chosen tables"
+ONE_WAY, MISSING, SELECTION, ROUNDS = "one-way tables", "missing values", "choice of tables", "chosen tables"
 
 LARGEST_MODEL = 1 << 17
 """Cells of the cliques of a model by default: 1 MiB."""
@@ -80,12 +82,13 @@ class Aim(Algorithm[Settings]):
             return await _generate(session, await measure_single(session, ONE_WAY, share), None)
         one_way = chosen.one_way or one_way_share(session, share)
         rounds = chosen.rounds or tables_for(session, share)
-        rest = share * (1 - one_way)
-        for_selections, for_table = rest * chosen.draws, rest * (1 - chosen.draws) / rounds
         measured = await measure_single(session, ONE_WAY, share * one_way)
+        together = await missing_together(session, MISSING, share * (1 - one_way), measured)
+        measured = together.tables
+        for_selections, for_table = together.left * chosen.draws, together.left * (1 - chosen.draws) / rounds
         chooser = await Chooser.start(session, SELECTION, rounds, for_selections, chosen.selection)
         variance = session.noise_variance(1, for_table)
-        pairs: list[Pair] = []
+        pairs = list(together.pairs)
         fit: Fit | None = None
         for round_ in range(1, rounds + 1):
             # What was seen of a pair on the way to selecting it counts as soon as the pair is in the model.

@@ -8,7 +8,9 @@ Deviations from the paper:
 - Rare codes are not merged: 1-way tables are made non-negative, and ordered ones smoothed.
 - Over K parties each selection is at one party, on its own rows, or from a noisy overview of all pairs (``selection``);
   what is measured is summed over all parties.
-- For a forest, consistency post-processing (``inference = tables``) is as good as a graphical model, and takes no time.
+- Which values are missing together is measured first (``privity.common.synthesis.learning.missing_together``).
+- For a forest, consistency post-processing (``inference = tables``) is as good as a graphical model, and takes no time;
+  but it knows nothing of values that are missing together, for which there is always a graphical model.
 
 Privacy: tables and selections compose; epsilon in all, or the run's rho.
 """
@@ -26,16 +28,17 @@ from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
-from privity.common.synthesis.inference.fit_choice import TABLES, fit_setting
+from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
+from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, SELECTION, EDGES = "one-way tables", "spanning tree", "pair tables"
+ONE_WAY, MISSING, SELECTION, EDGES = "one-way tables", "missing values", "spanning tree", "pair tables"
 OF_A_TREE = "attributes less one", lambda schema: max(1, len(schema.attributes) - 1)
 
 
@@ -76,21 +79,31 @@ class Mst(Algorithm[Settings]):
             return await fit_cliques(session, tree_over([], domain), tables, chosen.inference)
         one_way = chosen.one_way or one_way_share(session, share)
         edges = min(most_edges(candidate_pairs(session)), chosen.edges or tables_for(session, share))
-        rest = share * (1 - one_way)
-        for_selections, for_tables = rest * chosen.draws, rest * (1 - chosen.draws)
         tables = await measure_single(session, ONE_WAY, share * one_way)
+        together = await missing_together(session, MISSING, share * (1 - one_way), tables)
+        tables = together.tables
+        tree, part = list(together.pairs), {a: a for a in range(len(domain))}
+        for a, b in tree:
+            part = _joined(part, a, b)
+        edges = max(1, edges - len(tree))
+        for_selections, for_tables = together.left * chosen.draws, together.left * (1 - chosen.draws)
         independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model.pairs
         chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection)
-        variance = session.noise_variance(edges, for_tables)
-        tree: list[Pair] = []
-        part = {a: a for a in range(len(domain))}
+        variance = session.noise_variance(edges + len(tree), for_tables)
         for _ in range(edges):
-            joining = {pair: independent[pair] for pair in chooser.candidates if part[pair[0]] != part[pair[1]]}
+            if not (joining := {p: independent[p] for p in chooser.candidates if part[p[0]] != part[p[1]]}):
+                break
             a, b = await chooser.choose(joining, variance, tables)
             tree.append((a, b))
-            part = {x: part[a] if root == part[b] else root for x, root in part.items()}
+            part = _joined(part, a, b)
         tables += await session.measure(EDGES, tree, for_tables)
-        return await fit_cliques(session, tree_over(tree, domain), [*tables, *chooser.within(tree)], chosen.inference)
+        inference = PGM if together.pairs else chosen.inference
+        return await fit_cliques(session, tree_over(tree, domain), [*tables, *chooser.within(tree)], inference)
+
+
+def _joined(part: Mapping[int, int], a: int, b: int) -> dict[int, int]:
+    """The parts of a forest once the two attributes are in the same one."""
+    return {x: part[a] if root == part[b] else root for x, root in part.items()}
 
 
 def most_edges(candidates: Sequence[Pair]) -> int:

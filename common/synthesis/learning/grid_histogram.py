@@ -139,7 +139,7 @@ class _Tree:
 
     def cells(self, total: float) -> list[Cell]:
         """Cells of a histogram of so many rows, in their order; none before the first or after the last has any."""
-        low, high = self._ends()
+        low, high = self._ends(total)
         inside = [self._inside(level, low, high) for level in range(len(self._counts))]
         first = np.flatnonzero(inside[0])
         found: list[Cell] = []
@@ -150,24 +150,42 @@ class _Tree:
             if max(cell.first, low) < min(cell.end, high)
         ]
 
-    def _ends(self) -> tuple[int, int]:
-        """The code at which the range begins, and the one that it ends before."""
-        groups = np.arange(len(self._counts[0]))
-        largest = int(self._counts[0].argmax())
-        first, last = self._outermost(groups[largest::-1]), self._outermost(groups[largest:])
-        return self._end(0, first, last, up=False), self._end(0, last, first, up=True)
-
-    def _outermost(self, outwards: npt.NDArray[np.intp]) -> int:
-        """The coarsest group after which none of these together have rows that stand out of their noise."""
-        counts, last = self._counts[0][outwards], 0
-        while (seen := self._seen(counts[last + 1 :])) is not None:
-            last += 1 + seen
-        return int(outwards[last])
+    def _ends(self, total: float) -> tuple[int, int]:
+        """The code at which the range of so many rows begins, and the one that it ends before."""
+        counts = self._counts[0]
+        low = high = int(counts.argmax())
+        while True:
+            below, above = counts[:low][::-1], counts[high + 1 :]
+            if (seen := self._seen(above)) is not None:
+                high += 1 + seen
+            elif (seen := self._seen(below)) is not None:
+                low -= 1 + seen
+            elif self._are_left(low, high, total):
+                # Where they are is less sure: next to the others, and not beyond zero.
+                one_sign = low <= self._zero >> self._depths[0] <= high
+                if len(above) and (one_sign or _clearest(above) >= _clearest(below)):
+                    high += 1
+                elif len(below) and not one_sign:
+                    low -= 1
+                else:
+                    break
+            else:
+                break
+        return self._end(0, low, high, up=False), self._end(0, high, low, up=True)
 
     def _seen(self, counts: Numbers) -> int | None:
-        """The first place up to which these together stand out of their noise."""
-        seen = np.flatnonzero(np.cumsum(counts) > self._far * np.sqrt(np.arange(1, len(counts) + 1)))
+        """The first place up to which these together stand out of their noise, or at which one does."""
+        together = np.cumsum(counts) > self._far * np.sqrt(np.arange(1, len(counts) + 1))
+        seen = np.flatnonzero(together | (counts > self._far))
         return int(seen[0]) if len(seen) else None
+
+    def _are_left(self, low: int, high: int, total: float) -> bool:
+        """Whether the coarsest groups outside have rows, by all rows less those inside and by their own counts."""
+        counts, within = self._counts[0], high - low + 1
+        inside = float(counts[low : high + 1].sum())
+        outside, weight = float(counts.sum()) - inside, within / len(counts)
+        left = (1 - weight) * (total - inside) + weight * outside
+        return left > self._far * math.sqrt(within * (1 - weight))
 
     def _end(self, level: int, group: int, other: int, *, up: bool) -> int:
         """Where the range ends within a group, as closely as its finer groups tell; ``other`` has its other end."""
@@ -219,6 +237,11 @@ class _Tree:
             children = children[inside[level + 1][children]]
             counts = _shared(self._counts[level + 1][children], mass, self._deviation)
             self._divide(level + 1, children, counts, inside, found)
+
+
+def _clearest(outwards: Numbers) -> float:
+    """How far these counts together stand out at the most, in deviations of one."""
+    return float(np.max(np.cumsum(outwards) / np.sqrt(np.arange(1, len(outwards) + 1)), initial=0.0))
 
 
 def _consistent(counts: Sequence[Numbers], depths: Sequence[int], deviation: float) -> list[Numbers]:
