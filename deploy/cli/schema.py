@@ -30,6 +30,7 @@ from privity.party.sources.address import Address, parse_address, refuse_passwor
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
+from privity.party.sources.open_rows import open_rows
 from privity.party.synthesizer import Discover
 
 schema_app = typer.Typer(help="Check or draft the schema of a table.", no_args_is_help=True)
@@ -66,6 +67,7 @@ def check(
             say(f"Rule: {constraint.rule}")
     else:
         say(f"{data}: {rows} rows, all in the domain.")
+        _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
 
 
@@ -83,6 +85,30 @@ def _tell_broken_rules(address: Address, schema: Schema) -> None:
         say(f"Rule {constraint.rule}: {said}.")
     if broken:
         say("How many real rows break a rule is private: keep these figures where the rows are.")
+
+
+def _tell_wide_bins(address: Address, schema: Schema) -> None:
+    """Name the bins that hold most rows: on this screen only."""
+    binned = [
+        place
+        for place, attribute in enumerate(schema.attributes)
+        if attribute.edges and not attribute.discover and attribute.histogram is None
+    ]
+    found = []
+    if binned:
+        rows = open_rows(address, schema).rows
+        for place in binned:
+            attribute, counts = schema.attributes[place], rows.count([(place,)])
+            fullest = int(counts[: attribute.values].argmax())
+            if attribute.grids[fullest].count > 1 and counts[fullest] > rows.rows / 2:
+                found.append(f"{attribute.name}: most rows are in the bin {attribute.labels[fullest]}.")
+    for told in found:
+        say(told)
+    if found:
+        say(
+            "Synthetic values are spread evenly over a bin. Leave such a domain to be discovered, or give a value that "
+            "many rows have a bin of its own. Where most rows are is private: keep it where they are."
+        )
 
 
 def _rows(address: Address, schema: Schema) -> int:

@@ -90,3 +90,15 @@ def test_parties_discover_in_a_run_of_its_own_whose_release_has_the_schema(tmp_p
     nothing = privity("schema", "discover", "--release", tmp_path / "release", "--out", tmp_path / "none.json")
     assert nothing.returncode == Exit.INPUT
     assert "no open domain" in nothing.stderr
+
+
+def test_a_bin_that_holds_most_rows_is_named_to_the_owner(tmp_path: Path) -> None:
+    table, schema = raw(tmp_path), tmp_path / "s.json"
+    fields = [dict(field) for field in OPEN["fields"]]
+    fields[1] = {"name": "loss", "type": "integer", "edges": [0, 1000, 2500]}
+    schema.write_text(json.dumps({"fields": fields}))
+    said = privity("schema", "check", schema, "--data", table).stdout
+    assert "loss: most rows are in the bin [0, 1000)." in said
+    fields[1]["edges"] = [0, 1, 1000, 2500]
+    schema.write_text(json.dumps({"fields": fields}))
+    assert "most rows" not in privity("schema", "check", schema, "--data", table).stdout
