@@ -22,7 +22,7 @@ from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates
 from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.step_limits import cells_of, count_cells
-from privity.party.rows import Rows
+from privity.party.rows import Rows, Texts
 
 CELLS_AT_ONCE = 1 << 16
 """Of tables that are scored together: few calls, and they stay in the processor's cache."""
@@ -63,6 +63,20 @@ def noisy_scores(asked: Sequence[Score], rows: Rows, noise: np.ndarray) -> np.nd
     parts = np.split(rows.count(tables), ends)
     counts = {table: part.reshape(shape) for table, part, shape in zip(tables, parts, shapes, strict=True)}
     return np.array([score.of(counts, rows.rows) for score in asked], dtype=np.int64) + noise
+
+
+def frequent_texts(names: Sequence[str], texts: Texts, noise: np.ndarray, threshold: int) -> dict[str, list[str]]:
+    """The texts of each attribute whose rows and noise together are above the threshold, in their order.
+
+    Args:
+        noise: int64 of shape (attributes, rows): there are no more texts than rows, and none is revealed without noise.
+    """
+    found = {}
+    for name, drawn in zip(names, noise, strict=True):
+        counts = texts(name)
+        noisy = zip(sorted(counts), drawn.tolist(), strict=False)
+        found[name] = [text for text, more in noisy if counts[text] + more > threshold]
+    return found
 
 
 class _KnownScores:

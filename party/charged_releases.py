@@ -8,13 +8,15 @@ cannot bring about a second answer under fresh noise.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
+from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.random_bits import Entropy, SystemEntropy
@@ -27,7 +29,9 @@ from privity.common.protocol.steps import Select, SelectionStep, SelectTable, st
 from privity.common.storage.canonical_json import digest
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
-from privity.party.rows import Rows
+from privity.party.rows import Rows, Texts
+
+CATEGORIES = "categories"
 
 FREE = PureDP(Fraction(0), RELATION)
 NO_CONTRIBUTION = "this party did not contribute to the round"
@@ -192,6 +196,32 @@ class ChargedReleases:
 
         charge = Charge(step.run, step.key, step.mechanism.loss(RELATION))
         return int(self._answer_once(label, step_digest(step), charge, allowance, answer))
+
+    def categories(
+        self,
+        run: str,
+        names: Sequence[str],
+        mechanism: ThresholdedCounts,
+        texts: Texts,
+        allowance: Allowance,
+    ) -> dict[str, list[str]]:
+        """The texts of these attributes that many rows have; the same at every repetition.
+
+        Args:
+            texts: how many rows have each text of an attribute.
+        """
+        if mechanism.columns != len(names):
+            raise PrivityError(Catalogue.STEP_REFUSED, step=CATEGORIES, reason="it is priced for other columns")
+        label = f"{run}/{CATEGORIES}"
+
+        def answer() -> bytes:
+            noise = mechanism.sample(self.rows, self._entropy(label))
+            return json.dumps(answers_from_rows.frequent_texts(names, texts, noise, mechanism.threshold)).encode()
+
+        content = digest({"names": list(names), "epsilon": str(mechanism.epsilon), "delta": str(mechanism.delta)})
+        charge = Charge(run, CATEGORIES, mechanism.loss(RELATION))
+        found: dict[str, list[str]] = json.loads(self._answer_once(label, content, charge, allowance, answer))
+        return found
 
     def _largest_move(self, step: SelectionStep) -> int:
         """By how much a row moves a score at most; refuses candidates that there are no scores of."""

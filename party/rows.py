@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -17,6 +17,8 @@ from privity.common.data.schema import Schema
 from privity.party.sources.fingerprint import digest, fingerprint
 
 Counts = npt.NDArray[np.int64]
+Texts = Callable[[str], Mapping[str, int]]
+"""How many rows have each text of an attribute."""
 
 BLOCK_ROWS = 1 << 20
 """Rows of a long table that are counted together: their columns stay in the processor's cache from one table to the

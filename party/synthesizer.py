@@ -22,13 +22,15 @@ from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import read_json, require
+from privity.common.planned_run import planned_session
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_folder import declare, open_ledger
+from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population, parse_population
 from privity.common.privacy.privacy_loss import ApproxDP
-from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
+from privity.common.privacy.run_budget import AdvancedBudget, RhoBudget, RunBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.session import Session
 from privity.common.release.sampling_conditions import codes_where
@@ -37,12 +39,23 @@ from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.discover import DOMAINS
-from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
+from privity.common.synthesis.learning.domain_discovery import (
+    GRIDS,
+    LEAST_GROUPS,
+    SHARE,
+    check_noise,
+    discover,
+    open_texts,
+    stand_in,
+    undiscovered,
+    with_categories,
+)
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import complete, local_session
-from privity.party.rows import InMemory, Rows
+from privity.party.rows import InMemory, Rows, Texts
+from privity.party.sources.text_counts import texts_of_frame
 
 OWNER = "owner"
 
@@ -260,16 +273,96 @@ class Copula(Synthesizer):
 
 
 class Discover(Synthesizer):
-    """Domains of numbers that nobody declared: ``discovered`` is the schema that has them."""
+    """Domains that nobody declared: ``discovered`` is the schema that has them.
+
+    Texts have categories if a delta is granted: those texts that more rows have than ``least_rows``; all others go to
+    one category. They are a release of their own, for a share of epsilon and half of delta; there is no model of them.
+    """
 
     algorithm = "discover"
+    _discovered: Schema | None = None
+
+    def fit(
+        self,
+        table: pd.DataFrame | CodedTable | Rows | Callable[[Schema], Rows],
+        schema: Schema | Mapping[str, Any] | Path | str,
+        texts: Texts | None = None,
+    ) -> Self:
+        """Discover the domains; charged to the ledger whether or not it comes to an end.
+
+        Args:
+            table, schema: as of every Synthesizer.
+            texts: how many rows have each text of an attribute, if the table is no DataFrame.
+
+        Raises:
+            ProblemsFound, PrivityError: as of every Synthesizer; bad-option: texts below the noise, or no delta.
+        """
+        declared = _schema(schema)
+        declared.require_reviewed(schema if isinstance(schema, Path | str) else "the schema")
+        if not open_texts(declared):
+            fitted = super().fit(table, declared)
+            self._discovered = fitted.record.domains
+            return fitted
+        if isinstance(table, pd.DataFrame):
+            frame = table
+            texts = lambda name: texts_of_frame(frame, declared.attributes[declared.index(name)])  # noqa: E731
+        names, rows = [attribute.name for attribute in open_texts(declared)], _rows(table, declared)
+        mechanism, rest = self.for_texts(declared, rows.rows)
+        if texts is None:
+            raise PrivityError(Catalogue.BAD_OPTION, option="texts", reason="it is missing", hint="Give a DataFrame.")
+        run, whole = f"local-{secrets.token_hex(8)}", ApproxDP(self.epsilon, self.delta, RELATION)
+        with closing(open_ledger(self.population, self._ledger)) as ledger:
+            most = whole.scaled(ledger.population.rows_per_person)
+            ledger.check(most, OWNER)
+            releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
+            found = releases.categories(run, names, mechanism, texts, Allowance(most.epsilon, most.delta))
+            spent = ledger.spent(), ledger.spent_delta()
+            charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
+        known = with_categories(declared, found)
+        if rest is not None:
+            inner = Discover(str(rest.epsilon), delta=str(rest.delta), population=self.population, ledger=self._ledger)
+            inner.fit(table, known)
+            assert inner.charged is not None
+            assert inner.spent is not None
+            known, spent, charged = inner.discovered, (inner.spent, inner.spent_delta), charged + inner.charged
+            self._model, self.session, self.declared = inner.model, inner.session, inner.declared
+        self.spent, self.spent_delta, self.charged = *spent, charged
+        self._discovered = known
+        return self
+
+    def for_texts(self, schema: Schema, rows: int) -> tuple[ThresholdedCounts, RunBudget | None]:
+        """What discovers the categories of so many rows, and what is left for numbers, if any are open.
+
+        Raises:
+            PrivityError: bad-option: no delta, or less than the noise would leave to be seen.
+        """
+        texts, numbers = open_texts(schema), undiscovered(schema)
+        if not self.delta:
+            reason = (
+                f"the categories of {', '.join(a.name for a in texts)} are open, and to discover them takes a delta"
+            )
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="delta", reason=reason, hint="Give one, or declare the categories."
+            )
+        part = Fraction(len(texts), len(texts) + len(numbers))
+        mechanism = ThresholdedCounts(len(texts), self.epsilon * part, self.delta / (2 if numbers else 1))
+        if mechanism.threshold >= rows:
+            reason = f"a text would be seen from {mechanism.threshold} rows on, and there are {rows}"
+            needed = float(self.epsilon) * mechanism.threshold * LEAST_GROUPS / rows
+            hint = f"Use an epsilon of about {needed:.2g}, or declare the categories."
+            raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
+        if not numbers:
+            return mechanism, None
+        budget = RhoBudget(self.epsilon * (1 - part), self.delta / 2)
+        check_noise(planned_session(schema, {OWNER: rows}, 0, budget), budget.whole * GRIDS, asked=self.epsilon)
+        return mechanism, budget
 
     @property
     def discovered(self) -> Schema:
         """The schema with the domains; ValueError before ``fit``."""
-        if self.record.domains is None:
+        if self._discovered is None:
             raise ValueError("fit it to a table with open domains")
-        return self.record.domains
+        return self._discovered
 
 
 class DPSubn(Synthesizer):

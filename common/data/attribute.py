@@ -70,9 +70,10 @@ class Attribute:
     equal width. ``missing`` are the texts that mean "no value"; if there are any, the code after the values is
     theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
     ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).
-    ``discover`` is whether ``edges`` are those of a public grid (``privity.common.data.public_grid``) in the place of
-    a domain. ``decimals`` are those of a number's values, None if they are not declared; values of bins are rounded to
-    them as they are read. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly.
+    ``discover`` is whether the domain is open: ``edges`` are those of a public grid in its place
+    (``privity.common.data.public_grid``), or the only category is ``other``. ``decimals`` are those of a number's
+    values, None if they are not declared; values of bins are rounded to them as they are read. ``histogram`` says how
+    values are drawn within a bin; without one they are drawn evenly.
     """
 
     name: str

@@ -160,6 +160,8 @@ class Schema:
 
 def _points_in_words(attribute: Attribute) -> dict[str, Any]:
     """What the public grid of an attribute follows from, or the decimals to which its values are rounded."""
+    if attribute.discover and not attribute.edges:
+        return {"open": True}
     if attribute.discover:
         ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
         return {"grid": [*ends, attribute.decimals or 0]}

@@ -33,6 +33,7 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
     item["type"] = attribute.type
     if attribute.discover:
         item["domain"] = "discover"
+    if attribute.discover and attribute.edges:
         item["constraints"] = {
             "minimum": _json_number(attribute.edges[0]),
             "maximum": _json_number(attribute.edges[-1]),
@@ -44,7 +45,7 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
             item["bins"] = attribute.bins
         else:
             item["edges"] = [_json_number(edge) for edge in attribute.edges]
-    elif attribute.type != "boolean":
+    elif attribute.type != "boolean" and not attribute.discover:
         item["categories"] = [_json_number(value) for value in attribute.categories]
     if attribute.decimals is not None:
         item["decimals"] = attribute.decimals
@@ -57,7 +58,8 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
         item["taxonomy"] = _named_groups(attribute, attribute.taxonomy)
     if attribute.missing:
         item["missingValues"] = list(attribute.missing)
-    if attribute.out_of_domain != ("edge" if attribute.discover else "refuse"):
+    usual = ("edge" if attribute.edges else "other") if attribute.discover else "refuse"
+    if attribute.out_of_domain != usual:
         item["outOfDomain"] = attribute.out_of_domain
     if attribute.other is not None:
         item["other"] = _json_number(attribute.other)

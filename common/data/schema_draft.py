@@ -41,8 +41,7 @@ _CODE = re.compile(r"[+-]?0[0-9]+")
 def draft_schema(path: Path | str) -> dict[str, Any]:
     """Return a schema for the CSV file: categories for few distinct values, other numbers with their domain open.
 
-    A text column of too many distinct values is left without a domain, with a description that says so, and
-    ``parse_schema`` reports it until a person decides. The schema is marked as not reviewed.
+    A text column of too many distinct values is left open, too. The schema is marked as not reviewed.
     Raises as ``privity.common.data.coded_table.read_rows`` does.
     """
     frame = read_rows(path)
@@ -65,8 +64,8 @@ def _draft_field(name: str, distinct: Sequence[str]) -> dict[str, Any]:
     if texts and set(texts) <= {*TRUE_TEXTS, *FALSE_TEXTS}:
         return {"name": name, "type": "boolean", **_missing(missing)}
     if len(texts) > MOST_LISTED_TEXTS:
-        description = "Too many distinct texts to list: declare groups by hand, or leave the attribute out."
-        return {"name": name, "description": description, "type": "string", **_missing(missing)}
+        description = "Too many distinct texts to list: declare groups, discover the frequent ones, or leave it out."
+        return {"name": name, "description": description, "type": "string", "domain": "discover", **_missing(missing)}
     if len(texts) < 2 and not missing:
         # One value is no domain.
         other = {"outOfDomain": "other", "other": OTHER}

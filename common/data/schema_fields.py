@@ -18,6 +18,10 @@ LARGEST_EXPONENT = 100  # numbers lie within 10**-100 .. 10**100
 LARGEST_INTEGER = 2**62  # bounds and edges of integers, so that a bin's width fits 64 bits
 
 
+OTHER = "(other)"
+"""The category of texts that were not discovered, by default."""
+
+
 class FieldReader:
     """Reads one well-formed field; ``problems`` holds every rule that it breaks."""
 
@@ -53,13 +57,17 @@ class FieldReader:
             attribute = replace(attribute, categories=(False, True))
         elif "categories" in item:
             attribute = self._read_categories(attribute)
+        elif self.type == "string" and "domain" in item:
+            other = item.get("other", OTHER)
+            self._check_text("other", [other])
+            attribute = replace(attribute, discover=True, categories=(other,), out_of_domain="other", other=other)
         elif {"edges", "bins", "domain"} & item.keys():
             attribute = self._read_bins(attribute)
         if "histogram" in item and not self.problems:
             attribute = self._read_histogram(attribute)
         if not self.problems:
             attribute = self._read_missing(attribute)
-            if attribute.size < 2:
+            if attribute.size < 2 and not attribute.discover:
                 remedy = "Leave the attribute out, or declare its other values."
                 self.fault("", "one-value", "the domain has a single value.", remedy)
         return attribute
@@ -69,7 +77,7 @@ class FieldReader:
         item = self.item
         binned = {"bins", "edges", "constraints", "domain", "decimals", "histogram"}
         unfit = {
-            "string": binned,
+            "string": binned - {"domain"},
             "boolean": binned | {"categories", "categoriesOrdered", "taxonomy", "other"},
             "integer": {"decimals"},
         }.get(self.type, set())
@@ -78,7 +86,9 @@ class FieldReader:
             self.fault(key, "type-mismatch", f"{key!r} does not go with the type {self.type}.", remedy)
         domains = [key for key in ("categories", "bins", "edges", "domain") if key in item and key not in unfit]
         if not domains and self.type != "boolean":
-            wanted = "'categories'" if self.type == "string" else "'categories', 'bins', 'edges' or 'domain'"
+            wanted = (
+                "'categories' or 'domain'" if self.type == "string" else "'categories', 'bins', 'edges' or 'domain'"
+            )
             self.fault("", "no-domain", "no domain is declared.", f"Declare {wanted}.")
         if len(domains) > 1:
             found = " and ".join(f"'{key}'" for key in domains)
@@ -94,16 +104,22 @@ class FieldReader:
                 message = f"{key!r} needs " + ("'edges'." if key == "histogram" else "'bins', 'edges' or 'domain'.")
                 self.fault(key, "needs-bins", message, f"Leave {key!r} out.")
         rule = item.get("outOfDomain", "refuse")
-        if rule == "edge" and not {"bins", "edges", "domain"} & set(domains):
+        texts = self.type == "string" and "domain" in domains
+        if texts:
+            rule = item.get("outOfDomain", "other")
+        if rule == "edge" and (texts or not {"bins", "edges", "domain"} & set(domains)):
             message = "'edge' needs 'bins' or 'edges'."
             self.fault("outOfDomain", "out-of-domain", message, "Use 'refuse', or 'other' for categories.")
-        if rule == "other" and "categories" not in domains:
+        if rule == "other" and "categories" not in domains and not texts:
             message = "'other' needs 'categories'."
             self.fault("outOfDomain", "out-of-domain", message, "Use 'refuse', or 'edge' for bins.")
-        elif rule == "other" and "other" not in item:
+        elif rule == "other" and "other" not in item and not texts:
             message = "no category is named to take values outside the domain."
             self.fault("other", "out-of-domain", message, "Name one of the categories as 'other'.")
-        if rule != "other" and "other" in item and "other" not in unfit:
+        if texts and rule == "refuse":
+            message = "texts that are not discovered go to 'other'."
+            self.fault("outOfDomain", "out-of-domain", message, "Leave it out, or declare 'categories'.")
+        elif rule != "other" and "other" in item and "other" not in unfit:
             message = "'other' is named, but 'outOfDomain' is not 'other'."
             self.fault("other", "out-of-domain", message, "Set 'outOfDomain' to 'other', or leave it out.")
 

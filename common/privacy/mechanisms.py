@@ -26,7 +26,7 @@ import numpy as np
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.advanced_composition import holds
 from privity.common.privacy.budget import SMALLEST_EPSILON
-from privity.common.privacy.exact_bounds import as_fraction, short_above
+from privity.common.privacy.exact_bounds import as_fraction, log_above, short_above
 from privity.common.privacy.exponential_mechanism import exponential_choice, sample_trials
 from privity.common.privacy.loss_conversion import RHO_BITS
 from privity.common.privacy.neighbouring_relation import RELATION, Relation, check_same_relation
@@ -274,6 +274,62 @@ class GaussianNoise(Noise):
 
     def in_words(self, *, shared: bool) -> str:
         return self._on(shared=shared, by=CONCENTRATED)
+
+
+@dataclass(frozen=True)
+class ThresholdedCounts(Mechanism):
+    """The texts of columns that many rows have: those whose count plus discrete Laplace noise is above a threshold.
+
+    Nothing need be known of the texts. Only those that some row has are counted, and only those above the threshold are
+    revealed, without their counts.
+
+    Theorem: for c columns, noise of scale 2c/epsilon and a threshold T of at least scale ln(c/delta) cost (epsilon,
+    delta) where one row is replaced, if delta is at most epsilon/4.
+    Proof: in each column one text loses a row, and one gains one. A text that only the first table has is held by one
+    row of it, and is revealed with probability P(1 + Z > T) = P(Z >= T) < exp(-T/scale) <= delta/c; that any of them,
+    one a column at the most, is, has delta. If none is, what is revealed follows from the noisy counts of texts that
+    both tables have, or is a text of the second one alone, which for its part stays hidden with probability 1 - delta/c
+    or more. The former move by at most 2 in a column, and by at most 1 where a text is of one table alone, so that in
+    such a column epsilon/2c is left, and more than ln(1/(1 - delta/c)), at most 2 delta/c.
+    Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009 (one row more or less); Bun, Nissim, Stemmer 2016 (stability);
+    for a replaced row and in integers ours.
+
+    Attributes:
+        columns: how many.
+        epsilon, delta: exact, above 0.
+    """
+
+    columns: int
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        if self.columns < 1:
+            raise _refused("it has no column")
+        object.__setattr__(self, "epsilon", _positive(self.epsilon, "epsilon"))
+        if not 0 < self.delta <= min(self.epsilon / 4, Fraction(1, 2)):
+            raise _refused("delta does not lie between 0 and a quarter of epsilon")
+        check_scale(self.scale)
+
+    @property
+    def scale(self) -> Fraction:
+        """b of the noise on a count."""
+        return 2 * self.columns / self.epsilon
+
+    @property
+    def threshold(self) -> int:
+        """The count, noise included, above which a text is revealed."""
+        return math.ceil(self.scale * log_above(self.columns / self.delta))
+
+    def loss(self, relation: Relation, group_size: int = 1) -> ApproxDP:
+        """(epsilon, delta)."""
+        check_same_relation(RELATION, relation)
+        return ApproxDP(self.epsilon, self.delta, relation).scaled(group_size)
+
+    def sample(self, rows: int, entropy: Entropy) -> IntArray:
+        """The noise for as many texts as so many rows can have: int64 of shape (columns, rows)."""
+        noise = NoiseLaw(LAPLACE, self.scale).share(1, self.columns * rows, entropy)
+        return noise.reshape(self.columns, rows)
 
 
 @dataclass(frozen=True)

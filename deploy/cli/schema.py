@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import DRAFTED, LEAK_WARNING, draft_schema
 from privity.common.data.spreadsheet_formulas import warning
@@ -22,7 +24,7 @@ from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import MARGINALS
 from privity.common.release.release_folder import read_release
 from privity.common.storage.safe_files import write_text
-from privity.common.synthesis.learning.domain_discovery import grids_of, undiscovered, with_domains
+from privity.common.synthesis.learning.domain_discovery import grids_of, open_texts, undiscovered, with_domains
 from privity.common.text.terminal import say
 from privity.deploy.options import refuse_existing, row_options
 from privity.party.rows import Rows
@@ -31,6 +33,7 @@ from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.text_counts import texts_of_source
 from privity.party.synthesizer import Discover
 
 schema_app = typer.Typer(help="Check or draft the schema of a table.", no_args_is_help=True)
@@ -178,11 +181,18 @@ def discover(
         def coded(schema: Schema) -> Rows:
             return table if schema == declared else options.open(schema, rows_per_person).rows
 
-        fitted = Discover(epsilon, delta=delta, population=population, ledger=ledger).fit(coded, declared)
+        def texts(name: str) -> Mapping[str, int]:
+            return texts_of_source(options.address(), declared.attributes[declared.index(name)], default_memory())
+
+        discovering = Discover(epsilon, delta=delta, population=population, ledger=ledger)
+        if names := [attribute.name for attribute in open_texts(declared)]:
+            least = discovering.for_texts(declared, table.rows)[0].threshold
+            say(f"Texts of {', '.join(names)} become categories if more than about {least} rows have them.")
+        fitted = discovering.fit(coded, declared, texts)
         known, cost = fitted.discovered, f"epsilon {epsilon}, delta {delta}"
         assert fitted.spent is not None
         say(f"Population {population!r}: epsilon {readable(fitted.spent)} in all.")
-    if not undiscovered(declared):
+    if not undiscovered(declared) and not open_texts(declared):
         raise PrivityError(
             Catalogue.BAD_OPTION, option="release", reason="its schema has no open domain",
             hint="Name a release of the algorithm discover.",
@@ -191,6 +201,18 @@ def discover(
     told = {"description": f"Domains of numbers discovered under differential privacy ({cost})."}
     write_text(json.dumps({**known.table_schema(), **told}, indent=2, ensure_ascii=False) + "\n", out)
     say(f"Schema written to {out}, SHA-256 {known.digest}")
+
+
+@schema_app.command("join")
+def join(
+    schemas: Annotated[list[Path], typer.Argument(help="Schemas of one table by several owners.")],
+    out: Annotated[Path, typer.Option(help="Where to write the schema that has the categories of all.")],
+) -> None:
+    """Join the categories that several owners have discovered, each in its own rows."""
+    refuse_existing(out)
+    joined = join_schemas({str(file): load_schema(file) for file in schemas})
+    write_text(json.dumps(joined.table_schema(), indent=2, ensure_ascii=False) + "\n", out)
+    say(f"Schema written to {out}, SHA-256 {joined.digest}")
 
 
 @schema_app.command("draft")

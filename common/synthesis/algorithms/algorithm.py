@@ -145,6 +145,10 @@ class Algorithm(ABC, Generic[S]):
             PrivityError, ProblemsFound: too large a domain; bad settings.
         """
         chosen = self.read(settings, schema)
+        if texts := [a.name for a in schema.attributes if a.discover and not a.edges]:
+            reason = f"the categories of {', '.join(texts)} are yet to be discovered"
+            hint = "Declare them, or let each owner discover its own: privity schema discover --data."
+            raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
         if not self.discovers and (open_ := [a.name for a in schema.attributes if a.discover]):
             reason = f"the domain of {', '.join(open_)} is yet to be discovered"
             hint = "Run the algorithm discover first, and then this one with the schema that it finds."

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from privity.common.data.attribute import Attribute, Histogram
+from privity.common.data.attribute import Attribute, Histogram, Value
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
@@ -67,8 +67,13 @@ WEIGHTS = 1 << 20
 
 
 def undiscovered(schema: Schema) -> list[int]:
-    """The attributes whose domain is yet to be discovered."""
-    return [place for place, attribute in enumerate(schema.attributes) if attribute.discover]
+    """The numbers whose domain is yet to be discovered."""
+    return [place for place, attribute in enumerate(schema.attributes) if attribute.discover and attribute.edges]
+
+
+def open_texts(schema: Schema) -> list[Attribute]:
+    """The attributes whose categories are yet to be discovered."""
+    return [attribute for attribute in schema.attributes if attribute.discover and not attribute.edges]
 
 
 @dataclass(frozen=True)
@@ -131,8 +136,12 @@ def grid_tables(schema: Schema) -> list[Marginal]:
     return [(level,) for place in undiscovered(schema) for level in schema.derived.levels(place)]
 
 
-def check_noise(session: Session, share: Share, others: int = 0) -> None:
+def check_noise(session: Session, share: Share, others: int = 0, asked: Fraction | None = None) -> None:
     """Refuse to discover domains that would be below the noise, before anything is spent.
+
+    Args:
+        others: tables that are measured with those of the domains.
+        asked: the epsilon that was asked for, if the budget is a part of it.
 
     Raises:
         PrivityError: bad-option.
@@ -144,7 +153,7 @@ def check_noise(session: Session, share: Share, others: int = 0) -> None:
     seen = far(math.sqrt(session.noise_variance(levels, share)), len(places))
     if seen > session.rows / LEAST_GROUPS:
         reason = f"the domains of {len(places)} numbers would be below the noise, {round(seen)} of {session.rows} rows"
-        needed = float(share.budget.epsilon) * seen * LEAST_GROUPS / session.rows
+        needed = float(asked or share.budget.epsilon) * seen * LEAST_GROUPS / session.rows
         hint = f"Use an epsilon of about {needed:.2g}, or declare bins or edges of some numbers."
         raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
 
@@ -157,13 +166,30 @@ def with_domains(schema: Schema, grids: Mapping[int, Grid]) -> Schema:
     return replace(schema, attributes=tuple(attributes))
 
 
+def with_categories(schema: Schema, found: Mapping[str, Sequence[str]]) -> Schema:
+    """The schema with these categories of texts, besides the one for all others."""
+    attributes = [
+        replace(attribute, discover=False, categories=_categories(attribute, found[attribute.name]))
+        if attribute.name in found
+        else attribute
+        for attribute in schema.attributes
+    ]
+    return replace(schema, attributes=tuple(attributes))
+
+
+def _categories(attribute: Attribute, found: Sequence[str]) -> tuple[Value, ...]:
+    categories = *found, *attribute.categories
+    # One value is no domain.
+    return categories if len(categories) > 1 or attribute.missing else (*categories, f"{categories[0]}'")
+
+
 def stand_in(schema: Schema) -> Schema:
     """The schema with the largest domains that may be discovered: for checks and forecasts before a run."""
     edges = tuple(Fraction(place) for place in range(MOST_BINS + 1))
     return replace(
         schema,
         attributes=tuple(
-            replace(attribute, discover=False, edges=edges) if attribute.discover else attribute
+            replace(attribute, discover=False, edges=edges) if attribute.discover and attribute.edges else attribute
             for attribute in schema.attributes
         ),
     )

@@ -100,7 +100,7 @@ def test_the_digest_is_of_what_decides_codes():
     [
         (field(domain="discover", bins=3), "two-domains"),
         (field(domain="found"), "const"),
-        ({"name": "x", "type": "string", "domain": "discover"}, "type-mismatch"),
+        ({"name": "x", "type": "boolean", "domain": "discover"}, "type-mismatch"),
         (field(domain="discover", constraints={"minimum": 0}), "one-sided-bounds"),
         (field(domain="discover", decimals=2), "type-mismatch"),
         (field(domain="discover", constraints={"minimum": 10**13, "maximum": 2 * 10**13}), "coarse-grid"),

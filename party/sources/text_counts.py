@@ -1,0 +1,60 @@
+"""How many of an owner's rows hold each text of a column, for categories to be discovered; never to leave the owner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pandas as pd
+
+from privity.common.data.attribute import Attribute
+from privity.common.data.frame_values import Sort, Value, read_column
+from privity.common.data.table_reading import read_batches
+from privity.party.sources.address import Address, Form
+from privity.party.sources.open_rows import connect
+from privity.party.sources.sql_coding import quoted
+
+LONGEST_TEXT = 200
+"""Characters; a longer text is no category."""
+
+
+def texts_of_frame(frame: pd.DataFrame, attribute: Attribute) -> Counter[str]:
+    """Of a column of a frame; each value is read alone."""
+    return _counted(attribute, ((value, 1) for value in read_column(frame[attribute.name])))
+
+
+def texts_of_source(address: Address, attribute: Attribute, memory: int) -> Counter[str]:
+    """Of a column of a table.
+
+    Raises:
+        PrivityError: source-unreachable, source-refused.
+    """
+    if address.form is Form.CSV:
+        found: Counter[str] = Counter()
+        for file in address.files:
+            for frame in read_batches(file):
+                found += texts_of_frame(frame, attribute)
+        return found
+    store = connect(address, memory)
+    try:
+        text = f"CAST({quoted(attribute.name)} AS VARCHAR)"
+        query = f"SELECT {text} AS t, CAST(COUNT(*) AS BIGINT) AS n FROM {store.relation} GROUP BY {text}"
+        return _counted(attribute, ((text, int(times)) for text, times in store.rows(query) if text is not None))
+    finally:
+        store.close()
+
+
+def _counted(attribute: Attribute, values: Iterable[tuple[Value, int]]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for value, times in values:
+        if not isinstance(value, str):
+            if value.sort in (Sort.MISSING, Sort.UNREAD):
+                continue
+            value = value.text
+        if value not in attribute.missing and value != attribute.other and _may_be_category(value):
+            found[value] += times
+    return found
+
+
+def _may_be_category(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_TEXT and all(ord(letter) >= 32 and ord(letter) != 127 for letter in text)

@@ -1,0 +1,152 @@
+"""Categories that nobody declared: found in an owner's own rows, charged before texts are looked at, joined."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from functools import partial
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privity.common.data.attribute import Attribute
+from privity.common.data.joined_schemas import join_schemas
+from privity.common.data.schema import parse_schema
+from privity.common.data.table_reading import encode
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
+from privity.party.rows import InMemory
+from privity.party.sources.address import parse_address
+from privity.party.sources.text_counts import texts_of_frame, texts_of_source
+from privity.party.synthesizer import Discover, OneWay, declare_population
+from tests.harness.ledgers import charges
+
+CITY = {"name": "city", "type": "string", "domain": "discover", "missingValues": [""]}
+AGE = {"name": "age", "type": "integer", "domain": "discover"}
+DELTA = "0.000000001"
+OPEN = Attribute("city", "string", ("(other)",), missing=("",), out_of_domain="other", other="(other)", discover=True)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    declare_population("patients", total_epsilon="50", total_delta="0.001")
+
+
+def patients(rows: int = 4000) -> pd.DataFrame:
+    generator = np.random.default_rng(4)
+    common = generator.choice(["Bern", "Basel", "Chur"], rows, p=[0.6, 0.3, 0.1])
+    city = np.where(generator.random(rows) < 0.2, [f"hamlet {place}" for place in range(rows)], common)
+    return pd.DataFrame({"city": city, "age": generator.integers(20, 70, rows)})
+
+
+def spent() -> list[tuple[str, object]]:
+    with closing(open_ledger("patients", None)) as ledger:
+        return [(charge.step, charge.loss) for charge in charges(ledger)]
+
+
+def test_frequent_texts_become_categories_and_no_rare_one_does():
+    fitted = Discover("4", delta=DELTA, population="patients").fit(patients(), {"fields": [CITY, AGE]})
+    city, age = fitted.discovered.attributes
+    assert city.categories == ("Basel", "Bern", "Chur", "(other)")
+    assert (city.other, city.out_of_domain, city.missing) == ("(other)", "other", ("",))
+    assert not age.discover
+    (first, loss), *rest = spent()
+    assert (first, loss.epsilon, loss.delta) == ("categories", 2, fitted.delta / 2)
+    assert rest
+    assert fitted.charged.epsilon <= 4
+    assert fitted.charged.delta <= fitted.delta
+    made = OneWay("4", delta=DELTA, population="patients").fit(patients(), fitted.discovered).sample(1000, seed=1)
+    assert 100 < (made["city"] == "(other)").sum() < 320
+
+
+def test_texts_alone_cost_all_of_it_and_leave_no_model():
+    fitted = Discover("1", delta=DELTA, population="patients").fit(patients()[["city"]], {"fields": [CITY]})
+    assert open_texts(fitted.discovered) == []
+    assert (fitted.charged.epsilon, fitted.charged.delta) == (1, fitted.delta)
+    with pytest.raises(ValueError, match="fit it first"):
+        fitted.sample(10)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "said"), [
+    ("4", "0", "to discover them takes a delta"), ("0.01", DELTA, "a text would be seen from"), ("0.15", DELTA, "below the noise"),
+])  # fmt: skip
+def test_what_cannot_be_is_refused_before_anything_is_spent(epsilon, delta, said):
+    table, more = patients(), [f"age{place}" for place in range(8)]
+    table = table.assign(**dict.fromkeys(more, table["age"]))
+    schema = {"fields": [CITY, AGE, *({**AGE, "name": name} for name in more)]}
+    with pytest.raises(PrivityError) as refused:
+        Discover(epsilon, delta=delta, population="patients").fit(table, schema)
+    assert said in str(refused.value)
+    with pytest.raises(PrivityError, match="yet to be discovered"):
+        OneWay("4", population="patients").fit(table, schema)
+    assert spent() == []
+
+
+def test_it_is_charged_before_a_text_is_looked_at():
+    def texts(_name: str) -> Counter[str]:
+        assert spent() != []
+        raise OSError("the disk is gone")
+
+    coded, discover = partial(encode, patients()[["city"]], file="t"), Discover("1", delta=DELTA, population="patients")
+    with pytest.raises(OSError, match="disk"):
+        discover.fit(lambda schema: InMemory(coded(schema=schema)), {"fields": [CITY]}, texts)
+    assert [step for step, _ in spent()] == ["categories"]
+
+
+@given(*[st.lists(st.sampled_from(["a", "b", "", "1", "(other)", "x" * 300, "tab\t", 1, 1.5, True, None, "é"]))] * 2)
+def test_a_row_counts_the_same_whatever_stands_beside_it(first, second):
+    def counted(values):
+        return texts_of_frame(pd.DataFrame({"city": pd.Series(values, dtype=object)}), OPEN)
+
+    assert counted(first) + counted(second) == counted([*first, *second])
+    assert not {"", "(other)", "x" * 300, "tab\t"} & set(counted([*first, *second]))
+
+
+def test_texts_of_every_source_are_the_same(tmp_path):
+    people = patients(500)
+    people.to_csv(tmp_path / "t.csv", index=False)
+    people.to_parquet(tmp_path / "t.parquet")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        database.execute("CREATE TABLE t AS SELECT * FROM people")
+    found = [
+        texts_of_source(parse_address(str(address)), OPEN, 1 << 30)
+        for address in (tmp_path / "t.csv", tmp_path / "t.parquet", f"duckdb:///{tmp_path}/t.duckdb#t")
+    ]
+    assert found == [texts_of_frame(people, OPEN)] * 3
+
+
+def test_owners_join_what_each_has_found():
+    def schema(*categories, age=AGE):
+        city = {**CITY, "outOfDomain": "other", "other": "(other)", "categories": [*categories, "(other)"]}
+        return parse_schema({"fields": [{k: v for k, v in city.items() if k != "domain"}, age]}, "s")
+
+    joined = join_schemas({"a": schema("Chur", "Bern"), "b": schema("Bern", "Basel"), "c": schema()})
+    assert joined.attributes[0].categories == ("Basel", "Bern", "Chur", "(other)")
+    assert joined == join_schemas({"b": schema("Bern", "Basel"), "a": schema("Chur", "Bern")})
+    assert len(undiscovered(joined)) == 1
+    binned = {"name": "age", "type": "integer", "edges": [0, 50, 100]}
+    with pytest.raises(ProblemsFound, match="'age' is not declared as in a"):
+        join_schemas({"a": schema("Bern"), "b": schema("Bern", age=binned)})
+
+
+@pytest.mark.parametrize(("field", "rule"), [
+    ({"outOfDomain": "refuse"}, "out-of-domain"), ({"outOfDomain": "edge"}, "out-of-domain"),
+    ({"categories": ["a"]}, "two-domains"), ({"decimals": 2}, "type-mismatch"),
+    ({"other": "a\tb"}, "control-character"),
+])  # fmt: skip
+def test_what_an_open_text_cannot_declare_is_said(field, rule):
+    with pytest.raises(ProblemsFound) as refused:
+        parse_schema({"fields": [{**CITY, **field}]}, "s")
+    assert rule in {problem.rule for problem in refused.value.problems}
+
+
+def test_an_open_text_is_the_same_schema_after_a_round_trip():
+    schema = parse_schema({"fields": [CITY, {**CITY, "name": "b", "other": "rest"}]}, "s")
+    assert parse_schema(schema.table_schema(), "s") == schema
+    assert "domain" in schema.table_schema()["fields"][0]
