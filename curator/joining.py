@@ -12,6 +12,7 @@ from privity.common.consortium.key_renewal import Next, fitting_key
 from privity.common.consortium.manifest import CURATOR
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.member_folder import make_folder, make_join
+from privity.common.consortium.schema_file import SchemaFile
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import write_private
@@ -69,8 +70,11 @@ def renew(config: CuratorConfig, invite: Path | None = None) -> tuple[Path, dict
     return member_folder.renew(Next(config.key), "curator", CURATOR, invite=invite)
 
 
-def accept(config: CuratorConfig, file: Path) -> tuple[int, bool]:
+def accept(config: CuratorConfig, file: Path, schema: Path | None = None) -> tuple[int, bool]:
     """Take a manifest that the organiser sealed: the serial that is here now, and whether it was newer.
+
+    Args:
+        schema: that the manifest names, if it is not the one that is here.
 
     Raises:
         PrivityError: it is not the organiser's, of another consortium, or over another schema.
@@ -84,12 +88,20 @@ def accept(config: CuratorConfig, file: Path) -> tuple[int, bool]:
     except OSError as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=file, reason=error.strerror) from None
     manifest = manifests.opened(document, str(file))
-    if manifest.schema_digest != load_schema(config.schema).digest:
-        reason = f"it is over another schema than {config.schema}"
-        raise PrivityError(Catalogue.TAMPERED, what=file, reason=reason)
+    given = schema or config.schema
+    if (digest := load_schema(given).digest) != manifest.schema_digest:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="schema",
+            reason=f"{file} is over another schema than {given}: SHA-256 {manifest.schema_digest}, not {digest}",
+            hint="Get that schema from the organiser, and name it: --schema FILE.",
+        )  # fmt: skip
     own = manifest.certificate_of("curator", CURATOR)
     if own is None or fitting_key(own, config.key) is None:
         reason = f"the curator's certificate in it is not that of {config.key}, nor of a renewed one"
         raise PrivityError(Catalogue.TAMPERED, what=file, reason=reason)
+    schemas = SchemaFile(config.schema)
+    if schema is not None:
+        schemas.keep_ready(schema)
     newer = manifests.offer(document, str(file))
+    schemas.settle(manifests.current())
     return manifests.current().serial, newer

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.data.schema import Schema
+from privity.common.consortium.schema_file import SchemaFile
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.journal import Journal
 from privity.curator.metrics import CuratorMetrics, reason_of
@@ -61,7 +61,7 @@ class Runs:
         self,
         folder: Path,
         manifests: ManifestFile,
-        schema: Schema,
+        schemas: SchemaFile,
         desk: Desk,
         metrics: CuratorMetrics,
         lease: float = math.inf,
@@ -71,7 +71,7 @@ class Runs:
         self._marks = Marks(self._journal)
         self._releases = folder / "releases"
         self._manifests = manifests
-        self._schema = schema
+        self._schemas = schemas
         self._desk = desk
         self._metrics = metrics
         self._lease = lease
@@ -118,7 +118,8 @@ class Runs:
             name: what the run is to be called; a name of its own if it is empty.
             operator: whose run it is; anybody's if that is empty.
         """
-        parse_request(request).check(self._manifests.current(), self._schema)
+        manifest = self._manifests.current()
+        parse_request(request).check(manifest, self._schemas.of(manifest))
         asked = canonical_request(request)
         key = f"#token/{token}"
         stored = self._journal.recall(key, "request")
@@ -329,9 +330,9 @@ class Runs:
         """Bring a run to its end, put the end on disk, tell the parties, erase its secrets; in this order."""
         meter = Meter(lambda progress: run.update(progress=progress, last_error=meter.last_error))
         self._desk.traffic, self._desk.noted = meter.traffic, run.update
-        driver = RunDriver(
-            run.name, run.request, self._manifests.current(), self._schema, self._journal, self._desk.ask, meter
-        )
+        manifest = self._manifests.current()
+        schema = self._schemas.of(manifest)
+        driver = RunDriver(run.name, run.request, manifest, schema, self._journal, self._desk.ask, meter)
         end = self._marks.end(run.name)
         if end is None:
             run.update(state=RUNNING)

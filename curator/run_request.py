@@ -74,6 +74,13 @@ class RunRequest:
         for holds, option, reason, possible in rules:
             if not holds:
                 raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=f"Possible: {possible}.")
+        if schema.digest != manifest.schema_digest:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="schema",
+                reason="the curator has another one than the manifest of this run names",
+                hint="Submit the run anew. If that is refused, too, the curator lacks the schema of its newest"
+                " manifest: privity curator accept MANIFEST --schema FILE.",
+            )  # fmt: skip
         unknown = [name for name in self.attributes or () if name not in schema.names]
         if unknown:
             reason = f"the schema has no {', '.join(map(repr, unknown))}"

@@ -18,6 +18,7 @@ from privity.common import pages
 from privity.common.consortium.key_renewal import Next, fitting_key
 from privity.common.consortium.manifest import CURATOR
 from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.schema_file import SchemaFile
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats.toml_file import read_toml
@@ -137,7 +138,8 @@ class CuratorServer:
     ) -> None:
         self.metrics = CuratorMetrics(CollectorRegistry())
         self.desk = Desk(config.patience, metrics=self.metrics)
-        self.runs = Runs(config.state, manifests, schema, self.desk, self.metrics, config.lease_days * DAY)
+        schemas = SchemaFile(config.schema, schema)
+        self.runs = Runs(config.state, manifests, schemas, self.desk, self.metrics, config.lease_days * DAY)
         self.metrics.follow(self.runs.numbers, self._connected)
         self._config = config
         self._silence = silence
@@ -207,6 +209,8 @@ class CuratorServer:
 def load_server(config: CuratorConfig) -> CuratorServer:
     """Read what the configuration names and check that it belongs together."""
     manifests = ManifestFile(config.manifest, config.organiser_key)
+    schemas = SchemaFile(config.schema)
+    schemas.settle(manifests.current())
     schema = load_schema(config.schema)
     if schema.digest != manifests.current().schema_digest:
         raise PrivityError(

@@ -27,14 +27,14 @@ from privity.common.node.connection_silence import (
 from privity.common.node.metrics_page import observed
 from privity.common.node.proxy import channel_options
 from privity.common.node.tls_check import Finding, check_connection
-from privity.common.protocol.steps import Close, Enrol
-from privity.common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decode_step
+from privity.common.protocol.steps import Close, Enrol, Pending, Step
+from privity.common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decode_step, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.party.config import Node
 from privity.party.randomness_ahead import IdleTime
 from privity.party.run_expiry import let_go_every
-from privity.party.step_answers import PartyEngine
+from privity.party.step_answers import OtherSchemaError, PartyEngine
 
 WAIT_SECONDS = 20
 ALIVE_SECONDS = 5.0
@@ -69,16 +69,28 @@ class Agent:
         self._failures = 0
         self._last_step: tuple[str, str] | None = None
         self._config = node.config
-        # A party that has just joined has no manifest yet: the first one comes from the curator.
-        self._engine = node.engine() if node.manifests.exists() else None
+        self._engine = self._first_engine()
         self._told: set[str] = set()
         self._let_go_next = 0.0
         self._asked_at = -MANIFEST_SECONDS
-        self._misfit = b""
+        self._misfit: tuple[bytes, str] = (b"", "")
+        self._other_schema: OtherSchemaError | None = None
         if self._engine is not None:
             node.forget_keys(self._engine)
-        elif node.config.manifest.exists():
+        elif node.config.manifest.exists() and not node.manifests.exists():
             _log.warning("the manifest here is of an earlier version: waiting for one that was sealed anew")
+
+    def _first_engine(self) -> PartyEngine | None:
+        """The engine under the manifest that is here; None if the curator's newest one is waited for."""
+        # A party that has just joined has none yet.
+        if not self._node.manifests.exists():
+            return None
+        try:
+            return self._node.engine()
+        except OtherSchemaError as error:
+            # The schema may have been replaced before the manifest that names it has come.
+            self._log_misfit(error)
+            return None
 
     def _channel(self, certificate: Path, key: Path) -> grpc.aio.Channel:
         config = self._config
@@ -149,24 +161,51 @@ class Agent:
         self._asked_at = time.monotonic()
         manifests = self._node.manifests
         try:
-            manifests.offer(reply.document, "the curator's manifest", self._node.check_manifest)
+            # A manifest over another schema has all rows read.
+            await asyncio.to_thread(
+                manifests.offer, reply.document, "the curator's manifest", self._node.check_manifest
+            )
         except PrivityError as error:
             if self._engine is None:
                 raise
             # Runs that have begun go on under theirs; new ones wait for a manifest that fits.
-            if reply.document != self._misfit:
-                self._misfit = reply.document
-                _log.error("the newest manifest does not fit this party: privity doctor", extra={"reason": error.code})
+            self._other_schema = error if isinstance(error, OtherSchemaError) else None
+            if (reply.document, error.message) != self._misfit:
+                self._misfit = (reply.document, error.message)
+                self._log_misfit(error)
             return self._engine
+        self._other_schema = None
         if self._node.settle():
             _log.info("the manifest lists the renewed certificate and keys: they are in use from now on")
         if self._engine is None:
             _log.info("the first manifest of the consortium", extra={"serial": manifests.current().serial})
+            self._node.take_schema()
+            self._engine = self._node.engine()
+        elif self._node.take_schema():
+            _log.info("the rows go by the schema that the newest manifest names")
             self._engine = self._node.engine()
         else:
             self._engine.adopt(manifests.current())
         self._node.forget_keys(self._engine)
         return self._engine
+
+    @staticmethod
+    def _log_misfit(error: PrivityError) -> None:
+        if isinstance(error, OtherSchemaError):
+            # No name of an attribute and no value is in such an error.
+            _log.error(
+                "the newest manifest here is over another schema",
+                extra={"reason": error.code, "detail": error.message, "remedy": error.remedy},
+            )
+        else:
+            _log.error("the newest manifest does not fit this party: privity doctor", extra={"reason": error.code})
+
+    def _delayed(self, step: Step) -> bytes | None:
+        """The reply to a run under a manifest over another schema than that of the rows: it waits; None to others."""
+        other = self._other_schema
+        if other is None or not isinstance(step, Enrol) or step.spec.manifest_digest != other.manifest_digest:
+            return None
+        return encode_reply(step.run, step.key, Pending(other.awaited))
 
     async def _exchange_for_ever(self, channel: grpc.aio.Channel, idle: IdleTime) -> None:
         link = rpc.PartyLinkStub(channel)
@@ -243,7 +282,8 @@ class Agent:
             if message:
                 await self._answer(link, message)
         if not message and time.monotonic() - self._asked_at >= MANIFEST_SECONDS:
-            await self._newest_engine(link)
+            async with self._signs_of_life():
+                await self._newest_engine(link)
 
     async def _receive(self, link: rpc.PartyLinkStub, at_work: contextlib.AsyncExitStack) -> bytes:
         """The next step, or nothing; signs of life are given from its first chunk on."""
@@ -272,7 +312,9 @@ class Agent:
         engine = self._engine
         if engine is None or (isinstance(step, Enrol) and not engine.knows(step.spec.manifest_digest)):
             engine = await self._newest_engine(link)
-        reply = await asyncio.to_thread(engine.handle, step)
+        reply = self._delayed(step)
+        if reply is None:
+            reply = await asyncio.to_thread(engine.handle, step)
         if isinstance(step, Enrol) and engine.awaits(step.run) and step.run not in self._told:
             self._told.add(step.run)
             _log.warning("a run waits for approval: privity party show RUN", extra={"run": step.run})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from prometheus_client import CollectorRegistry
 
 from privity.common.consortium.manifest import CURATOR, Manifest
 from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.data.schema import load_schema
+from privity.common.consortium.schema_file import END_AWAITED, SchemaFile
+from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats.toml_file import read_toml
 from privity.common.node.proxy import Proxy, proxy_of, proxy_problems
@@ -27,8 +29,10 @@ from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
 from privity.party.policy import Policy, load_policy
+from privity.party.rows import Rows
+from privity.party.run_expiry import LastHeard
 from privity.party.sources.source_settings import RowSettings, row_settings
-from privity.party.step_answers import PartyEngine, check_schema
+from privity.party.step_answers import OtherSchemaError, PartyEngine, check_schema
 from privity.party.transcript import TRANSCRIPTS
 
 CODED = "coded"
@@ -43,6 +47,9 @@ NODE_FILE = "node-id"
 """In the state folder: what tells this node's charges from those of others in one ledger."""
 
 JOURNAL_FILE = "journal.sqlite"
+AT_WORK_SECONDS = 3600.0
+"""A run that was heard of within so long, and has not ended, is taken to be at work."""
+
 DAY = 86400.0
 LEASE_DAYS = 30.0
 """Longer than a curator's: what it still drives must be here."""
@@ -160,20 +167,29 @@ class Node:
 
     def __init__(self, config: PartyConfig) -> None:
         self.config = config
+        self.manifests = ManifestFile(config.manifest, config.organiser_key)
+        self.schemas = SchemaFile(config.schema)
+        self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
+        if self.manifests.exists():
+            self.schemas.settle(self.manifests.current())
         schema = load_schema(config.schema)
         self._policy = read_policy(config, schema.names)
-        self.manifests = ManifestFile(config.manifest, config.organiser_key)
-        self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
         if self.manifests.exists():
             self.files.settle(self.manifests.current())
         self.keys = self.files.load()
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         _log.info("the rows are looked at")
-        rows = config.rows.open(schema, self._policy.population.rows_per_person).rows
+        rows = self._open(schema)
         journal = Journal(config.state / JOURNAL_FILE)
         ledger = ledger_of(config, self._policy)
         self._releases = ChargedReleases(config.name, rows, journal, ledger)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
+
+    _recoded: Rows | None = None
+    """The rows by the schema of a manifest that is about to be taken."""
+
+    def _open(self, schema: Schema) -> Rows:
+        return self.config.rows.open(schema, self._policy.population.rows_per_person).rows
 
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
@@ -186,11 +202,37 @@ class Node:
         """Refuse a manifest that this party cannot go by, before it takes the place of another.
 
         Raises:
-            PrivityError: it names another schema, lists other keys, or is beyond the policy.
+            PrivityError: it names a schema that is not here or does not fit, lists other keys, or is beyond the policy.
         """
-        check_schema(self._releases, manifest)
+        self._recoded = None
         self.files.check(self.keys, manifest)
         self._policy.check_manifest(manifest.parties_per_person, self.config.name)
+        schema = self._releases.schema
+        if manifest.schema_digest != schema.digest:
+            schema = self.schemas.named(manifest) or schema
+            check_schema(schema, manifest)
+            self._check_idle(manifest)
+            _log.info("the rows are looked at anew, by the schema that the newest manifest names")
+            self._recoded = self._open(schema)
+
+    def _check_idle(self, manifest: Manifest) -> None:
+        """Refuse to code the rows anew while a run is at work: it could not go on."""
+        heard = LastHeard(self._releases.journal)
+        times = {run: heard.at(run) for run in heard.runs()}
+        if busy := [run for run, at in times.items() if at is not None and time.time() - at < AT_WORK_SECONDS]:
+            reason = f"{', '.join(sorted(busy))} began over the schema of before, and has not ended"
+            hint = "Wait for its end; if it was stopped, have the operator resume or discard it."
+            raise OtherSchemaError(manifest, reason, hint, END_AWAITED)
+
+    def take_schema(self) -> bool:
+        """Go by the schema that the manifest names from now on; whether that is another one than before."""
+        if self._recoded is None:
+            return False
+        self.schemas.settle(self.manifests.current())
+        before = self._releases
+        self._releases = ChargedReleases(before.party, self._recoded, before.journal, before.ledger)
+        self._recoded = None
+        return True
 
     def certificates(self) -> dict[str, str]:
         """This party's own certificate and the curator's, by ``ROLE/NAME``, as they are now."""

@@ -49,6 +49,8 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
     settings = f" with the settings {json.dumps(spec.settings, default=str)}" if spec.settings else ""
     yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
+    if found := [attribute.name for attribute in schema.over(spec.attributes).attributes if attribute.discover]:
+        yield f"Domains that it discovers: those of {', '.join(found)}."
     yield "What leaves this party:"
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
     for leaving in _leaving(spec, schema):

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.consortium.manifest import Manifest
+from privity.common.consortium.schema_file import SCHEMA_AWAITED
 from privity.common.crypto.identity import PublicIdentity
+from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.steps import (
     Begin,
@@ -62,11 +64,25 @@ WAITS_FOR = {
 _log = logging.getLogger("privity.party")
 
 
-def check_schema(releases: ChargedReleases, manifest: Manifest) -> None:
+class OtherSchemaError(PrivityError):
+    """A manifest is over another schema than that of the rows: they are not coded by it, or not yet.
+
+    Attributes:
+        manifest_digest: of the manifest.
+        awaited: what a run under it waits for at this party.
+    """
+
+    def __init__(self, manifest: Manifest, reason: str, hint: str, awaited: str = SCHEMA_AWAITED) -> None:
+        super().__init__(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
+        self.manifest_digest, self.awaited = manifest.digest, awaited
+
+
+def check_schema(schema: Schema, manifest: Manifest) -> None:
     """Refuse a manifest over another schema than that of the rows."""
-    if releases.schema.digest != manifest.schema_digest:
-        reason = "the schema is not the one that the manifest names"
-        raise PrivityError(Catalogue.STEP_REFUSED, step="start", reason=reason)
+    if schema.digest != manifest.schema_digest:
+        named = f"the manifest (serial {manifest.serial}) names another one, with SHA-256 {manifest.schema_digest}"
+        hint = "Get that one from the organiser, and accept it: privity party accept --schema FILE."
+        raise OtherSchemaError(manifest, named, hint)
 
 
 class PartyEngine:
@@ -123,7 +139,7 @@ class PartyEngine:
         Raises:
             PrivityError: it names another schema, or other keys for this party.
         """
-        check_schema(self._releases, manifest)
+        check_schema(self._releases.schema, manifest)
         self._admission.adopt(manifest)
 
     def keys_needed(self) -> set[PublicIdentity]:

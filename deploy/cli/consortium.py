@@ -57,6 +57,8 @@ def invite(
 def seal(folder: Folder = HERE) -> None:
     """Check every member's answer and sign one manifest of all."""
     organiser = Organiser(folder)
+    file = organiser.agreement().schema
+    before = organiser.current()
     manifest = organiser.seal()
     answers = organiser.answers()
     shown = text_table.table("answer", "member", "role", "fingerprint")
@@ -67,3 +69,9 @@ def seal(folder: Folder = HERE) -> None:
         say(f"Not declared in {organiser.agreement_file}, so left aside: {answers.named_others()}.")
     say("Compare the fingerprints with what each member sees, by another way than the files came.")
     say(f"Sealed: {organiser.manifest_file}, serial {manifest.serial}. Give it to the curator: parties get it there.")
+    say(f"Its schema: {file}, SHA-256 {manifest.schema_digest}.")
+    if before is not None and before.schema_digest != manifest.schema_digest:
+        say(
+            f"The manifest before (serial {before.serial}) had another schema. Send {file} to every member. They accept"
+            " it with --schema FILE: privity curator accept MANIFEST, privity party accept, privity operator accept."
+        )

@@ -51,10 +51,13 @@ def renew(
 @curator_app.command()
 def accept(
     manifest: Annotated[Path, typer.Argument(help="what the organiser sealed")],
+    schema: Annotated[
+        Path | None, typer.Option(help="the schema that it names, if that is another one than here")
+    ] = None,
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),
 ) -> None:
     """Take a manifest that the organiser sealed; a curator at work goes by it at once."""
-    serial, newer = joining.accept(server.load_config(config), manifest)
+    serial, newer = joining.accept(server.load_config(config), manifest, schema)
     say(f"Serial {serial}: {'accepted' if newer else 'it was here already'}.")
 
 

@@ -11,11 +11,14 @@ import typer
 from privity.common.consortium import member_folder
 from privity.common.consortium.invitation import read_invite
 from privity.common.consortium.key_renewal import Next
-from privity.common.consortium.member_folder import hand_over, make_folder, make_join
+from privity.common.consortium.member_folder import SCHEMA, hand_over, make_folder, make_join
+from privity.common.consortium.schema_file import SchemaFile
 from privity.common.crypto.certificates import name_in
+from privity.common.data.schema import load_schema
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import write_private
 from privity.common.text.terminal import say
-from privity.deploy.operator.operator_folder import OPERATOR_TOML, SETTINGS, link_of
+from privity.deploy.operator.operator_folder import OPERATOR_TOML, SETTINGS, link_of, newest_manifest
 
 operator_app = typer.Typer(no_args_is_help=True, help="The operator's own folder.")
 
@@ -37,6 +40,26 @@ def init(
     file, content = make_join(folder, read)
     write_private(folder / SETTINGS, OPERATOR_TOML.format(curator=json.dumps(read.curator)).encode())
     say(*hand_over(file, answer, content, read))
+
+
+@operator_app.command("accept")
+def accept(
+    schema: Annotated[Path, typer.Option(help="the schema that the organiser sent")],
+    config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
+) -> None:
+    """Take the schema that the curator's manifest names, for plans of runs."""
+    manifest, digest = newest_manifest(config), load_schema(schema).digest
+    if digest != manifest.schema_digest:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="schema",
+            reason=f"{schema} has SHA-256 {digest}, and the curator's manifest (serial {manifest.serial}) names"
+            f" {manifest.schema_digest}",
+            hint="Get that schema from the organiser; or wait until the curator has accepted the newest manifest.",
+        )  # fmt: skip
+    kept = SchemaFile(config.parent / SCHEMA)
+    kept.keep_ready(schema)
+    kept.settle(manifest)
+    say(f"{kept.path} is the schema of manifest serial {manifest.serial}: SHA-256 {digest}.")
 
 
 @operator_app.command("renew")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -118,5 +119,17 @@ def _explained(filed: Filed, settings: PartyConfig) -> list[str]:
     policy, manifest = read_policy(settings), ManifestFile(settings.manifest, settings.organiser_key).current()
     ledger = ledger_of(settings, policy)
     everywhere = manifest.parties_per_person
-    words = run_notice.in_words(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
+
+    def in_words() -> list[str]:
+        schema = load_schema(settings.schema)
+        return list(run_notice.in_words(filed.spec, settings.name, schema, policy, everywhere))
+
+    if filed.spec.manifest_digest == manifest.digest:
+        named = f"serial {manifest.serial}, which names the schema with SHA-256 {manifest.schema_digest}"
+        words = [f"It is under the manifest of {named}.", *in_words()]
+    else:
+        words = ["It was asked for under an earlier manifest: what follows is by the schema and the policy of now."]
+        # It may be about attributes, or for domains, that the schema does not have any more.
+        with contextlib.suppress(PrivityError, KeyError):
+            words += in_words()
     return [*words, run_notice.budget_in_words(filed.spec, policy, ledger, everywhere - 1)]

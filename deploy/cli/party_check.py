@@ -14,7 +14,7 @@ from privity.common.text import terminal, text_table
 from privity.common.text.terminal import say
 from privity.party.config import load_config, read_policy
 from privity.party.sources.held_rows import Access, coded_bytes
-from privity.party.sources.inspection import Inspection, inspect, time_to_count
+from privity.party.sources.inspection import Inspection, in_pairs, inspect, time_to_count
 from privity.party.sources.open_rows import Opened, open_rows
 from privity.party.sources.source_settings import RowSettings
 
@@ -42,7 +42,7 @@ def check(
         opened = open_rows(address, schema, access)
         tables, seconds = time_to_count(opened.rows)
     _show_rows(opened, found, schema, access, settings.rows)
-    _show_time(found.seconds, tables, seconds, max(comb(len(schema.attributes), 2), 1))
+    _show_time(found.seconds, tables, seconds, max(comb(len(in_pairs(schema)), 2), 1))
     say(PRIVATE)
 
 

@@ -10,16 +10,14 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from privity.common.consortium.manifest import open_manifest, read_organiser_key
-from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
+from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
-from privity.common.formats import parse_json
 from privity.common.privacy.budget import parse_delta, parse_epsilon
 from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text import terminal
 from privity.common.text.terminal import say_json
-from privity.deploy.operator.operator_folder import SETTINGS, client_of
+from privity.deploy.operator.operator_folder import SETTINGS, newest_manifest
 from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options
 from privity.deploy.options import refuse_existing
 from privity.deploy.planning import accuracy_page, plan_options
@@ -28,7 +26,15 @@ from privity.deploy.planning.invented_tables import shipped_profiles
 from privity.deploy.planning.line_chart import one_picture
 from privity.deploy.planning.plan_options import Faults
 from privity.deploy.planning.rehearsal import Shape
-from privity.deploy.planning.run_cost import Planned, about, check_tolerated, plan_document, planned, show_plan
+from privity.deploy.planning.run_cost import (
+    Planned,
+    about,
+    check_tolerated,
+    open_domains,
+    plan_document,
+    planned,
+    show_plan,
+)
 
 EPSILONS = "0.1,0.2,0.4,0.8,1.6"
 COMPARED = "dp-subn,jtree,one-way,privbayes"
@@ -86,7 +92,7 @@ def plan_command(
     if request is not None and request["algorithm"] not in ALGORITHMS:
         faults.add("--algorithm", f"{asked.algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
     if parties is None and schema is None:
-        names: Sequence[str] = faults.collect("--config", lambda: _parties_of(config)) or ("party 1",)
+        names: Sequence[str] = faults.collect("--config", lambda: _parties_of(config, faults)) or ("party 1",)
         counts: tuple[int, ...] = (len(names),)
     else:
         counts = plan_options.numbers_of_parties(parties or "1", faults)
@@ -104,6 +110,9 @@ def plan_command(
     if accuracy:
         compared = plan_options.compared_epsilons(epsilons, faults)
         named = plan_options.compared_algorithms(algorithms, faults)
+        if over is not None and (hidden := open_domains(over)):
+            plan_options.refuse_open_domains(hidden, faults)
+            over = None
         if over is not None:
             plan_options.check_pairs(over, faults)
         if over is not None and request is not None:
@@ -130,12 +139,14 @@ def plan_command(
         write_text(one_picture(accuracy_page.charts(found)) if picture else accuracy_page.page(shape, found), plot)
 
 
-def _parties_of(config: Path) -> list[str]:
-    """The parties of the consortium, by the manifest that its curator serves."""
-    client = client_of(config)
-    name = f"the manifest of {client.address}"
-    organiser = read_organiser_key(config.parent / ORGANISER_KEY)
-    return list(open_manifest(parse_json(client.manifest(), name), organiser, name).members)
+def _parties_of(config: Path, faults: Faults) -> list[str]:
+    """The parties of the consortium, by the manifest that its curator serves; its schema must be the one here."""
+    manifest, file = newest_manifest(config), config.parent / SCHEMA
+    if file.exists() and load_schema(file).digest != manifest.schema_digest:
+        message = f"{file} is not the schema that the curator's manifest (serial {manifest.serial}) names."
+        remedy = "Get that one from the organiser: privity operator accept --schema FILE."
+        faults.add("--schema", message, remedy)
+    return list(manifest.members)
 
 
 def _tolerated(parties: int, asked: RunOptions, request: dict[str, Any] | None) -> int:

@@ -23,6 +23,7 @@ from cryptography import x509
 from privity.common.consortium.key_renewal import Next, fitting_key
 from privity.common.consortium.manifest import CURATOR, Manifest
 from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.schema_file import SchemaFile
 from privity.common.crypto.certificates import RENEW_DAYS, days_left, same_certificate
 from privity.common.crypto.identity import Identity
 from privity.common.data.schema import Schema, load_schema
@@ -95,6 +96,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     listed = renewed.next_certificate.exists() and _party_link(in_time).stage is Stage.THROUGH
     yield from _waiting(config.key, listed)
     yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
+    yield from _ready_schema(config.schema)
     yield _tried("data", lambda: _data(config))
     yield _tried("rows", lambda: _rows(config))
     yield _tried("budget", lambda: _budget(config))
@@ -276,11 +278,21 @@ def _curator_is_renewed(manifests: ManifestFile, key: Path) -> bool:
 def _schema(file: Path, manifest: Manifest | None) -> Check:
     schema: Schema = load_schema(file)
     if manifest is not None and schema.digest != manifest.schema_digest:
-        return bad("schema", f"{file} is not the one that the manifest names", "Take the one of the invite.")
+        found = f"{file} is not the one that the manifest (serial {manifest.serial}) names"
+        return bad("schema", found, f"Get the one with SHA-256 {manifest.schema_digest} from the organiser.")
     found = f"{len(schema.attributes)} attributes{'' if manifest is None else ', as in the manifest'}"
     if named := in_words(schema):
         return Check("schema", Verdict.WARNING, f"{found}. {named}", f"{WHY} {REMEDY}")
     return good("schema", found)
+
+
+def _ready_schema(file: Path) -> Iterator[Check]:
+    """The newer schema that was accepted and is not in use yet, if there is one."""
+    kept = SchemaFile(file)
+    if kept.ready_path.exists() and (ready := kept.ready()) is not None:
+        found = f"{kept.ready_path}, SHA-256 {ready.digest}, is kept ready until a manifest names it"
+        remedy = "The curator must have accepted that manifest; the node takes it within a minute or two, between runs."
+        yield Check("newer schema", Verdict.WARNING, found, remedy)
 
 
 def _data(config: party_config.PartyConfig) -> Check:

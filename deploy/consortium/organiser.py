@@ -260,6 +260,7 @@ class Organiser:
             )
         before = self.current()
         schema: Schema = load_schema(agreement.schema)
+        schema.require_reviewed(agreement.schema)
         manifest = Manifest(
             consortium=agreement.name,
             members={name: keys for name in agreement.parties if (keys := joins[name].keys) is not None},

@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from privity.common.consortium.key_renewal import Next
+from privity.common.consortium.manifest import Manifest, open_manifest, read_organiser_key
+from privity.common.consortium.member_folder import ORGANISER_KEY
+from privity.common.formats import parse_json
 from privity.common.formats.toml_file import read_toml
 from privity.common.node.proxy import proxy_of, proxy_problems
 from privity.deploy.operator.operator_client import OperatorClient
@@ -32,6 +35,14 @@ def client_of(config: Path) -> OperatorClient:
     ):
         waiting.take()
     return client
+
+
+def newest_manifest(config: Path) -> Manifest:
+    """The manifest that the curator goes by now, as the organiser signed it."""
+    client = client_of(config)
+    name = f"the manifest of {client.address}"
+    organiser = read_organiser_key(config.parent / ORGANISER_KEY)
+    return open_manifest(parse_json(client.manifest(), name), organiser, name)
 
 
 def link_of(config: Path) -> OperatorClient:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED
 from privity.common.wire.v1.privity_pb2 import Awaited, RunEvent, RunStatus
 
 SILENT_SECONDS = 10
@@ -85,6 +86,10 @@ def remedy(run: str, awaited: Awaited) -> str:
             f"It was not heard of for {_lasting(awaited.silent_seconds)}: see whether its node runs;"
             f" at {awaited.party}: privity doctor"
         )
+    if awaited.note == SCHEMA_AWAITED:
+        return f"At {awaited.party}: privity party accept --schema FILE, with the schema that the organiser sent."
+    if awaited.note == END_AWAITED:
+        return "See privity run list: resume a run that was stopped there, or discard it (privity run stop --discard)."
     if awaited.note:
         return f"At {awaited.party}: privity party show {run}, then approve or refuse it."
     return "It was asked just now: wait." if awaited.seconds < SILENT_SECONDS else "It is at work: wait."

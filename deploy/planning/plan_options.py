@@ -107,6 +107,13 @@ def check_pairs(schema: Schema, faults: Faults) -> None:
         faults.add("--schema", "--accuracy compares pairs, and there is one attribute.", "Declare two or more.")
 
 
+def refuse_open_domains(names: Sequence[str], faults: Faults) -> None:
+    """There is nothing to invent a table of before domains are known."""
+    message = f"the domains of {', '.join(names)} are yet to be discovered, and --accuracy needs them."
+    remedy = "Run the algorithm discover first, and give the schema that it finds; what it costs, the plan says without"
+    faults.add("--schema", message, f"{remedy} --accuracy.")
+
+
 def settings_of(
     names: tuple[str, ...], algorithm: str, settings: dict[str, Any], schema: Schema, delta: Fraction, faults: Faults
 ) -> dict[str, dict[str, Any]]:

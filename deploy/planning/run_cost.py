@@ -17,6 +17,7 @@ from privity.common.release.evaluation.scores_over_parties import check_evaluati
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import PGM, Inference
+from privity.common.synthesis.learning.domain_discovery import SHARE, stand_in, undiscovered
 from privity.common.text import text_table
 from privity.common.text.terminal import say
 from privity.deploy.planning.cost_forecast import PhasePlan, Planner
@@ -31,6 +32,7 @@ class Planned:
         account: in rho: the run's own, or what a pure run would have with ``LIKELY_DELTA``; None if its algorithm
             spends delta otherwise, or none.
         kinds: noise of its tables, pure and with that account.
+        hidden: attributes whose domain is yet to be discovered.
         inference: how its tables would be fitted, of a structure chosen at random; None if its algorithm has its
             own way.
     """
@@ -39,10 +41,11 @@ class Planned:
     rho_budget: RhoBudget | None
     kinds: list[BothKinds]
     inference: Inference | None = None
+    hidden: tuple[str, ...] = ()
 
 
 def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Planned:
-    """A run over parties that hold so many rows, by phase.
+    """A run over parties that hold so many rows, by phase; domains yet to be discovered are as large as they may be.
 
     Raises:
         PrivityError: what could not run.
@@ -53,6 +56,9 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
         hint = f"Possible: {', '.join(ALGORITHMS)}."
         raise PrivityError(Catalogue.BAD_OPTION, option="algorithm", reason=f"{name!r} is unknown", hint=hint)
     check_tolerated(tolerate, len(rows))
+    hidden = tuple(open_domains(schema))
+    if not ALGORITHMS[name].discovers:
+        schema = stand_in(schema)
     ALGORITHMS[name].check_request(request["settings"], schema, delta)
     evaluation = evaluation_of(request)
     check_evaluation(evaluation, name, epsilon, schema)
@@ -66,7 +72,12 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     likely = budget if delta else ALGORITHMS[name].budget(settings, learning, LIKELY_DELTA)
     compared = likely if isinstance(likely, RhoBudget) else None
     kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
-    return Planned(planner.phases(), compared, kinds, session.record.inference)
+    return Planned(planner.phases(), compared, kinds, session.record.inference, hidden)
+
+
+def open_domains(schema: Schema) -> list[str]:
+    """Names of the attributes whose domain is yet to be discovered."""
+    return [schema.attributes[place].name for place in undiscovered(schema)]
 
 
 def check_tolerated(tolerate: int, parties: int) -> None:
@@ -98,6 +109,7 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) 
             },
             "seconds": round(sum(phase.seconds for phase in phases), 2),
         },
+        "undiscovered": list(plan.hidden),
         "inference": None if plan.inference is None else plan.inference.document(),
         "pure_or_approximate": _compared(plan),
     }
@@ -150,9 +162,26 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     say("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
     say("error: total variation distance that noise alone makes in a marginal, on average.")
     say("Which attributes depend on which was chosen at random here: cells may differ.")
+    if plan.hidden:
+        say(_undiscovered(plan, len(rows), request["algorithm"]))
     if plan.inference is not None:
         say(_fit(plan.inference))
     _show_compared(plan)
+
+
+def _undiscovered(plan: Planned, parties: int, algorithm: str) -> str:
+    """What a plan says of domains that are not known yet."""
+    names = ", ".join(plan.hidden)
+    if ALGORITHMS[algorithm].discovers:
+        return (
+            f"Of {names} whole grids are measured: their error does not matter, for domains are made of what stands out"
+            " of the noise. The release tells them: privity schema discover --release RELEASE."
+        )
+    planned_as = f"The domains of {names} are yet to be discovered: they are planned as large as they may become."
+    if parties == 1:
+        share = readable(SHARE)
+        return f"{planned_as} One owner's run discovers them first, for up to {share} of its epsilon: not planned here."
+    return f"{planned_as} Run the algorithm discover first: until then this run is refused. Plan that run, too."
 
 
 def _fit(inference: Inference) -> str:

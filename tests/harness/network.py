@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from privity.common.consortium.manifest import CURATOR, Manifest, sign_manifest
 from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.schema_file import SchemaFile
 from privity.common.node.connection_silence import SILENCE_SECONDS
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import Method
@@ -47,6 +48,7 @@ class TestNode(Node):
     def __init__(self, config: PartyConfig, engine: PartyEngine) -> None:
         self.config = config
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
+        self.schemas = SchemaFile(config.schema)
         self._engine = engine
         self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger)
         engine.listener = self.metrics.step

@@ -74,7 +74,8 @@ def test_texts_alone_cost_all_of_it_and_leave_no_model():
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "said"), [
-    ("4", "0", "to discover them takes a delta"), ("0.01", DELTA, "a text would be seen from"), ("0.15", DELTA, "below the noise"),
+    ("4", "0", "to discover them takes a delta"), ("0.01", DELTA, "a text would be seen from"),
+    ("0.15", DELTA, "below the noise"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_before_anything_is_spent(epsilon, delta, said):
     table, more = patients(), [f"age{place}" for place in range(8)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.schema_file import SchemaFile
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Begin, Contribute, Done, Enrol, Pending, Refusal
 from privity.curator.metrics import CuratorMetrics
@@ -121,10 +122,10 @@ def test_a_queued_run_does_not_expire(tmp_path: Path) -> None:
     consortium = consortium_for_runs()
     with_files = NetworkConsortium(tmp_path, consortium)
     manifests = ManifestFile(with_files.folder / "manifest.json", with_files.folder / "organiser.pub")
-    desk = Desk(1.0)
+    desk, schemas = Desk(1.0), SchemaFile(tmp_path / "unused", consortium.schema)
 
     async def scenario() -> None:
-        runs = Runs(tmp_path / "other", manifests, consortium.schema, desk, CuratorMetrics(_registry()), 0.1)
+        runs = Runs(tmp_path / "other", manifests, schemas, desk, CuratorMetrics(_registry()), 0.1)
         name = runs.submit("one", request())
         age(runs._journal, 10.0)
         expiry = asyncio.create_task(runs.expire())

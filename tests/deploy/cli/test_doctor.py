@@ -135,8 +135,9 @@ def test_a_curator_takes_no_manifest_over_another_schema(made: Path) -> None:
         done = privity(*accepted, "--config", str(made / "curator" / "curator.toml"))
     finally:
         path.write_bytes(before)
-    assert done.returncode == 1
+    assert done.returncode == Exit.INPUT
     assert "over another schema" in done.stderr
+    assert "--schema FILE" in done.stderr
 
 
 def test_an_address_for_metrics_is_looked_at(made: Path) -> None:

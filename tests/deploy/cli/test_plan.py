@@ -79,6 +79,28 @@ def test_a_pair_that_is_too_large_is_named(tmp_path: Path) -> None:
     assert "'a' and 'b' have 16,000,000 cells together" in done.stderr
 
 
+def test_domains_that_are_yet_to_be_discovered(tmp_path: Path) -> None:
+    """What their discovery costs; what a table would cost with the largest that may be found; no accuracy of it."""
+    fields = [{"name": name, "type": "integer", "domain": "discover"} for name in "ab"]
+    (tmp_path / "open.json").write_text(json.dumps({"fields": fields}))
+    asked = ("plan", "--schema", tmp_path / "open.json", "--rows", "20000", "--epsilon", "1")
+    done = privity(*asked, "--parties", "3", "--algorithm", "discover", "--json")
+    document = json.loads(done.stdout)
+    assert (document["total"]["epsilon"], document["undiscovered"]) == ("1", ["a", "b"])
+    assert document["total"]["cells"] > 50_000
+    done = privity(*asked, "--parties", "3", "--algorithm", "aim")
+    assert "a, b are yet to be discovered" in done.stdout
+    assert "Run the algorithm discover first" in done.stdout
+    alone = privity(*asked, "--algorithm", "aim")
+    assert "for up to 0.25 of its epsilon" in alone.stdout
+    done = privity(*asked, "--parties", "3", "--accuracy")
+    assert done.returncode == Exit.INPUT
+    assert "--accuracy needs them" in done.stderr
+    assert done.stderr.count("[bad-option]") == 1
+    small = (*asked[:-1], "0.0001", "--parties", "3", "--algorithm", "discover")
+    assert "would be below the noise" in privity(*small).stderr
+
+
 def test_without_an_epsilon_or_accuracy_there_is_nothing_to_plan(schema: Path) -> None:
     done = privity("plan", "--schema", schema)
     assert done.returncode == Exit.INPUT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED
 from privity.common.wire.v1.privity_pb2 import Awaited, RunStatus
 from privity.deploy.operator.run_status import explained
 
@@ -19,6 +20,8 @@ OWNER = "the approval of its owner"
         (20, 10, "", "for 20 s or more", "It was not heard of for 10 s or more"),
         (20, 0, OWNER, "for 20 s or more", "At north: privity party show autumn, then approve or refuse it."),
         (20, 20, OWNER, "for 20 s or more", "It was not heard of for 20 s or more"),
+        (20, 0, SCHEMA_AWAITED, "for 20 s or more", "At north: privity party accept --schema FILE"),
+        (20, 0, END_AWAITED, "for 20 s or more", "resume a run that was stopped there, or discard it"),
     ],
 )
 def test_who_is_waited_for_and_what_to_do(seconds: int, silent: int, note: str, since: str, said: str) -> None:
