@@ -100,15 +100,15 @@ class Schema:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, over RFC 8785 JSON of all that decides a value's code, and nothing else.
+        """SHA-256, in hexadecimal, over RFC 8785 JSON of all that decides a value's code, or how it is drawn.
 
         Per attribute, in order: name, type, categories, ordered, edges, taxonomy, missing, outOfDomain,
-        other; decimals, if a binned number declares them. Defaults are written out, a number of bins as the edges it
-        gives, a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as RFC 8785
-        has no exact ones; and absentRows if it is true. A schema without decimals and absentRows keeps the digest it
-        had before there were any.
-        Not in it: the name of the table, titles, descriptions, source, license; and what decides no value's code, but
-        how the rows of a model that was released are drawn: rowConstraints and histograms.
+        other; decimals and histogram, if a binned number declares them. Defaults are written out, a number of bins as
+        the edges it gives, a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
+        RFC 8785 has no exact ones; and absentRows if it is true. A schema without these keeps the digest it had before
+        there were any.
+        Not in it: the name of the table, titles, descriptions, source, license; and rowConstraints, which decide no
+        value's code, but which rows of a model that was released are drawn.
         """
         attributes = [
             {
@@ -159,13 +159,18 @@ class Schema:
 
 
 def _points_in_words(attribute: Attribute) -> dict[str, Any]:
-    """What the public grid of an attribute follows from, or the decimals to which its values are rounded."""
+    """What its public grid follows from; or the decimals to which values are rounded, and how they are drawn."""
     if attribute.discover and not attribute.edges:
         return {"open": True}
     if attribute.discover:
         ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
         return {"grid": [*ends, attribute.decimals or 0]}
-    return {"decimals": attribute.decimals} if attribute.edges and attribute.decimals is not None else {}
+    found: dict[str, Any] = {}
+    if attribute.edges and attribute.decimals is not None:
+        found["decimals"] = attribute.decimals
+    if attribute.histogram is not None:
+        found["histogram"] = [[str(edge) for edge in attribute.histogram.edges], list(attribute.histogram.weights)]
+    return found
 
 
 def load_schema(path: Path | str) -> Schema:

@@ -85,10 +85,15 @@ def test_open_domains_and_histograms_are_written_as_they_are_read(declared):
     assert parse_schema(schema.table_schema(), "s") == schema
 
 
-def test_the_digest_is_of_what_decides_codes():
-    plain = parse_schema({"fields": [field(edges=[0, 5, 10])]}, "s")
-    drawn = field(edges=[0, 5, 10], histogram={"edges": [0, 1, 5, 10], "weights": [1, 0, 2]})
-    assert parse_schema({"reviewed": False, "fields": [drawn]}, "s").digest == plain.digest
+def test_the_digest_is_of_what_decides_codes_and_how_they_are_drawn():
+    plain = field(edges=[0, 5, 10])
+    drawn = {**plain, "histogram": {"edges": [0, 1, 5, 10], "weights": [1, 0, 2]}}
+    otherwise = {**plain, "histogram": {"edges": [0, 1, 5, 10], "weights": [1, 1, 2]}}
+    rounded = {**plain, "type": "number", "decimals": 1}
+    binned = [plain, drawn, otherwise, {**plain, "type": "number"}, rounded, {**rounded, "decimals": 2}]
+    assert len({parse_schema({"fields": [one]}, "s").digest for one in binned}) == len(binned)
+    unread = parse_schema({"reviewed": False, "fields": [drawn]}, "s")
+    assert unread.digest == parse_schema({"fields": [drawn]}, "s").digest
     open_ = [field(domain="discover"), field(domain="discover", constraints={"minimum": 0, "maximum": 9})]
     cents = {"name": "x", "type": "number", "domain": "discover", "decimals": 2}
     digests = {parse_schema({"fields": [one]}, "s").digest for one in (*open_, cents, {**cents, "decimals": 3})}
