@@ -6,6 +6,13 @@ so in its own run; three parties discover for a fifth of epsilon in a run of its
 
 ``sampling`` is the floor: as many rows, drawn from the real ones.
 
+``careful`` is ``aim`` with what a careful steward declares, from public documentation alone (``benchmarks/careful``,
+written before any of it was measured); ``bounds`` is ``aim`` with open domains within the bounds declared there.
+
+Other programs get the same rows, and are told which columns are categories and which are numbers: with the budget as
+they count it, for a row more or less, and with the guarantee that they then give to a replaced row
+(``methods/raw_peers.py``). A rival that fails or takes too long is told with the reason.
+
 Settings of the discovery were chosen by adult and cps_taxunits; the other tables are only reported.
 """
 
@@ -23,8 +30,11 @@ import pandas as pd
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid
 from benchmarks.experiments.report import privity
+from benchmarks.methods.peer_programs import PeerError, python_of
+from benchmarks.methods.raw_peers import RIVALS, synthesize_raw
 
 MOST_ROWS = 80_000
+CAREFUL = Path(__file__).parents[1] / "careful"
 PACKAGED = ("flights", "weather", "randhie", "happiness", "census2000", "twoyear")
 DELTA, HALF_OF_DELTA = "0.000000001", "0.0000000005"
 
@@ -64,20 +74,30 @@ def measure(point: Point, seed: int, data: Data) -> Values:
         rows[[field["name"] for field in known]].to_csv(table, index=False)
         privity("schema", "review", schema, state=state)
         started = time.perf_counter()
+        release, beside, ruler = folder / "release", folder / "beside.csv", folder / "ruler.json"
+        ruler.write_text(json.dumps(binned(drafted["name"], known)), encoding="utf-8")
+        given: tuple[str | Path, ...] = ("--synthetic", beside, "--schema", ruler)
+        said: Values = {}
         if point["method"] == "sampling":
-            beside = folder / "sampled.csv"
             kept = pd.read_csv(table, dtype=str, keep_default_na=False)
             kept.iloc[generator.integers(0, len(kept), len(kept))].to_csv(beside, index=False)
-            given = ("--synthetic", beside)
-            ruler = folder / "ruler.json"
-            ruler.write_text(json.dumps(binned(drafted["name"], known)), encoding="utf-8")
+        elif rival := RIVALS.get(point["method"]):
+            # That it cannot be installed is no result; that it fails or takes too long is one.
+            python = python_of(rival.environment, data.scratch / "environments")
+            try:
+                said = synthesize_raw(rival, python, table, known, beside)
+            except PeerError as error:
+                return {"rows": len(rows), "columns": len(known), "ended": str(error)}
         else:
-            release = folder / "release"
-            (over_parties if point["parties"] > 1 else alone)(point, table, schema, release, state)
-            given, ruler = ("--release", release), release / "schema.json"
-        seconds = time.perf_counter() - started
+            if point["method"] == "careful":
+                schema = CAREFUL / f"{point['data']}.json"
+            elif point["method"] == "bounds":
+                schema.write_text(json.dumps(bounded(point["data"], drafted["name"], known)), encoding="utf-8")
+            (over_parties if point["parties"] > 1 else alone)(table, schema, release, state, point["parties"])
+            given = ("--release", release, "--schema", release / "schema.json")
+        seconds = said["fit"] + said["sample"] if said else time.perf_counter() - started
         out = folder / "e.json"
-        privity("evaluate", "--real", table, *given, "--schema", ruler, "--json", out, state=state)
+        privity("evaluate", "--real", table, *given, "--json", out, state=state)
         document = json.loads(out.read_text(encoding="utf-8"))
     found = document["tables"][0]
     numbers = [column for column in found["columns"] if column["number"]]
@@ -102,19 +122,31 @@ def binned(name: str, fields: list[dict[str, object]]) -> dict[str, object]:
     return {"name": name, "fields": closed}
 
 
-def alone(point: Point, table: Path, schema: Path, release: Path, state: Path) -> None:
+def bounded(data: str, name: str, fields: list[dict[str, object]]) -> dict[str, object]:
+    """The schema with the bounds that the careful steward declares for numbers whose domain is open."""
+    careful = json.loads((CAREFUL / f"{data}.json").read_text(encoding="utf-8"))["fields"]
+    edges = {field["name"]: field["edges"] for field in careful if "edges" in field}
+    ends = {name: {"minimum": found[0], "maximum": found[-1]} for name, found in edges.items()}
+    within = [
+        field | ({"constraints": ends[field["name"]]} if "domain" in field and field["name"] in ends else {})
+        for field in fields
+    ]
+    return {"name": name, "fields": within}
+
+
+def alone(table: Path, schema: Path, release: Path, state: Path, _parties: int) -> None:
     privity("population", "declare", "b", "--total-epsilon", "1", "--total-delta", DELTA, state=state)
-    budget = ("--epsilon", "1", "--delta", DELTA, "--population", "b", "--algorithm", point["method"])
+    budget = ("--epsilon", "1", "--delta", DELTA, "--population", "b", "--algorithm", "aim")
     privity("synthesize", "--data", table, "--schema", schema, "--out", release, *budget, state=state)
 
 
-def over_parties(point: Point, table: Path, schema: Path, release: Path, state: Path) -> None:
-    given = ("--data", table, "--parties", str(point["parties"]), "--secure-sum", "masks", "--delta", HALF_OF_DELTA)
+def over_parties(table: Path, schema: Path, release: Path, state: Path, parties: int) -> None:
+    given = ("--data", table, "--parties", str(parties), "--secure-sum", "masks", "--delta", HALF_OF_DELTA)
     first, known = release.parent / "discovered", release.parent / "known.json"
     asked = ("--schema", schema, "--epsilon", "0.2", "--algorithm", "discover", "--out", first)
     privity("simulate", *given, *asked, state=state)
     privity("schema", "discover", "--release", first, "--out", known, state=state)
-    asked = ("--schema", known, "--epsilon", "0.8", "--algorithm", point["method"], "--out", release)
+    asked = ("--schema", known, "--epsilon", "0.8", "--algorithm", "aim", "--out", release)
     privity("simulate", *given, *asked, state=state)
 
 
@@ -122,9 +154,13 @@ def points(quick: bool) -> list[Point]:
     if quick:
         return grid(data="randhie", method="aim", parties=1)
     tables = ("adult", "cps_taxunits", *PACKAGED)
-    alone_ = [{**point, "seeds": 3} for point in grid(data=tables, method="aim", parties=1)]
+    alone_ = [{**point, "seeds": 3} for point in grid(data=tables, method=("aim", "careful", "bounds"), parties=1)]
     together = [{**point, "seeds": 3} for point in grid(data=("adult", "weather", "randhie"), method="aim", parties=3)]
-    return [*alone_, *together, *grid(data=tables, method="sampling", parties=1)]
+    # AIM takes several times as long as MST, and gives about the same.
+    slow = tuple(title for title, rival in RIVALS.items() if rival.program == "smartnoise-aim")
+    usual = ("sampling", *(title for title in RIVALS if title not in slow))
+    few = grid(data=("weather", "randhie", "census2000"), method=slow, parties=1)
+    return [*alone_, *together, *grid(data=tables, method=usual, parties=1), *few]
 
 
 EXPERIMENT = Experiment(
@@ -139,10 +175,11 @@ EXPERIMENT = Experiment(
                 "rows": "rows:0", "columns": "columns:0", "KS": "ks:4", "KS, worst": "ks_worst:3",
                 "zeros, worst": "zeros_worst:4", "most frequent, worst": "top_worst:4",
                 "missing, worst": "missing_worst:4", "pairs by deciles": "pairs:4", "seconds": "seconds:0",
+                "gave nothing": "ended",
             },
         ),
     ),
     tables=("adult", "cps_taxunits"),
-    code=("common/synthesis", "common/data", "common/privacy"),
+    code=("common/synthesis", "common/data", "common/privacy", "benchmarks/methods/raw_peer_run.py"),
     alone=lambda _: True,
 )  # fmt: skip

@@ -46,6 +46,11 @@ ENVIRONMENTS = {
     "dpmm": Environment("dpmm", pip=((*BINARY, "dpmm==0.1.9"),)),
     "opendp": Environment("opendp", pip=((*BINARY, "opendp[mbi]==0.16.0"),)),
     "private-pgm": Environment("private-pgm", pip=((*BINARY, "private-pgm"),)),
+    # A parser's runtime that it needs is there as source only, in Python throughout.
+    "smartnoise": Environment(
+        "smartnoise",
+        pip=((*BINARY, "--no-binary", "antlr4-python3-runtime", "smartnoise-synth==1.0.8", "mbi==1.1.0"),),
+    ),
 }
 
 

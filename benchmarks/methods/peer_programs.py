@@ -55,11 +55,11 @@ def synthesize(
         told = {**job, "domain": domain, "codes": str(codes), "out": str(out)}
         (scratch / "job.json").write_text(json.dumps(told), encoding="utf-8")
         started = time.perf_counter()
-        said = json.loads(_said([str(python), str(RUNNER), program, str(scratch / "job.json")], scratch, patience))
+        said = json.loads(last_said([str(python), str(RUNNER), program, str(scratch / "job.json")], scratch, patience))
         return read_codes(out, table.schema), {**said, "process": time.perf_counter() - started}
 
 
-def _said(command: list[str], folder: Path, patience: float) -> str:
+def last_said(command: list[str], folder: Path, patience: float) -> str:
     """The last line of what the program printed."""
     variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     try:

@@ -11,7 +11,7 @@ from benchmarks.experiments import peers, scale
 from benchmarks.experiments.accuracy import as_their_count, job_of
 from benchmarks.methods import peer_run
 from benchmarks.methods.peer_environments import ENVIRONMENTS, Environment, install, last_line
-from benchmarks.methods.peer_programs import PeerError, _said, read_codes
+from benchmarks.methods.peer_programs import PeerError, last_said, read_codes
 from benchmarks.methods.peers import AUTHORS, PEERS, REPLACED, rho_of
 from privity.common.data.schema import parse_schema
 from privity.common.privacy.loss_conversion import converted, rho_within
@@ -109,10 +109,10 @@ def test_a_rho_is_made_divisible_at_next_to_no_loss():
 @pytest.mark.process
 def test_a_peer_that_takes_too_long_or_fails_says_so(tmp_path):
     with pytest.raises(PeerError, match="did not finish within 0 s"):
-        _said([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, 0.2)
+        last_said([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, 0.2)
     with pytest.raises(PeerError, match="ValueError: it broke"):
-        _said([sys.executable, "-c", "raise ValueError('it broke')"], tmp_path, 60.0)
-    assert _said([sys.executable, "-c", "print('log'); print(7)"], tmp_path, 60.0) == "7"
+        last_said([sys.executable, "-c", "raise ValueError('it broke')"], tmp_path, 60.0)
+    assert last_said([sys.executable, "-c", "print('log'); print(7)"], tmp_path, 60.0) == "7"
 
 
 @pytest.mark.parametrize("content", ["colour,size\n0,1\n", "colour,size,heavy\n0,4,1\n", "colour,size,heavy\n0,x,1\n"])
