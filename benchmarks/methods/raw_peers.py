@@ -75,5 +75,6 @@ def synthesize_raw(
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder) / "job.json"
         told.write_text(json.dumps(job), encoding="utf-8")
-        found: Values = json.loads(last_said([str(python), str(RUNNER), rival.program, str(told)], Path(folder), patience))
+        command = [str(python), str(RUNNER), rival.program, str(told)]
+        found: Values = json.loads(last_said(command, Path(folder), patience))
         return found
