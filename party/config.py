@@ -185,11 +185,11 @@ class Node:
         self._releases = ChargedReleases(config.name, rows, journal, ledger)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
 
-    _recoded: Rows | None = None
-    """The rows by the schema of a manifest that is about to be taken."""
+    _recoded: tuple[str, Rows] | None = None
+    """The rows by the schema of a manifest that is about to be taken, and its digest."""
 
-    def _open(self, schema: Schema) -> Rows:
-        return self.config.rows.open(schema, self._policy.population.rows_per_person).rows
+    def _open(self, schema: Schema, *, tidy: bool = True) -> Rows:
+        return self.config.rows.open(schema, self._policy.population.rows_per_person, tidy=tidy).rows
 
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
@@ -213,7 +213,8 @@ class Node:
             check_schema(schema, manifest)
             self._check_idle(manifest)
             _log.info("the rows are looked at anew, by the schema that the newest manifest names")
-            self._recoded = self._open(schema)
+            # Until the manifest is taken, files of coded rows are those of the engine at work.
+            self._recoded = manifest.digest, self._open(schema, tidy=False)
 
     def _check_idle(self, manifest: Manifest) -> None:
         """Refuse to code the rows anew while a run is at work: it could not go on."""
@@ -226,12 +227,13 @@ class Node:
 
     def take_schema(self) -> bool:
         """Go by the schema that the manifest names from now on; whether that is another one than before."""
-        if self._recoded is None:
+        recoded, self._recoded = self._recoded, None
+        manifest = self.manifests.current()
+        if recoded is None or recoded[0] != manifest.digest:
             return False
-        self.schemas.settle(self.manifests.current())
+        self.schemas.settle(manifest)
         before = self._releases
-        self._releases = ChargedReleases(before.party, self._recoded, before.journal, before.ledger)
-        self._recoded = None
+        self._releases = ChargedReleases(before.party, recoded[1], before.journal, before.ledger)
         return True
 
     def certificates(self) -> dict[str, str]:

@@ -146,6 +146,8 @@ class RunAdmission:
             raise step_refused(step.key, "the party did not enrol in this run")
         manifest = manifest_of_run(stored, step.run)
         plan.check(manifest)
+        if manifest.schema_digest != self._releases.schema.digest:
+            raise step_refused(step.key, "the rows are coded by another schema than the run's manifest names")
         own = next(enrolment for enrolment in plan.enrolments if enrolment.party == self.party)
         if (own.rows, own.rows_per_person) != (self._releases.rows, self._policy.population.rows_per_person):
             raise step_refused(step.key, "the plan states other row counts for this party")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -21,9 +22,9 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.formats import read_json, require
+from privity.common.formats import require
 from privity.common.planned_run import planned_session
-from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.budget import LARGEST_DENOMINATOR, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_folder import declare, open_ledger
 from privity.common.privacy.mechanisms import ThresholdedCounts
@@ -33,7 +34,6 @@ from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import AdvancedBudget, RhoBudget, RunBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.session import Session
-from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithm_settings import declared
@@ -51,7 +51,6 @@ from privity.common.synthesis.learning.domain_discovery import (
     with_categories,
 )
 from privity.common.synthesis.models import Model
-from privity.common.synthesis.models import load_model as load
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import complete, local_session
 from privity.party.rows import InMemory, Rows, Texts
@@ -159,7 +158,7 @@ class Synthesizer:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
         """
-        declared, kind = _schema(schema), ALGORITHMS[self.algorithm]
+        declared, kind = given_schema(schema), ALGORITHMS[self.algorithm]
         declared.require_reviewed(schema if isinstance(schema, Path | str) else "the schema")
         open_ = bool(undiscovered(declared)) and not kind.discovers
         kind.check_request(self.settings, stand_in(declared) if open_ else declared, self.delta)
@@ -183,7 +182,7 @@ class Synthesizer:
             session = local_session(run, releases(declared), allowance, recode=recode)
             if open_:
                 found = complete(discover(session, DOMAINS, share * SHARE))
-                session, share = session.recoded(found.schema, ""), share * (1 - SHARE) + found.left
+                session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
             learned = complete(kind.learn(session, share, self.settings))
             spent = ledger.spent(), ledger.spent_delta()
             charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
@@ -297,7 +296,7 @@ class Discover(Synthesizer):
         Raises:
             ProblemsFound, PrivityError: as of every Synthesizer; bad-option: texts below the noise, or no delta.
         """
-        declared = _schema(schema)
+        declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else "the schema")
         if not open_texts(declared):
             fitted = super().fit(table, declared)
@@ -310,15 +309,18 @@ class Discover(Synthesizer):
         mechanism, rest = self.for_texts(declared, rows.rows)
         if texts is None:
             raise PrivityError(Catalogue.BAD_OPTION, option="texts", reason="it is missing", hint="Give a DataFrame.")
-        run, whole = f"local-{secrets.token_hex(8)}", ApproxDP(self.epsilon, self.delta, RELATION)
+        if rest is not None:
+            _check_discovery(table, rest)
+        run = f"local-{secrets.token_hex(8)}"
         with closing(open_ledger(self.population, self._ledger)) as ledger:
-            most = whole.scaled(ledger.population.rows_per_person)
-            ledger.check(most, OWNER)
+            rows_per_person = ledger.population.rows_per_person
+            most = mechanism.loss(RELATION).scaled(rows_per_person)
+            ledger.check(most if rest is None else most + rest.most_of_a_person(rows_per_person), OWNER)
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
             found = releases.categories(run, names, mechanism, texts, Allowance(most.epsilon, most.delta))
             spent = ledger.spent(), ledger.spent_delta()
             charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
-        known = with_categories(declared, found)
+        self._discovered = known = with_categories(declared, found)
         if rest is not None:
             inner = Discover(str(rest.epsilon), delta=str(rest.delta), population=self.population, ledger=self._ledger)
             inner.fit(table, known)
@@ -344,8 +346,10 @@ class Discover(Synthesizer):
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="delta", reason=reason, hint="Give one, or declare the categories."
             )
-        part = Fraction(len(texts), len(texts) + len(numbers))
-        mechanism = ThresholdedCounts(len(texts), self.epsilon * part, self.delta / (2 if numbers else 1))
+        part = self.epsilon * Fraction(len(numbers), len(texts) + len(numbers))
+        # No more digits than an epsilon may have.
+        left = Fraction(math.floor(part * LARGEST_DENOMINATOR), LARGEST_DENOMINATOR)
+        mechanism = ThresholdedCounts(len(texts), self.epsilon - left, self.delta / (2 if numbers else 1))
         if mechanism.threshold >= rows:
             reason = f"a text would be seen from {mechanism.threshold} rows on, and there are {rows}"
             needed = float(self.epsilon) * mechanism.threshold * LEAST_GROUPS / rows
@@ -353,7 +357,7 @@ class Discover(Synthesizer):
             raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
         if not numbers:
             return mechanism, None
-        budget = RhoBudget(self.epsilon * (1 - part), self.delta / 2)
+        budget = RhoBudget(parse_epsilon(str(left)), parse_delta(str(self.delta / 2)))
         check_noise(planned_session(schema, {OWNER: rows}, 0, budget), budget.whole * GRIDS, asked=self.epsilon)
         return mechanism, budget
 
@@ -412,36 +416,8 @@ SYNTHESIZERS: dict[str, type[Synthesizer]] = {
 }
 
 
-@dataclass(frozen=True)
-class SavedModel:
-    """A model that was learnt and charged before; sampling from it costs nothing."""
-
-    model: Model
-
-    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
-        """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
-
-        Args:
-            where: values that attributes must have, read by their text; a number stands for its bin.
-
-        Raises:
-            ProblemsFound: an attribute or a value that there is not.
-            PrivityError: too-rare: the model has hardly any such rows.
-        """
-        conditions = [(name, str(value)) for name, value in (where or {}).items()]
-        return synthesise(self.model, n, seed, codes_where(self.model.schema, conditions))
-
-
-def load_model(path: Path | str, schema: Schema | Mapping[str, Any] | Path | str) -> SavedModel:
-    """Read a ``model.json``.
-
-    Raises:
-        PrivityError, ProblemsFound: the file does not fit its format or the schema.
-    """
-    return SavedModel(load.load_model(read_json(path), _schema(schema), str(path)))
-
-
-def _schema(schema: Schema | Mapping[str, Any] | Path | str) -> Schema:
+def given_schema(schema: Schema | Mapping[str, Any] | Path | str) -> Schema:
+    """The schema that was given as one, as a Table Schema, or by its path."""
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, Mapping):

@@ -26,6 +26,9 @@ def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
             names = f"its attributes are {', '.join(schema.names)}; those of {first} are {', '.join(joined.names)}."
             problems.append(Problem(file, "fields", "other-attributes", names, "Give all schemas the same attributes."))
             continue
+        if (schema.row_constraints, schema.absent_rows) != (joined.row_constraints, joined.absent_rows):
+            message = f"its rowConstraints or absentRows are not those of {first}."
+            problems.append(Problem(file, "", "declared-otherwise", message, "Declare them alike in all schemas."))
         for place, attribute in enumerate(schema.attributes):
             one = attributes[place]
             if _besides_categories(attribute) != _besides_categories(one):
@@ -36,7 +39,7 @@ def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
                 attributes[place] = replace(one, categories=_all(one, attribute))
     if problems:
         raise ProblemsFound(problems)
-    return replace(joined, attributes=tuple(attributes))
+    return replace(joined, attributes=tuple(attributes), reviewed=all(schema.reviewed for schema in schemas.values()))
 
 
 def _besides_categories(attribute: Attribute) -> Attribute:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil, floor
 from typing import Any
 
 from privity.common import formats
@@ -237,6 +238,14 @@ class FieldReader:
             if self.type == "number" and attribute.decimals is None:
                 attribute = replace(attribute, decimals=DECIMALS)
             attribute = replace(attribute, discover=True, out_of_domain=rule)
+            scale = 10 ** (attribute.decimals or 0)
+            # Values are points of the lattice.
+            low = None if low is None else Fraction(ceil(low * scale), scale)
+            high = None if high is None else Fraction(floor(high * scale), scale)
+            if low is not None and high is not None and low >= high:
+                message = "there are not two values within the constraints."
+                self.fault("constraints", "coarse-grid", message, "Widen them, or declare more decimals.")
+                return attribute
             edges = grid_edges(attribute.decimals or 0, low, high)
             if len(edges) < 3:
                 message = "the grid has a single cell within the constraints."

@@ -198,7 +198,7 @@ def discover(
             hint="Name a release of the algorithm discover.",
         )  # fmt: skip
     parse_schema(known.table_schema(), str(out))  # what is written can be read
-    told = {"description": f"Domains of numbers discovered under differential privacy ({cost})."}
+    told = {"description": f"Domains discovered under differential privacy ({cost})."}
     write_text(json.dumps({**known.table_schema(), **told}, indent=2, ensure_ascii=False) + "\n", out)
     say(f"Schema written to {out}, SHA-256 {known.digest}")
 
@@ -210,7 +210,10 @@ def join(
 ) -> None:
     """Join the categories that several owners have discovered, each in its own rows."""
     refuse_existing(out)
-    joined = join_schemas({str(file): load_schema(file) for file in schemas})
+    found = {str(file): load_schema(file) for file in schemas}
+    for file, schema in found.items():
+        schema.require_reviewed(file)
+    joined = join_schemas(found)
     write_text(json.dumps(joined.table_schema(), indent=2, ensure_ascii=False) + "\n", out)
     say(f"Schema written to {out}, SHA-256 {joined.digest}")
 

@@ -44,12 +44,14 @@ class Access:
         memory: bytes that coded rows, and DuckDB at its work, may each take.
         slots: where a person may have several rows; None: a row is a person.
         cache: folder for files of coded rows; it must be its owner's alone.
+        tidy: whether files of other states than this one are removed from there.
     """
 
     hold: Hold = Hold.AUTO
     memory: int = 0
     slots: Slots | None = None
     cache: Path | None = None
+    tidy: bool = True
 
 
 def default_memory() -> int:
@@ -100,7 +102,7 @@ class Holder:
 
     def tidy(self) -> None:
         """Remove files of coded rows that are of other states, or of a run that was cut off."""
-        folder = self._access.cache
+        folder = self._access.cache if self._access.tidy else None
         for file in folder.glob("*.parquet") if folder is not None and folder.is_dir() else []:
             if self._access.hold is not Hold.CACHE or file != self._path():
                 file.unlink()

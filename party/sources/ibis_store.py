@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from privity.common.data.coded_table import code_type
@@ -142,6 +142,8 @@ class IbisStore:
             if self._is_sqlite:
                 # ibis would take the types of the answer from its first row.
                 (query,) = sqlglot.transpile(query, read="duckdb", write=backend.dialect)
+                # Bytes that are no UTF-8 are that row's fault alone.
+                backend.con.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
                 with contextlib.closing(backend.raw_sql(query)) as cursor:
                     return [tuple(row) for row in cursor.fetchall()]
             found = backend.sql(query, dialect="duckdb").to_pyarrow()

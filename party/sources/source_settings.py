@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +56,9 @@ class RowSettings:
         memory = default_memory() if self.memory is None else self.memory
         return Access(self.hold, memory, slots, self.cache)
 
-    def open(self, schema: Schema, rows_per_person: int) -> Opened:
+    def open(self, schema: Schema, rows_per_person: int, *, tidy: bool = True) -> Opened:
         """The rows; raises as ``open_rows``."""
-        return open_rows(self.address(), schema, self.access(rows_per_person))
+        return open_rows(self.address(), schema, replace(self.access(rows_per_person), tidy=tidy))
 
 
 def row_settings(document: Mapping[str, Any], base: Path, cache: Path) -> RowSettings:

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
-from privity.common.data.frame_values import Sort, Value, read_column
+from privity.common.data.frame_values import Sort, Value, read_column, read_value
 from privity.common.data.table_reading import read_batches
 from privity.party.sources.address import Address, Form
 from privity.party.sources.open_rows import connect
-from privity.party.sources.sql_coding import quoted
 
 LONGEST_TEXT = 200
 """Characters; a longer text is no category."""
@@ -37,11 +36,16 @@ def texts_of_source(address: Address, attribute: Attribute, memory: int) -> Coun
         return found
     store = connect(address, memory)
     try:
-        text = f"CAST({quoted(attribute.name)} AS VARCHAR)"
+        # Texts are told apart byte by byte, whatever collation the column has.
+        text = store.value(store.columns[attribute.name])
         query = f"SELECT {text} AS t, CAST(COUNT(*) AS BIGINT) AS n FROM {store.relation} GROUP BY {text}"
-        return _counted(attribute, ((text, int(times)) for text, times in store.rows(query) if text is not None))
+        return _counted(attribute, ((_read(value), int(times)) for value, times in store.rows(query)))
     finally:
         store.close()
+
+
+def _read(value: object) -> Value:
+    return value if isinstance(value, str) else read_value(value)
 
 
 def _counted(attribute: Attribute, values: Iterable[tuple[Value, int]]) -> Counter[str]:
@@ -57,4 +61,9 @@ def _counted(attribute: Attribute, values: Iterable[tuple[Value, int]]) -> Count
 
 
 def _may_be_category(text: str) -> bool:
-    return 0 < len(text) <= LONGEST_TEXT and all(ord(letter) >= 32 and ord(letter) != 127 for letter in text)
+    return 0 < len(text) <= LONGEST_TEXT and not any(_is_unfit(ord(letter)) for letter in text)
+
+
+def _is_unfit(letter: int) -> bool:
+    """Of control characters, and halves of surrogate pairs, which bytes that are no UTF-8 are read as."""
+    return letter < 32 or letter == 127 or 0xD800 <= letter <= 0xDFFF

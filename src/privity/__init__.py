@@ -27,7 +27,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("privity.party.synthesizer"), name)
+        home = "saved_model" if name in ("SavedModel", "load_model") else "synthesizer"
+        return getattr(import_module(f"privity.party.{home}"), name)
     raise AttributeError(f"module 'privity' has no attribute {name!r}")
 
 

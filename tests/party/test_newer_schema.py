@@ -18,8 +18,9 @@ from privity.common.data.schema import load_schema
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger_folder import declare
 from privity.common.privacy.population import parse_population
-from privity.common.protocol.run_spec import RunSpec
-from privity.common.protocol.steps import Close, Enrol, Enrolled, Pending, Step
+from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
+from privity.common.protocol.secure_sum_method import MASKS
+from privity.common.protocol.steps import Begin, Close, Enrol, Enrolled, Pending, Refusal, Step
 from privity.common.wire.codec import decode_reply, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator import joining as curator_joining
@@ -164,6 +165,26 @@ def test_a_run_at_work_ends_over_the_schema_of_before(place: Place) -> None:
     assert place.in_use() == place.first.schema_digest
     answered(agent, curator, Close("run-1", "COMPLETED"))
     assert isinstance(answered(agent, curator, Enrol(spec(newest, "run-2"))), Enrolled)
+
+
+def test_a_run_that_enrolled_before_does_not_begin_over_rows_of_the_newer_schema(place: Place, monkeypatch) -> None:
+    (place.folder / "south" / "manifest.json").write_bytes(place.sealed)
+    for member in PARTIES:
+        policy = place.folder / member / "policy.toml"
+        policy.write_text(policy.read_text() + '\nsecure_sums = ["masks", "paillier"]\n')
+    north, south = Agent(place.node()), Agent(Node(load_config(place.folder / "south" / "party.toml")))
+    curator, asked = Curator(place), replace(spec(place.first), secure_sum=MASKS)
+    enrolled = [answered(agent, curator, Enrol(asked)) for agent in (north, south)]
+    plan = RunPlan(asked, tuple(Enrolment.from_dict(each.enrolment) for each in enrolled), None)
+    # An owner takes longer than that to approve.
+    monkeypatch.setattr("privity.party.config.AT_WORK_SECONDS", 0.0)
+    place.accept("newer")
+    newest = place.seal("newer")
+    answered(north, curator, Enrol(replace(asked, run="run-2", manifest_digest=newest.digest)))
+    assert place.in_use() == newest.schema_digest
+    refused = answered(north, curator, Begin(plan))
+    assert isinstance(refused, Refusal)
+    assert "coded by another schema" in refused.message
 
 
 def test_rows_that_do_not_fit_leave_manifest_and_schema_as_they_were(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from contextlib import closing
 from functools import partial
@@ -151,3 +152,43 @@ def test_an_open_text_is_the_same_schema_after_a_round_trip():
     schema = parse_schema({"fields": [CITY, {**CITY, "name": "b", "other": "rest"}]}, "s")
     assert parse_schema(schema.table_schema(), "s") == schema
     assert "domain" in schema.table_schema()["fields"][0]
+
+
+def test_one_spelling_of_a_row_is_never_that_of_others_whatever_the_collation(tmp_path):
+    """A store that takes no notice of case would name a text by any of its rows, a single one among them."""
+    rows = [("bErN",), *[("bern",)] * 300]
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        database.execute("CREATE TABLE t (city VARCHAR COLLATE NOCASE)")
+        database.executemany("INSERT INTO t VALUES (?)", rows)
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as database:
+        database.execute("CREATE TABLE t (city TEXT COLLATE NOCASE)")
+        database.executemany("INSERT INTO t VALUES (?)", rows)
+        database.execute("INSERT INTO t VALUES (CAST(x'ff41' AS TEXT))")
+        database.commit()
+    for kind in ("duckdb", "sqlite"):
+        found = texts_of_source(parse_address(f"{kind}:///{tmp_path}/t.{kind}#t"), OPEN, 1 << 30)
+        assert found == {"bErN": 1, "bern": 300}, "and bytes that are no UTF-8 are nobody's fault but their row's"
+
+
+def test_whatever_can_be_asked_is_either_refused_or_paid_to_its_end():
+    table, schema = patients(), {"fields": [CITY, *({**AGE, "name": f"age{place}"} for place in range(6))]}
+    table = table.assign(**dict.fromkeys([f"age{place}" for place in range(6)], table["age"]))
+    fitted = Discover("4.123457", delta=DELTA, population="patients").fit(table, schema)
+    assert undiscovered(fitted.discovered) == open_texts(fitted.discovered) == []
+    declare_population("visits", total_epsilon="8", total_delta="0.001", rows_per_person=2)
+    with pytest.raises(PrivityError, match=r"asked 8\.\d+, 8 left"):
+        Discover("4", delta=DELTA, population="visits").fit(table, schema)
+    coded = InMemory(encode(table, parse_schema(schema, "s"), "t"))
+    with pytest.raises(PrivityError, match="the rows are coded"):
+        Discover("4", delta=DELTA, population="visits").fit(coded, schema, lambda _: Counter())
+    with closing(open_ledger("visits", None)) as ledger:
+        assert charges(ledger) == []
+
+
+def test_a_draft_among_joined_schemas_makes_a_draft():
+    closed = {"name": "city", "type": "string", "categories": ["a", "b"], "outOfDomain": "other", "other": "b"}
+    reviewed, draft = (
+        parse_schema({"fields": [closed]}, "s"),
+        parse_schema({"reviewed": False, "fields": [closed]}, "s"),
+    )
+    assert not join_schemas({"a": reviewed, "b": draft}).reviewed

@@ -128,3 +128,21 @@ def test_a_row_is_coded_on_the_grid_by_itself_alone():
     texts = encode(pd.DataFrame(row).astype(str), known, "t")
     assert isinstance(texts, CodedTable)
     assert [column[0] for column in texts.columns] == [column[0] for column in alone.columns]
+
+
+@pytest.mark.parametrize("bounds", [{"type": "integer", "constraints": {"minimum": -2.5, "maximum": 90.7}},
+                                    {"type": "number", "decimals": 1, "constraints": {"minimum": 0.03, "maximum": 90.97}}])  # fmt: skip
+def test_bounds_between_two_values_are_those_of_the_values_within(bounds):
+    schema = {"fields": [{"name": "age", "domain": "discover", **bounds}]}
+    fitted = Discover("4", delta=DELTA, population="patients").fit(people()[["age"]], schema)
+    assert parse_schema(fitted.discovered.table_schema(), "s") == fitted.discovered
+    assert len(OneWay("4", population="patients").fit(people()[["age"]], schema).sample(10)) == 10
+
+
+def test_no_single_row_decides_whether_a_run_comes_to_its_end():
+    """A closer look at the noisy range meets rows beyond it, which were no fault of the declared domain."""
+    age = {"type": "integer", "domain": "discover", "outOfDomain": "refuse"}
+    table = pd.DataFrame({"age": [*[100_500] * 2999, 7_654_321]})
+    fitted = Discover("40", population="patients").fit(table, {"fields": [{"name": "age", **age}]})
+    assert any("look" in step for step, _ in lines())
+    assert undiscovered(fitted.discovered) == []

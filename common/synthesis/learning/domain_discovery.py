@@ -125,7 +125,8 @@ async def discover(session: Session, phase: str, share: Share, others: Sequence[
 def _with_edges(schema: Schema, edges: Mapping[int, tuple[Fraction, ...]]) -> Schema:
     """The schema with these edges for some attributes, if they are not empty."""
     attributes = [
-        replace(attribute, edges=edges.get(place) or attribute.edges)
+        # What lies beyond a narrower range is no fault of a row.
+        replace(attribute, edges=found, out_of_domain="edge") if (found := edges.get(place)) else attribute
         for place, attribute in enumerate(schema.attributes)
     ]
     return replace(schema, attributes=tuple(attributes))

@@ -1,0 +1,47 @@
+"""A model that was learnt and charged before, for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from privity.common.data.schema import Schema
+from privity.common.formats import read_json
+from privity.common.release.sampling_conditions import codes_where
+from privity.common.release.synthetic_rows import synthesise
+from privity.common.synthesis.models import Model
+from privity.common.synthesis.models import load_model as load
+from privity.party.synthesizer import given_schema
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model that was learnt and charged before; sampling from it costs nothing."""
+
+    model: Model
+
+    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
+        """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
+
+        Args:
+            where: values that attributes must have, read by their text; a number stands for its bin.
+
+        Raises:
+            ProblemsFound: an attribute or a value that there is not.
+            PrivityError: too-rare: the model has hardly any such rows.
+        """
+        conditions = [(name, str(value)) for name, value in (where or {}).items()]
+        return synthesise(self.model, n, seed, codes_where(self.model.schema, conditions))
+
+
+def load_model(path: Path | str, schema: Schema | Mapping[str, Any] | Path | str) -> SavedModel:
+    """Read a ``model.json``.
+
+    Raises:
+        PrivityError, ProblemsFound: the file does not fit its format or the schema.
+    """
+    return SavedModel(load.load_model(read_json(path), given_schema(schema), str(path)))
