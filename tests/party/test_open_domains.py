@@ -130,8 +130,10 @@ def test_a_row_is_coded_on_the_grid_by_itself_alone():
     assert [column[0] for column in texts.columns] == [column[0] for column in alone.columns]
 
 
-@pytest.mark.parametrize("bounds", [{"type": "integer", "constraints": {"minimum": -2.5, "maximum": 90.7}},
-                                    {"type": "number", "decimals": 1, "constraints": {"minimum": 0.03, "maximum": 90.97}}])  # fmt: skip
+@pytest.mark.parametrize("bounds", [
+    {"type": "integer", "constraints": {"minimum": -2.5, "maximum": 90.7}},
+    {"type": "number", "decimals": 1, "constraints": {"minimum": 0.03, "maximum": 90.97}},
+])  # fmt: skip
 def test_bounds_between_two_values_are_those_of_the_values_within(bounds):
     schema = {"fields": [{"name": "age", "domain": "discover", **bounds}]}
     fitted = Discover("4", delta=DELTA, population="patients").fit(people()[["age"]], schema)
