@@ -56,13 +56,8 @@ class LocalBackend(Backend):
         self.coin = f"{run}/{releases.party}/{prefix}"
         self._releases = releases
         self._allowance = allowance
-        self._run, self._recode = run, recode
-        self.recodes = recode is not None
-
-    def recoded(self, schema: Schema, prefix: str) -> LocalBackend:
-        if self._recode is None:
-            raise ValueError("these rows are coded once and for all")
-        return LocalBackend(self._run, self._recode(schema), self._allowance, prefix, self._recode)
+        if recode is not None:
+            self.recode = lambda schema, prefix: LocalBackend(run, recode(schema), allowance, prefix, recode)
 
     async def reveal(self, round_: Round) -> np.ndarray:
         return self._releases.noisy_vector(round_, ALONE, self._allowance)

@@ -238,6 +238,13 @@ def _rows(table: pd.DataFrame | CodedTable | Rows | Callable[[Schema], Rows], sc
     return rows
 
 
+def _texts(table: object, schema: Schema) -> Texts | None:
+    """How many rows of a frame have each text of an attribute; None of what is no frame."""
+    if not isinstance(table, pd.DataFrame):
+        return None
+    return lambda name: texts_of_frame(table, schema.attributes[schema.index(name)])
+
+
 def _check_discovery(table: object, budget: RunBudget) -> None:
     """Refuse rows that cannot be coded anew, and a budget that is spent at once."""
     if not (isinstance(table, pd.DataFrame) or callable(table)):
@@ -274,8 +281,8 @@ class Copula(Synthesizer):
 class Discover(Synthesizer):
     """Domains that nobody declared: ``discovered`` is the schema that has them.
 
-    Texts have categories if a delta is granted: those texts that more rows have than ``least_rows``; all others go to
-    one category. They are a release of their own, for a share of epsilon and half of delta; there is no model of them.
+    Texts have categories if a delta is granted: those that many rows have; all others go to one category. They are a
+    release of their own, for a share of epsilon and half of delta; there is no model of them.
     """
 
     algorithm = "discover"
@@ -286,12 +293,15 @@ class Discover(Synthesizer):
         table: pd.DataFrame | CodedTable | Rows | Callable[[Schema], Rows],
         schema: Schema | Mapping[str, Any] | Path | str,
         texts: Texts | None = None,
+        *,
+        numbers: bool = True,
     ) -> Self:
         """Discover the domains; charged to the ledger whether or not it comes to an end.
 
         Args:
             table, schema: as of every Synthesizer.
             texts: how many rows have each text of an attribute, if the table is no DataFrame.
+            numbers: whether their domains are discovered, too, if categories are; otherwise they stay open.
 
         Raises:
             ProblemsFound, PrivityError: as of every Synthesizer; bad-option: texts below the noise, or no delta.
@@ -299,14 +309,15 @@ class Discover(Synthesizer):
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else "the schema")
         if not open_texts(declared):
+            if not numbers:
+                reason, hint = "the categories of all texts are declared", "Leave it out to discover numbers."
+                raise PrivityError(Catalogue.BAD_OPTION, option="categories-only", reason=reason, hint=hint)
             fitted = super().fit(table, declared)
             self._discovered = fitted.record.domains
             return fitted
-        if isinstance(table, pd.DataFrame):
-            frame = table
-            texts = lambda name: texts_of_frame(frame, declared.attributes[declared.index(name)])  # noqa: E731
+        texts = texts or _texts(table, declared)
         names, rows = [attribute.name for attribute in open_texts(declared)], _rows(table, declared)
-        mechanism, rest = self.for_texts(declared, rows.rows)
+        mechanism, rest = self.for_texts(declared, rows.rows, numbers=numbers)
         if texts is None:
             raise PrivityError(Catalogue.BAD_OPTION, option="texts", reason="it is missing", hint="Give a DataFrame.")
         if rest is not None:
@@ -332,13 +343,15 @@ class Discover(Synthesizer):
         self._discovered = known
         return self
 
-    def for_texts(self, schema: Schema, rows: int) -> tuple[ThresholdedCounts, RunBudget | None]:
+    def for_texts(
+        self, schema: Schema, rows: int, *, numbers: bool = True
+    ) -> tuple[ThresholdedCounts, RunBudget | None]:
         """What discovers the categories of so many rows, and what is left for numbers, if any are open.
 
         Raises:
             PrivityError: bad-option: no delta, or less than the noise would leave to be seen.
         """
-        texts, numbers = open_texts(schema), undiscovered(schema)
+        texts, others = open_texts(schema), len(undiscovered(schema)) * numbers
         if not self.delta:
             reason = (
                 f"the categories of {', '.join(a.name for a in texts)} are open, and to discover them takes a delta"
@@ -346,16 +359,16 @@ class Discover(Synthesizer):
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="delta", reason=reason, hint="Give one, or declare the categories."
             )
-        part = self.epsilon * Fraction(len(numbers), len(texts) + len(numbers))
+        part = self.epsilon * Fraction(others, len(texts) + others)
         # No more digits than an epsilon may have.
         left = Fraction(math.floor(part * LARGEST_DENOMINATOR), LARGEST_DENOMINATOR)
-        mechanism = ThresholdedCounts(len(texts), self.epsilon - left, self.delta / (2 if numbers else 1))
+        mechanism = ThresholdedCounts(len(texts), self.epsilon - left, self.delta / (2 if others else 1))
         if mechanism.threshold >= rows:
             reason = f"a text would be seen from {mechanism.threshold} rows on, and there are {rows}"
             needed = float(self.epsilon) * mechanism.threshold * LEAST_GROUPS / rows
             hint = f"Use an epsilon of about {needed:.2g}, or declare the categories."
             raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
-        if not numbers:
+        if not others:
             return mechanism, None
         budget = RhoBudget(parse_epsilon(str(left)), parse_delta(str(self.delta / 2)))
         check_noise(planned_session(schema, {OWNER: rows}, 0, budget), budget.whole * GRIDS, asked=self.epsilon)

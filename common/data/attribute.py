@@ -166,18 +166,13 @@ class Attribute:
         if self.point is None:
             return self.edges
         below = Fraction(self.type == "number", 2)
-        return tuple((edge - below) * self.point for edge in self._lattice_edges)
+        return tuple((edge - below) * self.point for edge in self.point_edges)
 
     @cached_property
-    def _lattice_edges(self) -> tuple[int, ...]:
+    def point_edges(self) -> tuple[int, ...]:
         """Edges of the bins in points: bin i is ``range(e[i], e[i + 1])``."""
         scale = 10 ** (self.decimals or 0)
         return _integer_edges([edge * scale for edge in self.edges])
-
-    @cached_property
-    def integer_edges(self) -> tuple[int, ...]:
-        """Edges of an integer attribute's bins among the integers: bin i is ``range(e[i], e[i + 1])``."""
-        return _integer_edges(self.edges)
 
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
@@ -253,7 +248,7 @@ class Attribute:
             return self._codes.get(number)  # an int and an equal Fraction have the same hash
         edges: Sequence[int | Fraction] = self.edges
         if self.point is not None:  # compared with integers, which takes a third of the time
-            edges, number = self._lattice_edges, _nearest(number, self.point)
+            edges, number = self.point_edges, _nearest(number, self.point)
             above = number >= edges[-1]
         else:
             above = number > edges[-1]
@@ -275,7 +270,7 @@ class Attribute:
 
     def _bin_labels(self) -> list[str]:
         if self.type == "integer":
-            edges = [str(edge) for edge in (*self.integer_edges[:-1], self.integer_edges[-1] - 1)]
+            edges = [str(edge) for edge in (*self.point_edges[:-1], self.point_edges[-1] - 1)]
         else:
             edges = _distinct_texts(self.edges)
         labels = [f"[{low}, {high})" for low, high in pairwise(edges)]

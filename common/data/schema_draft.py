@@ -14,6 +14,7 @@ from typing import Any
 
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, read_number
 from privity.common.data.schema import FORMAT_VERSION
+from privity.common.data.schema_fields import OTHER
 from privity.common.data.table_reading import read_rows
 
 LEAK_WARNING = (
@@ -31,8 +32,6 @@ MOST_LISTED_NUMBERS = 20  # distinct numbers up to which they are listed as cate
 MOST_LISTED_TEXTS = 256  # distinct texts up to which they are listed as categories
 MARKERS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".")
 """Texts that mean a missing value beside numbers; beside other texts the first two do."""
-
-OTHER = "(other)"
 
 _CODE = re.compile(r"[+-]?0[0-9]+")
 """A number that is written with leading zeros is a code, such as that of a place."""

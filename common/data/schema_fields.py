@@ -87,9 +87,7 @@ class FieldReader:
             self.fault(key, "type-mismatch", f"{key!r} does not go with the type {self.type}.", remedy)
         domains = [key for key in ("categories", "bins", "edges", "domain") if key in item and key not in unfit]
         if not domains and self.type != "boolean":
-            wanted = (
-                "'categories' or 'domain'" if self.type == "string" else "'categories', 'bins', 'edges' or 'domain'"
-            )
+            wanted = "'categories' or 'domain'" + (", 'bins' or 'edges'" if self.type != "string" else "")
             self.fault("", "no-domain", "no domain is declared.", f"Declare {wanted}.")
         if len(domains) > 1:
             found = " and ".join(f"'{key}'" for key in domains)
@@ -104,23 +102,22 @@ class FieldReader:
             if "categories" in item or (key == "histogram" and "edges" not in item):
                 message = f"{key!r} needs " + ("'edges'." if key == "histogram" else "'bins', 'edges' or 'domain'.")
                 self.fault(key, "needs-bins", message, f"Leave {key!r} out.")
+        if self.type == "string" and "domain" in domains:
+            if item.get("outOfDomain", "other") != "other":
+                message = "texts that are not discovered go to 'other'."
+                self.fault("outOfDomain", "out-of-domain", message, "Leave it out, or declare 'categories'.")
+            return
         rule = item.get("outOfDomain", "refuse")
-        texts = self.type == "string" and "domain" in domains
-        if texts:
-            rule = item.get("outOfDomain", "other")
-        if rule == "edge" and (texts or not {"bins", "edges", "domain"} & set(domains)):
+        if rule == "edge" and not {"bins", "edges", "domain"} & set(domains):
             message = "'edge' needs 'bins' or 'edges'."
             self.fault("outOfDomain", "out-of-domain", message, "Use 'refuse', or 'other' for categories.")
-        if rule == "other" and "categories" not in domains and not texts:
+        if rule == "other" and "categories" not in domains:
             message = "'other' needs 'categories'."
             self.fault("outOfDomain", "out-of-domain", message, "Use 'refuse', or 'edge' for bins.")
-        elif rule == "other" and "other" not in item and not texts:
+        elif rule == "other" and "other" not in item:
             message = "no category is named to take values outside the domain."
             self.fault("other", "out-of-domain", message, "Name one of the categories as 'other'.")
-        if texts and rule == "refuse":
-            message = "texts that are not discovered go to 'other'."
-            self.fault("outOfDomain", "out-of-domain", message, "Leave it out, or declare 'categories'.")
-        elif rule != "other" and "other" in item and "other" not in unfit:
+        if rule != "other" and "other" in item and "other" not in unfit:
             message = "'other' is named, but 'outOfDomain' is not 'other'."
             self.fault("other", "out-of-domain", message, "Set 'outOfDomain' to 'other', or leave it out.")
 

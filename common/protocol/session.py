@@ -46,14 +46,15 @@ class Backend(ABC):
         party_rows: public row counts n_k, in the same order.
         quota: q = K - t, how many shares make one whole noise; 1 for one party alone.
         coin: what the run's public coins follow from.
-        recodes: whether the rows can be coded by another schema.
+        recode: what gives the same rows by another schema, for steps under names with a prefix of their own; None where
+            rows are coded once and for all.
     """
 
     members: tuple[str, ...]
     party_rows: tuple[int, ...]
     quota: int
     coin: str
-    recodes: bool = False
+    recode: Callable[[Schema, str], Backend] | None = None
 
     @abstractmethod
     async def reveal(self, round_: Round) -> np.ndarray:
@@ -70,10 +71,6 @@ class Backend(ABC):
     async def compute(self, work: Callable[[], Result]) -> Result:
         """As ``Session.compute``."""
         return work()
-
-    def recoded(self, schema: Schema, prefix: str) -> Backend:
-        """The same rows coded by another schema, for steps of the same run under names of their own."""
-        raise NotImplementedError(f"{type(self).__name__} does not read its rows again")
 
     def recorded(self, phase: str, record: RunRecord, answers: int) -> None:  # noqa: B027
         """Costs were put on the record, and nothing was asked yet; so many answers are expected, if it is known."""
@@ -161,7 +158,7 @@ class Session:
     @property
     def recodes(self) -> bool:
         """Whether the rows can be coded by another schema."""
-        return self.backend.recodes
+        return self.backend.recode is not None
 
     def recoded(self, schema: Schema, prefix: str) -> Session:
         """A session of the same run over the same rows coded by another schema: its costs are on this one's record.
@@ -169,7 +166,9 @@ class Session:
         Args:
             prefix: of the names of its steps.
         """
-        again = Session(self.backend.recoded(schema, prefix), schema, self.budget, self.run, prefix)
+        if self.backend.recode is None:
+            raise ValueError("these rows are coded once and for all")
+        again = Session(self.backend.recode(schema, prefix), schema, self.budget, self.run, prefix)
         again.record.costs = self.record.costs
         return again
 

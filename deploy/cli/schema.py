@@ -149,6 +149,10 @@ def discover(
     schema: Annotated[Path | None, typer.Option(help="Its schema, in which some domains are open.")] = None,
     epsilon: Annotated[str | None, typer.Option(help="What it costs, exact, such as 0.1.")] = None,
     delta: Annotated[str, typer.Option(help="The same, such as 0.000000001; 0 is pure.")] = "0",
+    categories_only: Annotated[
+        bool,
+        typer.Option("--categories-only", help="Discover those of texts; numbers stay open, for a run of parties."),
+    ] = False,
     population: Annotated[str | None, typer.Option(help="The population, as it was declared.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="By default the one in the user's state folder.")] = None,
 ) -> None:
@@ -186,9 +190,9 @@ def discover(
 
         discovering = Discover(epsilon, delta=delta, population=population, ledger=ledger)
         if names := [attribute.name for attribute in open_texts(declared)]:
-            least = discovering.for_texts(declared, table.rows)[0].threshold
+            least = discovering.for_texts(declared, table.rows, numbers=not categories_only)[0].threshold
             say(f"Texts of {', '.join(names)} become categories if more than about {least} rows have them.")
-        fitted = discovering.fit(coded, declared, texts)
+        fitted = discovering.fit(coded, declared, texts, numbers=not categories_only)
         known, cost = fitted.discovered, f"epsilon {epsilon}, delta {delta}"
         assert fitted.spent is not None
         say(f"Population {population!r}: epsilon {readable(fitted.spent)} in all.")

@@ -74,6 +74,20 @@ def test_texts_alone_cost_all_of_it_and_leave_no_model():
         fitted.sample(10)
 
 
+def test_owners_discover_categories_each_and_leave_numbers_to_a_run_of_all():
+    schema, halves = {"fields": [CITY, AGE]}, [patients().iloc[place::2] for place in range(2)]
+    found = [Discover("1", delta=DELTA, population="patients").fit(half, schema, numbers=False) for half in halves]
+    assert all(each.charged.epsilon == 1 for each in found)
+    assert {step for step, _ in spent()} == {"categories"}
+    joined = join_schemas({str(place): each.discovered for place, each in enumerate(found)})
+    assert joined.attributes[0].categories == ("Basel", "Bern", "Chur", "(other)")
+    assert undiscovered(joined) == [1]
+    before = spent()
+    with pytest.raises(PrivityError, match="categories of all texts are declared"):
+        Discover("1", delta=DELTA, population="patients").fit(patients(), joined, numbers=False)
+    assert spent() == before
+
+
 @pytest.mark.parametrize(("epsilon", "delta", "said"), [
     ("4", "0", "to discover them takes a delta"), ("0.01", DELTA, "a text would be seen from"),
     ("0.15", DELTA, "below the noise"),

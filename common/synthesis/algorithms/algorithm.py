@@ -15,6 +15,7 @@ from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBud
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import BadValueError, declared
 from privity.common.synthesis.learning.dependency_graph import check_all_pairs
+from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.synthesis.models import Model
 
 S = TypeVar("S")
@@ -145,12 +146,13 @@ class Algorithm(ABC, Generic[S]):
             PrivityError, ProblemsFound: too large a domain; bad settings.
         """
         chosen = self.read(settings, schema)
-        if texts := [a.name for a in schema.attributes if a.discover and not a.edges]:
-            reason = f"the categories of {', '.join(texts)} are yet to be discovered"
+        if texts := open_texts(schema):
+            reason = f"the categories of {', '.join(a.name for a in texts)} are yet to be discovered"
             hint = "Declare them, or let each owner discover its own: privity schema discover --data."
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
-        if not self.discovers and (open_ := [a.name for a in schema.attributes if a.discover]):
-            reason = f"the domain of {', '.join(open_)} is yet to be discovered"
+        if not self.discovers and (numbers := undiscovered(schema)):
+            names = ", ".join(schema.attributes[place].name for place in numbers)
+            reason = f"the domain of {names} is yet to be discovered"
             hint = "Run the algorithm discover first, and then this one with the schema that it finds."
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
         self.check_domain(schema, chosen)

@@ -48,7 +48,13 @@ class Settings:
 
     one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
     draws: Fraction = weight("1/10", "share of the rest for choosing edges", "1/2")
-    edges: int | None = whole(None, "pair tables that are measured", 1, OF_A_TREE, by_default=NOISE)
+    edges: int | None = whole(
+        None,
+        "pair tables that are measured, one at least besides those of values that are missing together",
+        1,
+        OF_A_TREE,
+        by_default=NOISE,
+    )
     selection: str | None = choice(
         None, "edges are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE
     )

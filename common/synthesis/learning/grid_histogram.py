@@ -128,13 +128,8 @@ class _Tree:
     def __init__(
         self, counts: Sequence[Numbers], depths: Sequence[int], zero: int, deviation: float, far: float
     ) -> None:
-        self._depths, self._values, self._zero, self._deviation, self._far = (
-            depths,
-            len(counts[-1]),
-            zero,
-            deviation,
-            far,
-        )
+        self._depths, self._values, self._zero = depths, len(counts[-1]), zero
+        self._deviation, self._far = deviation, far
         self._counts = _consistent(counts, depths, deviation)
 
     def cells(self, total: float) -> list[Cell]:
