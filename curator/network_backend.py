@@ -20,7 +20,7 @@ from privity.common.protocol.round import Round
 from privity.common.protocol.round_context import RoundContext
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.session import Backend, Result, Session
-from privity.common.protocol.steps import Choice, Done, Learn, Learned, Revealed, SelectionStep
+from privity.common.protocol.steps import Choice, Done, Learn, Learned, Recode, Revealed, SelectionStep
 from privity.common.synthesis.algorithms import budget_of
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.load_model import load_model
@@ -34,6 +34,7 @@ class NetworkBackend(Backend):
 
     Args:
         secret: the run's Paillier secret key, which decrypts sums over all members only; None if nobody holds a key.
+        recoded: what the parties are asked before the first round: to code their rows by this schema.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class NetworkBackend(Backend):
         secret: SecretKey | None,
         answers: Answers,
         meter: Meter,
+        recoded: Recode | None = None,
     ) -> None:
         self.plan = plan
         self.members = plan.spec.members
@@ -56,7 +58,17 @@ class NetworkBackend(Backend):
         self._answers = answers
         self._journal = answers.journal
         self._meter = meter
+        self._recoded = recoded
         self._revealed: dict[str, Round] = {}
+
+    def recode(self, schema: Schema, prefix: str) -> NetworkBackend:
+        """The same parties, over rows that they code anew: open numbers by the edges that this schema has."""
+        pairs = enumerate(zip(self._schema.attributes, schema.attributes, strict=True))
+        edges = tuple((place, after.edges) for place, (before, after) in pairs if before.edges != after.edges)
+        step = Recode(self.plan.spec.run, prefix.rstrip("/"), edges)
+        found = NetworkBackend(self.plan, self._manifest, schema, self._secret, self._answers, self._meter, step)
+        found._revealed = self._revealed
+        return found
 
     def session(self) -> Session:
         """A session of the run over these parties."""
@@ -79,6 +91,9 @@ class NetworkBackend(Backend):
         return await asyncio.to_thread(work)
 
     async def reveal(self, round_: Round) -> np.ndarray:
+        if (step := self._recoded) is not None:
+            self._meter.expect(len(self.members))
+            await together(self._answers.ask(member, step, round_.phase, Done) for member in self.members)
         key = f"{self.plan.spec.run}/opened/{round_.round}"
         stored = self._journal.recall(key, round_.digest)
         number = len(self._revealed) + 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from privity.common.consortium.manifest import Manifest
 from privity.common.errors import Catalogue, PrivityError
@@ -13,8 +15,9 @@ from privity.common.privacy.run_budget import PureBudget, RunBudget
 from privity.common.protocol.evaluation_scores import TreeScore
 from privity.common.protocol.round import Round, Scores
 from privity.common.protocol.run_spec import RunPlan
-from privity.common.protocol.steps import Contribute, Learn, SelectionStep, Step
+from privity.common.protocol.steps import Contribute, Learn, Recode, SelectionStep, Step
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
+from privity.common.synthesis.learning.domain_discovery import check_edges, with_edges
 from privity.party.charged_releases import ChargedReleases
 
 
@@ -27,6 +30,7 @@ class BegunRun:
         algorithm: what the run was approved as: its kinds of answers are all that it may ask for.
         whole: its rows; ``table`` names the state in which they were then.
         allowance: what the run may be charged, with its budget.
+        edges: of numbers that are coded anew for the step at hand, by name.
     """
 
     plan: RunPlan
@@ -36,11 +40,31 @@ class BegunRun:
     table: str
     allowance: Allowance
     budget: RunBudget
+    edges: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict)
 
     @property
     def releases(self) -> ChargedReleases:
         """The rows as far as the run sees them: coded anew if another run's were held meanwhile."""
-        return self.whole.over(self.plan.spec.attributes)
+        whole = self.whole
+        if self.edges:
+            places = {whole.schema.index(name): edges for name, edges in self.edges.items()}
+            whole = whole.recoded(with_edges(whole.schema, places))
+        return whole.over(self.plan.spec.attributes)
+
+    def recoded(self, step: Recode) -> BegunRun:
+        """The same run over rows that are coded anew, for the steps below this one.
+
+        Raises:
+            PrivityError: step-refused: the run was not approved as one that looks closer, or its edges are none.
+        """
+        schema = self.releases.schema
+        if not (self.algorithm.discovers and self.whole.recodes):
+            raise step_refused(step.key, f"{self.plan.spec.algorithm} codes no rows anew")
+        try:
+            check_edges(schema, dict(step.edges))
+        except ValueError as error:
+            raise step_refused(step.key, str(error)) from error
+        return replace(self, edges={schema.names[place]: edges for place, edges in step.edges})
 
     def check_kind(self, step: Contribute) -> None:
         """Refuse a kind of round that the run was not approved with.

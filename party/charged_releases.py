@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.privacy.mechanisms import ThresholdedCounts
@@ -49,6 +50,7 @@ class ChargedReleases:
 
     Args:
         entropy: gives the randomness for a step by its label; tests pass a seeded one.
+        recode: codes the same rows by another schema; None where they are coded once and for all.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class ChargedReleases:
         journal: Journal,
         ledger: Ledger,
         entropy: EntropySource = system_entropy,
+        recode: Callable[[Schema], Rows] | None = None,
     ) -> None:
         self.party = party
         self.rows = rows.rows
@@ -68,7 +71,31 @@ class ChargedReleases:
         self._scores = answers_from_rows.PairScores(rows)
         self._counts = answers_from_rows.TableCounts(rows)
         self._entropy = entropy
+        self._recode = recode
         self._kept: tuple[tuple[str, ...], ChargedReleases] | None = None
+        self._recoded: ChargedReleases | None = None
+
+    @property
+    def recodes(self) -> bool:
+        """Whether the rows can be coded by another schema."""
+        return self._recode is not None
+
+    def recoded(self, schema: Schema) -> ChargedReleases:
+        """The same rows coded by this schema, behind the same ledger and journal. The last one is held.
+
+        Raises:
+            PrivityError: source-changed: there are not as many rows as before; or as whoever opened the rows.
+            RowProblemsFound: rows that do not fit.
+        """
+        if self._recode is None:
+            raise ValueError("these rows are coded once and for all")
+        # Not its digest, which an open domain's edges do not enter.
+        if self._recoded is None or self._recoded.schema != schema:
+            rows = self._recode(schema)
+            if rows.rows != self.rows:
+                raise PrivityError(Catalogue.SOURCE_CHANGED, source=self.party)
+            self._recoded = ChargedReleases(self.party, rows, self.journal, self.ledger, self._entropy)
+        return self._recoded
 
     def over(self, attributes: tuple[str, ...] | None) -> ChargedReleases:
         """The same rows as far as a run about these attributes sees them; None stands for all.
@@ -267,7 +294,7 @@ class ChargedReleases:
         for seen in (self,) if self._kept is None else (self, self._kept[1]):
             seen._scores.forget()
             seen._counts.forget()
-        self._kept = None
+        self._kept = self._recoded = None
 
 
 def vector_label(run: str, round_: str) -> str:

@@ -182,7 +182,7 @@ class Node:
         rows = self._open(schema)
         journal = Journal(config.state / JOURNAL_FILE)
         ledger = ledger_of(config, self._policy)
-        self._releases = ChargedReleases(config.name, rows, journal, ledger)
+        self._releases = ChargedReleases(config.name, rows, journal, ledger, recode=self._opened_anew)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
 
     _recoded: tuple[str, Rows] | None = None
@@ -190,6 +190,10 @@ class Node:
 
     def _open(self, schema: Schema, *, tidy: bool = True) -> Rows:
         return self.config.rows.open(schema, self._policy.population.rows_per_person, tidy=tidy).rows
+
+    def _opened_anew(self, schema: Schema) -> Rows:
+        """By another schema; files of coded rows stay those of the engine at work."""
+        return self._open(schema, tidy=False)
 
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
@@ -213,8 +217,7 @@ class Node:
             check_schema(schema, manifest)
             self._check_idle(manifest)
             _log.info("the rows are looked at anew, by the schema that the newest manifest names")
-            # Until the manifest is taken, files of coded rows are those of the engine at work.
-            self._recoded = manifest.digest, self._open(schema, tidy=False)
+            self._recoded = manifest.digest, self._opened_anew(schema)
 
     def _check_idle(self, manifest: Manifest) -> None:
         """Refuse to code the rows anew while a run is at work: it could not go on."""
@@ -233,7 +236,9 @@ class Node:
             return False
         self.schemas.settle(manifest)
         before = self._releases
-        self._releases = ChargedReleases(before.party, recoded[1], before.journal, before.ledger)
+        self._releases = ChargedReleases(
+            before.party, recoded[1], before.journal, before.ledger, recode=self._opened_anew
+        )
         return True
 
     def certificates(self) -> dict[str, str]:

@@ -6,12 +6,11 @@ nothing leaves the process but the releases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from privity.common.data.schema import Schema
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.round import Round
@@ -23,7 +22,6 @@ from privity.party.charged_releases import ChargedReleases
 
 ALONE = 1
 Learnt = TypeVar("Learnt")
-Recode = Callable[[Schema], ChargedReleases]
 
 
 def complete(coroutine: Coroutine[Any, Any, Learnt]) -> Learnt:
@@ -43,21 +41,18 @@ class LocalBackend(Backend):
         run: name of the run in ledger and journal; a new name is a new release.
         allowance: what the ledger may be charged.
         prefix: of the names of the steps, when they are part of a larger run.
-        recode: what gives the same rows by another schema, behind the same ledger and journal.
     """
 
     quota = ALONE
 
-    def __init__(
-        self, run: str, releases: ChargedReleases, allowance: Allowance, prefix: str = "", recode: Recode | None = None
-    ) -> None:
+    def __init__(self, run: str, releases: ChargedReleases, allowance: Allowance, prefix: str = "") -> None:
         self.members = (releases.party,)
         self.party_rows = (releases.rows,)
         self.coin = f"{run}/{releases.party}/{prefix}"
         self._releases = releases
         self._allowance = allowance
-        if recode is not None:
-            self.recode = lambda schema, prefix: LocalBackend(run, recode(schema), allowance, prefix, recode)
+        if releases.recodes:
+            self.recode = lambda schema, prefix: LocalBackend(run, releases.recoded(schema), allowance, prefix)
 
     async def reveal(self, round_: Round) -> np.ndarray:
         return self._releases.noisy_vector(round_, ALONE, self._allowance)
@@ -69,15 +64,11 @@ class LocalBackend(Backend):
         return [learn_alone(step, self._releases, self._allowance)]
 
 
-def local_session(
-    run: str, releases: ChargedReleases, allowance: Allowance, prefix: str = "", recode: Recode | None = None
-) -> Session:
+def local_session(run: str, releases: ChargedReleases, allowance: Allowance, prefix: str = "") -> Session:
     """A session over one owner's rows; the allowance says what its algorithm may spend."""
     if allowance.budget is None:
         raise ValueError("a session needs the budget of its run")
-    return Session(
-        LocalBackend(run, releases, allowance, prefix, recode), releases.schema, allowance.budget, run, prefix
-    )
+    return Session(LocalBackend(run, releases, allowance, prefix), releases.schema, allowance.budget, run, prefix)
 
 
 def learn_alone(step: Learn, releases: ChargedReleases, allowance: Allowance) -> Model:

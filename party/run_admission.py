@@ -15,10 +15,11 @@ from privity.common.crypto.identity import PublicIdentity
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
-from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled, Step, step_digest
+from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled, Recode, Step, step_digest
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
+from privity.common.wire.codec import decode_step
 from privity.party.approvals import Approvals, closed_key
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
@@ -79,8 +80,10 @@ class RunAdmission:
         # How many rows a person has at the others shows only in the plan; it is one at least.
         elsewhere = manifest.parties_per_person - 1
         self._policy.check_run(spec, self.party, elsewhere)
-        schema = self._seen(step, spec).schema
-        _algorithm(step, spec).check_request(spec.settings, schema, spec.delta)
+        schema, algorithm = self._seen(step, spec).schema, _algorithm(step, spec)
+        algorithm.check_request(spec.settings, schema, spec.delta)
+        if algorithm.discovers and not self._releases.recodes:
+            raise step_refused(step.key, "the rows of this party are coded once and for all")
         check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)
         self._check_affordable(spec, elsewhere)
         if self._heard.is_full(step.run):
@@ -120,6 +123,12 @@ class RunAdmission:
         self._check_population(step)
         if kept.table != self._releases.table_digest:
             raise step_refused(step.key, CHANGED)
+        for name in self._journal.keys(f"{step.run}/recoded/") if kept.algorithm.discovers else ():
+            stored = self._journal.content(name)
+            if stored is not None and step.key.partition("/")[2].startswith(f"{name.split('/', 2)[2]}/"):
+                recode = decode_step(stored)
+                assert isinstance(recode, Recode)
+                return kept.recoded(recode)
         return kept
 
     def forget(self, run: str) -> None:

@@ -19,7 +19,7 @@ from privity.common.consortium.manifest import Manifest
 from privity.common.consortium.schema_file import SCHEMA_AWAITED
 from privity.common.crypto.identity import PublicIdentity
 from privity.common.data.schema import Schema
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.protocol.steps import (
     Begin,
     Choice,
@@ -31,6 +31,7 @@ from privity.common.protocol.steps import (
     Learn,
     Learned,
     Pending,
+    Recode,
     Refusal,
     Reply,
     Revealed,
@@ -41,7 +42,8 @@ from privity.common.protocol.steps import (
     Step,
     step_digest,
 )
-from privity.common.wire.codec import encode_reply
+from privity.common.synthesis.learning.domain_discovery import LOOKS
+from privity.common.wire.codec import encode_reply, encode_step
 from privity.party.approvals import Approvals, AwaitingApproval, closed_key
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
@@ -130,6 +132,7 @@ class PartyEngine:
             Select: self._select,
             SelectTable: self._select,
             Learn: self._learn,
+            Recode: self._recode,
         }
         self.adopt(manifest)
 
@@ -263,6 +266,18 @@ class PartyEngine:
     def _select(self, step: SelectionStep, begun: BegunRun) -> Reply:
         begun.check_selection(step)
         return Choice(begun.releases.select(step, begun.allowance))
+
+    def _recode(self, step: Recode, begun: BegunRun) -> Reply:
+        """Code the rows anew, and keep by what: later steps of this name are about them."""
+        recoded, kept = begun.recoded(step), f"{step.run}/recoded/"
+        if len([key for key in self._journal.keys(kept) if key != f"{kept}{step.name}"]) >= LOOKS:
+            raise step_refused(step.key, f"the rows were coded anew {LOOKS} times")
+        try:
+            recoded.releases  # noqa: B018
+        except ProblemsFound:
+            raise step_refused(step.key, CHANGED) from None
+        self._journal.record(f"{kept}{step.name}", step_digest(step), encode_step(step))
+        return Done()
 
     def _learn(self, step: Learn, begun: BegunRun) -> Reply:
         begun.check_learning(step)

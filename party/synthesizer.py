@@ -173,13 +173,11 @@ class Synthesizer:
             ledger.check(most, OWNER)
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             journal = Journal(MEMORY)
-
-            def releases(schema: Schema) -> ChargedReleases:
-                return ChargedReleases(OWNER, rows if schema == declared else _rows(table, schema), journal, ledger)
-
-            recode = releases if isinstance(table, pd.DataFrame) or callable(table) else None
+            raw = isinstance(table, pd.DataFrame) or callable(table)
+            recode = (lambda schema: _rows(table, schema)) if raw else None
+            releases = ChargedReleases(OWNER, rows, journal, ledger, recode=recode)
             allowance, share = Allowance(most.epsilon, most.delta, budget), budget.whole
-            session = local_session(run, releases(declared), allowance, recode=recode)
+            session = local_session(run, releases, allowance)
             if open_:
                 found = complete(discover(session, DOMAINS, share * SHARE))
                 session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left

@@ -46,8 +46,8 @@ class Backend(ABC):
         party_rows: public row counts n_k, in the same order.
         quota: q = K - t, how many shares make one whole noise; 1 for one party alone.
         coin: what the run's public coins follow from.
-        recode: what gives the same rows by another schema, for steps under names with a prefix of their own; None where
-            rows are coded once and for all.
+        recode: what gives the same rows by another schema, for steps under names with a prefix of their own (it ends in
+            a slash); None where rows are coded once and for all.
     """
 
     members: tuple[str, ...]

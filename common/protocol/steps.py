@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from privity.common.crypto.sealing import SealedBlob
@@ -251,6 +252,29 @@ class Learn:
 
 
 @dataclass(frozen=True)
+class Recode:
+    """Code numbers whose domain is open by other edges, for the steps that stand below this name.
+
+    Nothing is counted and nothing is charged: the edges follow from what was revealed before.
+
+    Attributes:
+        edges: of each number that is coded anew, by its place among the attributes of the run.
+    """
+
+    run: str
+    name: str
+    edges: tuple[tuple[int, tuple[Fraction, ...]], ...]
+
+    @property
+    def key(self) -> str:
+        return f"recode/{self.name}"
+
+    def content(self) -> dict[str, Any]:
+        edges = [[attribute, *map(str, found)] for attribute, found in self.edges]
+        return {"kind": "recode", "run": self.run, "name": self.name, "edges": edges}
+
+
+@dataclass(frozen=True)
 class Close:
     """The run is over: stored vectors and replies are erased, the charges stay."""
 
@@ -263,7 +287,7 @@ class Close:
         return {"kind": "close", "run": self.run, "state": self.state}
 
 
-Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | SelectionStep | Learn | Close
+Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | SelectionStep | Learn | Recode | Close
 
 
 def step_digest(step: Step) -> str:
@@ -308,7 +332,7 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class Done:
-    """Reply to Begin, Contribute, Revealed and Close."""
+    """Reply to Begin, Contribute, Revealed, Recode and Close."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Sized
+from fractions import Fraction
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -25,7 +26,7 @@ from privity.common.protocol.evaluation_scores import scores_from
 from privity.common.protocol.round import Replacement, Round, Scores, Tables
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.run_spec import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
-from privity.common.storage.canonical_json import canonical_bytes, parse, positive_fraction
+from privity.common.storage.canonical_json import canonical_bytes, fraction, parse, positive_fraction
 from privity.common.text.visible import cut
 from privity.common.wire.candidate_pairs import decode_candidates, encode_candidates
 from privity.common.wire.expected_tables import decode_expected, encode_expected
@@ -133,6 +134,9 @@ def encode_step(step: steps.Step) -> bytes:
                     epsilon=str(step.loss.epsilon),
                 )
             )
+        case steps.Recode():
+            edges = [pb.Edges(attribute=place, edges=map(str, found)) for place, found in step.edges]
+            message.recode.CopyFrom(pb.Recode(name=step.name, edges=edges))
         case steps.Close():
             message.close.state = step.state
     return message.SerializeToString(deterministic=True)
@@ -174,6 +178,11 @@ def decode_step(data: bytes) -> steps.Step:
                 settings = _document(o.settings, LARGEST_SPEC)
                 loss = PureDP(positive_fraction(o.epsilon), RELATION)
                 step = steps.Learn(message.run, o.phase, o.name, o.algorithm, settings, loss)
+            case "recode":
+                r = message.recode
+                _check_tables([each.edges for each in r.edges])
+                coded = tuple((each.attribute, tuple(map(_to_edge, each.edges))) for each in r.edges)
+                step = steps.Recode(message.run, r.name, coded)
             case "close":
                 step = steps.Close(message.run, message.close.state)
             case _:
@@ -300,6 +309,8 @@ def _check_names(step: steps.Step) -> None:
             names = [step.phase, step.selection]
         case steps.Learn():
             names = [step.phase, step.name, step.algorithm]
+        case steps.Recode():
+            names = [step.name]
         case _:
             names = []
     if max(map(len, names), default=0) > LONGEST_NAME:
@@ -320,6 +331,10 @@ def _document(data: bytes, limit: int) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ValueError("not a plain document")
     return document
+
+
+def _to_edge(text: str) -> Fraction:
+    return -positive_fraction(text[1:]) if text.startswith("-") else fraction(text)
 
 
 def _attempt(attempt: Attempt) -> pb.Attempt:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ from privity.curator.traffic_meter import Meter
 from privity.party.charged_releases import ChargedReleases, EntropySource, system_entropy
 from privity.party.keys import Keys
 from privity.party.policy import Approval, Policy
-from privity.party.rows import InMemory
+from privity.party.rows import InMemory, Rows
 from privity.party.step_answers import PartyEngine
 
 POPULATION = "test people"
@@ -119,6 +119,7 @@ class Consortium:
         certificates: what the manifest lists, for parties that dial.
         parties_per_person: what the manifest says.
         identities: keys by name of party; None makes new ones.
+        recode: codes the rows of a party, by its name, by another schema; None where they are coded once and for all.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class Consortium:
         certificates: Mapping[str, str] | None = None,
         parties_per_person: int = 1,
         identities: Mapping[str, Identity] | None = None,
+        recode: Callable[[str, Schema], Rows] | None = None,
     ) -> None:
         self.schema = next(iter(tables.values())).schema
         self.public, self.secret = small_key(key_bits)
@@ -150,6 +152,7 @@ class Consortium:
         self.folder = folder
         self.policies = dict(policies)
         self._entropy = entropy
+        self._recode = recode
         self.parties: dict[str, Member] = {}
         self.journal = Journal(folder / "curator.sqlite" if folder else ":memory:")
         for name, table in tables.items():
@@ -161,7 +164,8 @@ class Consortium:
         ledger = Ledger.declare(file, self.policies[name].population)
         journal = Journal(self.folder / f"{name}-journal.sqlite" if self.folder else ":memory:")
         entropy = self._entropy(name) if self._entropy else system_entropy
-        releases = RememberedReleases(name, InMemory(table), journal, ledger, entropy)
+        recode = partial(self._recode, name) if self._recode else None
+        releases = RememberedReleases(name, InMemory(table), journal, ledger, entropy, recode)
         transcripts = self.folder / f"{name}-transcripts" if self.folder else None
         engine = PartyEngine(releases, self.policies[name], Keys(name, identity), self.manifest, transcripts)
         self.parties[name] = Member(name, table, identity, ledger, journal, releases, engine)

@@ -20,11 +20,9 @@ from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_folder import open_ledger
-from privity.common.release.marginals_file import read_tables
-from privity.common.release.release_contents import MARGINALS
 from privity.common.release.release_folder import read_release
 from privity.common.storage.safe_files import write_text
-from privity.common.synthesis.learning.domain_discovery import grids_of, open_texts, undiscovered, with_domains
+from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.terminal import say
 from privity.deploy.options import refuse_existing, row_options
 from privity.party.rows import Rows
@@ -160,9 +158,12 @@ def discover(
     refuse_existing(out)
     if release is not None:
         found = read_release(release)
-        tables = [table for _, table in read_tables(found.marginals, found.schema, str(release / MARGINALS))]
-        declared, cost = found.schema, f"run {found.run['run']}"
-        known = with_domains(declared, grids_of(declared, tables))
+        if found.run["algorithm"] != "discover" or undiscovered(found.schema):
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="release", reason="it has discovered no domain",
+                hint="Name a release of the algorithm discover.",
+            )  # fmt: skip
+        known, cost = found.schema, f"run {found.run['run']}"
     else:
         given = {"data": data, "schema": schema, "epsilon": epsilon, "population": population}
         if lacking := [f"--{name}" for name, value in given.items() if value is None]:
@@ -196,11 +197,6 @@ def discover(
         known, cost = fitted.discovered, f"epsilon {epsilon}, delta {delta}"
         assert fitted.spent is not None
         say(f"Population {population!r}: epsilon {readable(fitted.spent)} in all.")
-    if not undiscovered(declared) and not open_texts(declared):
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="release", reason="its schema has no open domain",
-            hint="Name a release of the algorithm discover.",
-        )  # fmt: skip
     parse_schema(known.table_schema(), str(out))  # what is written can be read
     told = {"description": f"Domains discovered under differential privacy ({cost})."}
     write_text(json.dumps({**known.table_schema(), **told}, indent=2, ensure_ascii=False) + "\n", out)

@@ -8,16 +8,15 @@ from typing import Annotated
 import typer
 
 from privity.common.crypto.residues import Exponents
-from privity.common.data.schema import load_schema
 from privity.common.formats import read_json
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import parse_delta, parse_epsilon
 from privity.common.privacy.statement import SIMULATION, headline
 from privity.common.protocol.secure_sum_method import Method
+from privity.common.release.open_model import open_model
 from privity.common.release.release_contents import PRIVACY
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.models.load_model import load_model
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.live_progress import ProgressView
@@ -95,7 +94,7 @@ def simulate_command(
     say(view.times)
     if evaluate is not None:
         say(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
-    model = load_model(read_json(folder / "model.json"), load_schema(schema), "model.json")
+    model = open_model(folder)
     run = read_json(folder / "run.json")
     fitted = read_json(folder / "marginals.json")["inference"]
     for note in [

@@ -33,6 +33,7 @@ from privity.deploy.audit.audited_consortium import POPULATION, Consortium
 from privity.deploy.audit.audited_consortium import Member as Party
 from privity.party.charged_releases import EntropySource
 from privity.party.policy import Approval, Policy
+from privity.party.rows import Rows
 from tests.harness.tls import TestTls
 
 KEY_BITS = 512
@@ -130,6 +131,7 @@ class TestConsortium(Consortium):
         parties_per_person: int = 1,
         identities: Mapping[str, Identity] | None = None,
         tls: TestTls | None = None,
+        recode: Callable[[str, Schema], Rows] | None = None,
     ) -> None:
         self.recorder = Recorder()
         self.tls = tls or TestTls.of(tables)
@@ -146,6 +148,7 @@ class TestConsortium(Consortium):
             certificates=self.tls.certificates,
             parties_per_person=parties_per_person,
             identities=identities,
+            recode=recode,
         )
 
     def restart(self, name: str) -> Party:

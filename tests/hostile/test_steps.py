@@ -30,6 +30,7 @@ from privity.common.protocol.steps import (
     Enrol,
     Enrolled,
     Learn,
+    Recode,
     Refusal,
     Revealed,
     SealBlock,
@@ -79,6 +80,7 @@ DATA_STEPS: dict[str, Step] = {
     "select": Select("run-1", "test", "d", PAIR, NoisyMax(HALF)),
     "select table": SelectTable("run-1", "test", "d", EXPECTED, NoisyMax(HALF)),
     "learn": Learn("run-1", "test", "m", "one-way", {}, PureDP(HALF, RELATION)),
+    "recode": Recode("run-1", "look", ((0, (HALF, ONE)),)),
 }
 
 

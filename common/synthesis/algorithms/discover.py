@@ -39,6 +39,6 @@ class Discover(Algorithm[NoSettings]):
         declared = [(a,) for a, attribute in enumerate(schema.attributes) if not attribute.discover]
         found = await discover(session, DOMAINS, share, declared)
         marginals = one_way_marginals(collect(found.tables), [a for (a,) in declared], session.rows)
-        marginals |= {place: grid.counts() for place, grid in found.grids.items()}
+        marginals |= found.marginals
         nodes = [Node(AttributeParentPair(a, ()), marginals[a]) for a in range(len(schema.attributes))]
-        return BayesianNetwork(schema, nodes)
+        return BayesianNetwork(found.schema, nodes)

@@ -82,13 +82,13 @@ class Discovered:
 
     Attributes:
         schema: with the domains.
-        grids: of each attribute that was open, before closer looks.
+        marginals: of each attribute that was open, by its bins: shape (codes,), the rows of the table together.
         tables: others that were measured with them.
         left: of the share.
     """
 
     schema: Schema
-    grids: Mapping[int, Grid]
+    marginals: Mapping[int, Numbers]
     tables: Sequence[NoisyTable]
     left: Share
 
@@ -107,29 +107,47 @@ async def discover(session: Session, phase: str, share: Share, others: Sequence[
     first = share * (GRIDS if session.recodes else Fraction(1))
     check_noise(session, first, len(others))
     tables = await session.measure(phase, [*on_grids, *others], first)
+    # What grids tell stands in the domains: a release is by the schema that has them.
+    session.record.revealed[-1] = (phase, tables[len(on_grids) :])
     grids = grids_of(schema, tables)
     closer, left = dict(grids), share - first
     for look in range(1, 1 + LOOKS * session.recodes):
         edges = {place: closer_edges(grid) for place, grid in closer.items()}
         if not (places := [place for place in edges if edges[place]]):
             break
-        again = session.recoded(_with_edges(schema, edges), f"{phase}/look {look}/")
+        again = session.recoded(with_edges(schema, edges), f"{phase}/look {look}/")
         cost = min(left / (LOOKS + 1 - look), first * Fraction(len(places), len(tables)), key=lambda each: each.epsilon)
         for place, table in zip(places, await again.measure(phase, [(p,) for p in places], cost), strict=True):
             closer[place] = looked_closer(closer[place], table)
         left = left - cost
     session.record.domains = found = with_domains(schema, closer)
-    return Discovered(found, grids, tables[len(on_grids) :], left)
+    marginals = {place: _marginal(found.attributes[place], grid) for place, grid in grids.items()}
+    return Discovered(found, marginals, tables[len(on_grids) :], left)
 
 
-def _with_edges(schema: Schema, edges: Mapping[int, tuple[Fraction, ...]]) -> Schema:
-    """The schema with these edges for some attributes, if they are not empty."""
+def with_edges(schema: Schema, edges: Mapping[int, tuple[Fraction, ...]]) -> Schema:
+    """The schema with these edges for some attributes, by their place, if they are not empty."""
     attributes = [
         # What lies beyond a narrower range is no fault of a row.
         replace(attribute, edges=found, out_of_domain="edge") if (found := edges.get(place)) else attribute
         for place, attribute in enumerate(schema.attributes)
     ]
     return replace(schema, attributes=tuple(attributes))
+
+
+def check_edges(schema: Schema, edges: Mapping[int, tuple[Fraction, ...]]) -> None:
+    """Refuse edges that are no closer look at open numbers of this schema.
+
+    Raises:
+        ValueError: the attribute is not open, or its edges do not rise within those of its grid.
+    """
+    for place, found in edges.items():
+        attribute = schema.attributes[place] if place < len(schema.attributes) else None
+        if attribute is None or not attribute.discover or not attribute.edges:
+            raise ValueError("it names an attribute whose domain is not open")
+        rising = len(found) > 1 and all(low < high for low, high in pairwise(found))
+        if not rising or found[0] < attribute.edges[0] or found[-1] > attribute.edges[-1]:
+            raise ValueError(f"the edges of {attribute.name} do not rise within its grid")
 
 
 def grid_tables(schema: Schema) -> list[Marginal]:
@@ -225,6 +243,16 @@ def _binned(attribute: Attribute, grid: Grid) -> Attribute:
         histogram=histogram,
         out_of_domain="edge",
     )
+
+
+def _marginal(attribute: Attribute, grid: Grid) -> Numbers:
+    """Rows by the bins of an attribute, as its histogram has them, and by its codes that are no value."""
+    assert attribute.histogram is not None
+    places = {edge: place for place, edge in enumerate(attribute.histogram.edges)}
+    weights = np.array(attribute.histogram.weights, dtype=np.float64)
+    bins = np.add.reduceat(weights, [places[edge] for edge in attribute.edges[:-1]])
+    values = grid.rows - float(grid.apart.sum())
+    return np.concatenate([bins * (values / max(1.0, float(bins.sum()))), grid.apart])
 
 
 def _cuts(cells: Sequence[Cell], masses: Numbers, grid: Grid) -> set[int]:

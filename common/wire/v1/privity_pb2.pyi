@@ -37,7 +37,7 @@ class ManifestReply(_message.Message):
     def __init__(self, document: _Optional[bytes] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table")
+    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table", "recode")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -49,6 +49,7 @@ class Step(_message.Message):
     LEARN_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     SELECT_TABLE_FIELD_NUMBER: _ClassVar[int]
+    RECODE_FIELD_NUMBER: _ClassVar[int]
     run: str
     enrol: Enrol
     begin: Begin
@@ -60,7 +61,8 @@ class Step(_message.Message):
     learn: Learn
     opened: Opened
     select_table: SelectTable
-    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ...) -> None: ...
+    recode: Recode
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ("spec",)
@@ -275,6 +277,22 @@ class Learn(_message.Message):
     settings: bytes
     epsilon: str
     def __init__(self, phase: _Optional[str] = ..., name: _Optional[str] = ..., algorithm: _Optional[str] = ..., settings: _Optional[bytes] = ..., epsilon: _Optional[str] = ...) -> None: ...
+
+class Recode(_message.Message):
+    __slots__ = ("name", "edges")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    EDGES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    edges: _containers.RepeatedCompositeFieldContainer[Edges]
+    def __init__(self, name: _Optional[str] = ..., edges: _Optional[_Iterable[_Union[Edges, _Mapping]]] = ...) -> None: ...
+
+class Edges(_message.Message):
+    __slots__ = ("attribute", "edges")
+    ATTRIBUTE_FIELD_NUMBER: _ClassVar[int]
+    EDGES_FIELD_NUMBER: _ClassVar[int]
+    attribute: int
+    edges: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, attribute: _Optional[int] = ..., edges: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Close(_message.Message):
     __slots__ = ("state",)

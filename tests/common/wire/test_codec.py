@@ -69,6 +69,7 @@ EXPECTED = st.builds(
     st.lists(UINT32, max_size=4).map(tuple),
 )
 DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEXT, max_size=2)), max_size=3)
+EDGES = st.lists(st.fractions(max_denominator=100), max_size=3).map(tuple)
 STEP = st.one_of(
     st.just(steps.Enrol(SPEC)),
     st.just(steps.Begin(PLAN)),
@@ -87,6 +88,7 @@ STEP = st.one_of(
     st.builds(steps.Select, RUN, TEXT, TEXT, PAIRS, SELECTING, st.sampled_from(["R", "I", "F"])),
     st.builds(steps.SelectTable, RUN, TEXT, TEXT, EXPECTED, SELECTING),
     st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, st.builds(PureDP, EPSILON, st.just(RELATION))),
+    st.builds(steps.Recode, RUN, TEXT, st.lists(st.tuples(UINT32, EDGES), max_size=3).map(tuple)),
     st.builds(steps.Close, RUN, TEXT),
 )
 REPLY = st.one_of(

@@ -33,6 +33,9 @@ OPEN = {
         {"name": "ward", "type": "string", "categories": ["north", "south"]},
     ]
 }
+MINIMUM = 45_678
+"""Of pay, which many have: only a closer look tells it from its neighbours."""
+
 LATE = "east"
 """Its owner accepts the schema when the second run waits for it."""
 
@@ -45,6 +48,7 @@ def write_rows(folder: Path) -> pd.DataFrame:
     generator = np.random.default_rng(5)
     age = generator.integers(20, 70, ROWS)
     pay = np.where(generator.random(ROWS) < 0.3, 0, (age * 100 * generator.gamma(4, 1, ROWS)).round()).astype(int)
+    pay[generator.random(ROWS) < 0.2] = MINIMUM
     rows = pd.DataFrame({"age": age, "pay": pay, "ward": np.where(age > 45, "north", "south")})
     for number, party in enumerate(PARTIES):
         rows.iloc[number::3].to_csv(folder / f"{party}.csv", index=False)
@@ -172,6 +176,7 @@ def test_domains_are_discovered_by_one_run_and_the_table_is_made_by_the_next(tmp
     assert len(made) == ROWS
     assert abs(made["age"].median() - rows["age"].median()) < 3
     assert abs((made["pay"] == 0).mean() - (rows["pay"] == 0).mean()) < 0.03
+    assert abs((made["pay"] == MINIMUM).mean() - (rows["pay"] == MINIMUM).mean()) < 0.03
     for quantile in (0.5, 0.75, 0.9):
         assert made["pay"].quantile(quantile) == pytest.approx(rows["pay"].quantile(quantile), rel=0.15)
     old = [frame.loc[frame["age"] > 45, "ward"].eq("north").mean() for frame in (made, rows)]
@@ -181,5 +186,6 @@ def test_domains_are_discovered_by_one_run_and_the_table_is_made_by_the_next(tmp
             spent = Counter[str]()
             for entry in charged(ledger):
                 spent[entry.charge.run] += entry.added[0]  # type: ignore[assignment]
-            assert spent == {first: Fraction(1, 5), second: Fraction(4, 5)}
-            assert ledger.spent() == 1
+            assert spent[second] == Fraction(4, 5)
+            # Of the grids, and of one closer look at least.
+            assert Fraction(4, 25) < spent[first] <= Fraction(1, 5)
