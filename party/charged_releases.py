@@ -85,7 +85,7 @@ class ChargedReleases:
 
         Raises:
             PrivityError: source-changed: there are not as many rows as before; or as whoever opened the rows.
-            RowProblemsFound: rows that do not fit.
+            ProblemsFound: rows that do not fit.
         """
         if self._recode is None:
             raise ValueError("these rows are coded once and for all")
