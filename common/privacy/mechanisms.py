@@ -28,6 +28,7 @@ from privity.common.privacy.advanced_composition import holds
 from privity.common.privacy.budget import SMALLEST_EPSILON
 from privity.common.privacy.exact_bounds import as_fraction, log_above, short_above
 from privity.common.privacy.exponential_mechanism import exponential_choice, sample_trials
+from privity.common.privacy.gaussian_threshold import gaussian_threshold
 from privity.common.privacy.loss_conversion import RHO_BITS
 from privity.common.privacy.neighbouring_relation import RELATION, Relation, check_same_relation
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw, check_scale
@@ -278,13 +279,14 @@ class GaussianNoise(Noise):
 
 @dataclass(frozen=True)
 class ThresholdedCounts(Mechanism):
-    """The texts of columns that many rows have: those whose count plus discrete Laplace noise is above a threshold.
+    """The texts of columns that many rows have: those whose count plus noise is above a threshold.
 
     Nothing need be known of the texts. Only those that some row has are counted, and only those above the threshold are
-    revealed, without their counts.
+    revealed, without their counts. The noise is discrete Laplace or, where its threshold is lower, discrete Gaussian
+    (``privity.common.privacy.gaussian_threshold`` has that theorem).
 
-    Theorem: for c columns, noise of scale 2c/epsilon and a threshold T of at least scale ln(c/delta) cost (epsilon,
-    delta) where one row is replaced, if delta is at most epsilon/4.
+    Theorem: for c columns, Laplace noise of scale 2c/epsilon and a threshold T of at least scale ln(c/delta) cost
+    (epsilon, delta) where one row is replaced, if delta is at most epsilon/4.
     Proof: in each column one text loses a row, and one gains one. A text that only the first table has is held by one
     row of it, and is revealed with probability P(1 + Z > T) = P(Z >= T) < exp(-T/scale) <= delta/c; that any of them,
     one a column at the most, is, has delta. If none is, what is revealed follows from the noisy counts of texts that
@@ -309,17 +311,27 @@ class ThresholdedCounts(Mechanism):
         object.__setattr__(self, "epsilon", _positive(self.epsilon, "epsilon"))
         if not 0 < self.delta <= min(self.epsilon / 4, Fraction(1, 2)):
             raise _refused("delta does not lie between 0 and a quarter of epsilon")
-        check_scale(self.scale)
+        check_scale(self._laplace[0].scale)
 
     @property
-    def scale(self) -> Fraction:
-        """b of the noise on a count."""
-        return 2 * self.columns / self.epsilon
+    def _laplace(self) -> tuple[NoiseLaw, int]:
+        scale = 2 * self.columns / self.epsilon
+        return NoiseLaw(LAPLACE, scale), math.ceil(scale * log_above(self.columns / self.delta))
+
+    @property
+    def _gaussian(self) -> tuple[NoiseLaw, int]:
+        variance, threshold = gaussian_threshold(self.columns, self.epsilon, self.delta)
+        return NoiseLaw(GAUSSIAN, variance), threshold
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The noise on a count."""
+        return min(self._laplace, self._gaussian, key=lambda both: both[1])[0]
 
     @property
     def threshold(self) -> int:
         """The count, noise included, above which a text is revealed."""
-        return math.ceil(self.scale * log_above(self.columns / self.delta))
+        return min(self._laplace[1], self._gaussian[1])
 
     def loss(self, relation: Relation, group_size: int = 1) -> ApproxDP:
         """(epsilon, delta)."""
@@ -328,7 +340,7 @@ class ThresholdedCounts(Mechanism):
 
     def sample(self, rows: int, entropy: Entropy) -> IntArray:
         """The noise for as many texts as so many rows can have: int64 of shape (columns, rows)."""
-        noise = NoiseLaw(LAPLACE, self.scale).share(1, self.columns * rows, entropy)
+        noise = self.law.share(1, self.columns * rows, entropy)
         return noise.reshape(self.columns, rows)
 
 
