@@ -4,7 +4,7 @@ The schema is drafted from the rows (``privity schema draft``), its numbers are 
 within the budget: epsilon 1 and delta 1e-9 in all. Texts of too many values are left out. With one party ``aim`` does
 so in its own run; three parties discover for a fifth of epsilon in a run of its own, and learn for the rest. ``known``
 is ``aim`` by domains that three parties have discovered for a fifth of epsilon, which is not counted: all of epsilon
-goes to the table, with one party or three.
+goes to the table, with one party or three. ``ideal`` is the same with domains discovered without noise to speak of.
 
 ``sampling`` is the floor: as many rows, drawn from the real ones.
 
@@ -95,7 +95,9 @@ def measure(point: Point, seed: int, data: Data) -> Values:
                 schema = CAREFUL / f"{point['data']}.json"
             elif point["method"] == "bounds":
                 schema.write_text(json.dumps(bounded(point["data"], drafted["name"], known)), encoding="utf-8")
-            if point["method"] == "known" or point["parties"] > 1:
+            if point["method"] == "ideal":
+                schema = without_noise(table, schema, folder / "known.json", state)
+            elif point["method"] == "known" or point["parties"] > 1:
                 schema = discovered(table, schema, release, state)
             if point["parties"] == 1:
                 alone(table, schema, release, state)
@@ -162,6 +164,14 @@ def discovered(table: Path, schema: Path, release: Path, state: Path) -> Path:
     return known
 
 
+def without_noise(table: Path, schema: Path, known: Path, state: Path) -> Path:
+    """The schema with domains that one owner has discovered for an epsilon at which nothing is lost."""
+    privity("population", "declare", "plenty", "--total-epsilon", "1000", state=state)
+    asked = ("--epsilon", "1000", "--population", "plenty", "--out", known)
+    privity("schema", "discover", "--data", table, "--schema", schema, *asked, state=state)
+    return known
+
+
 def points(quick: bool) -> list[Point]:
     if quick:
         return grid(data="randhie", method="aim", parties=1)
@@ -169,6 +179,7 @@ def points(quick: bool) -> list[Point]:
     alone_ = [{**point, "seeds": 3} for point in grid(data=tables, method=("aim", "careful", "bounds"), parties=1)]
     some = ("adult", "weather", "randhie")
     together = [{**point, "seeds": 3} for point in grid(data=some, method="aim", parties=3)]
+    alone_ += [{**point, "seeds": 3} for point in grid(data=tables, method="ideal", parties=1)]
     together += [{**point, "seeds": 3} for point in grid(data=some, method="known", parties=(1, 3))]
     # AIM takes several times as long as MST, and gives about the same.
     slow = tuple(title for title, rival in RIVALS.items() if rival.program == "smartnoise-aim")
