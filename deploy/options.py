@@ -19,7 +19,7 @@ KEY_BITS = (2048, USUAL_KEY_BITS, 4096)
 def settings_option(text: str) -> dict[str, Any]:
     """An algorithm's settings from JSON text."""
     try:
-        parsed = json.loads(text)
+        parsed = json.loads(text, parse_float=str)
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -21,42 +22,49 @@ LARGEST_DELTA = Fraction(1, 1000)
 LARGEST_DENOMINATOR = 1_000_000
 """Finest epsilon, and finest part of one: what is derived from it stays within exact 64-bit noise."""
 
-_NUMBER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?")
-_WITH_EXPONENT = re.compile(r"\+?[0-9.]+[eE][+-]?[0-9]+")
+Number = str | int | float | Decimal | Fraction
+"""As people write one; a float stands for its shortest decimal."""
+
+_NUMBER = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?|([0-9]{1,30}(\.[0-9]{1,30})?)[eE][+-]?[0-9]{1,2}")
 
 
-def exact_number(text: str) -> Fraction:
-    """The number behind ``"0.1"`` or ``"1/3"``, of at most 30 digits a part; ValueError for anything else."""
-    if not _NUMBER.fullmatch(text):
+def exact_number(value: Number) -> Fraction:
+    """The number behind ``"0.1"``, ``"1/3"``, ``"1e-9"`` or ``0.1``, of at most 30 digits a part.
+
+    Raises:
+        ValueError: anything else.
+    """
+    text = repr(float(value)) if isinstance(value, float) else str(value)
+    if isinstance(value, bool) or not _NUMBER.fullmatch(text):
         raise ValueError("neither a decimal nor a fraction")
-    return Fraction(text)
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("a division by zero") from None
 
 
-def parse_epsilon(text: str, option: str = "epsilon") -> Fraction:
-    """An exact epsilon from ``"0.1"`` (one tenth) or ``"1/3"``.
+def parse_epsilon(value: Number, option: str = "epsilon") -> Fraction:
+    """An exact epsilon, such as ``"0.1"``, ``0.1``, ``"1/3"`` or ``"1e-2"``.
 
-    Raises PrivityError (bad-option) for anything that is not a number in
-    [SMALLEST_EPSILON, LARGEST_EPSILON]; scientific notation is refused, so that no digit hides.
+    Raises:
+        PrivityError: bad-option: no number, or not within SMALLEST_EPSILON and LARGEST_EPSILON.
     """
     hint = "Give a decimal such as 1.0 or a fraction such as 1/3."
-    text = text.strip()
+    value = value.strip() if isinstance(value, str) else value
     try:
-        value = exact_number(text)
-    except ZeroDivisionError:
-        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason="division by zero", hint=hint) from None
+        number = exact_number(value)
     except ValueError:
-        exponent = " without an exponent" if _WITH_EXPONENT.fullmatch(text) else ""
-        reason = f"{shorten(text)} is not a positive number{exponent}"
+        reason = f"{shorten(str(value))} is not a positive number"
         raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint) from None
-    if value.denominator > LARGEST_DENOMINATOR:
-        reason = f"{shorten(text)} has too many digits for exact integer noise"
+    if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
+        reason = f"{shorten(str(value))} is not from {readable(SMALLEST_EPSILON)} to {LARGEST_EPSILON}"
+        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+    if number.denominator > LARGEST_DENOMINATOR:
+        reason = f"{shorten(str(value))} has too many digits for exact integer noise"
         raise PrivityError(
             Catalogue.BAD_OPTION, option=option, reason=reason, hint="Use at most six digits after the point."
         )
-    if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
-        reason = f"{shorten(text)} is not from {readable(SMALLEST_EPSILON)} to {LARGEST_EPSILON}"
-        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
-    return value
+    return number
 
 
 def readable(number: Fraction) -> str:
@@ -67,19 +75,19 @@ def readable(number: Fraction) -> str:
     return re.sub(r"e([+-])0+", r"e\1", f"{float(number):.6g}")
 
 
-def parse_delta(text: str, option: str = "delta") -> Fraction:
-    """An exact delta, at least 0 and at most LARGEST_DELTA, such as ``"0"``, ``"0.000000001"`` or ``"1/1073741824"``.
+def parse_delta(value: Number, option: str = "delta") -> Fraction:
+    """An exact delta, at least 0 and at most LARGEST_DELTA, such as ``0``, ``"1e-9"`` or ``"1/1073741824"``.
 
-    Raises PrivityError (bad-option) for anything else.
+    Raises:
+        PrivityError: bad-option: anything else.
     """
     try:
-        delta = exact_number(text.strip())
-    except (ValueError, ZeroDivisionError):
+        delta = exact_number(value.strip() if isinstance(value, str) else value)
+    except ValueError:
         delta = Fraction(1)
     if delta > LARGEST_DELTA:
-        reason = f"it is not a number from 0 to {float(LARGEST_DELTA)}"
-        hint = 'Write for instance "0" or "0.000000001".'
-        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+        reason = f"{shorten(str(value))} is not a number from 0 to {float(LARGEST_DELTA)}"
+        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint="Write for instance 0 or 1e-9.")
     return delta
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.privacy.budget import Number, parse_delta, parse_epsilon
 
 LONGEST_NAME = 200
 MOST_ROWS_PER_PERSON = 1000
@@ -67,16 +67,13 @@ class Population:
         return cls(name, Fraction(terms["total_epsilon"]), Fraction(terms["total_delta"]), terms["rows_per_person"])
 
 
-def parse_population(name: str, total_epsilon: str, total_delta: str = "0", rows_per_person: int = 1) -> Population:
-    """A declaration from what a person writes, such as ``"4"`` and ``"0.000001"``.
+def parse_population(
+    name: str, total_epsilon: Number, total_delta: Number = "0", rows_per_person: int = 1
+) -> Population:
+    """A declaration from what a person writes, such as ``4`` and ``"1e-6"``.
 
     Raises:
         PrivityError: bad-option.
     """
-    for option, text in (("total_epsilon", total_epsilon), ("total_delta", total_delta)):
-        if not isinstance(text, str):
-            reason = f"{text!r} is not a text, and no other number is exact"
-            hint = 'Write for instance "4" or "0.000001".'
-            raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
     epsilon = parse_epsilon(total_epsilon, "total_epsilon")
     return Population(name, epsilon, parse_delta(total_delta, "total_delta"), rows_per_person)

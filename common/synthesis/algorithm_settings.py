@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.data.schema import Schema
-from privity.common.privacy.budget import exact_number
+from privity.common.privacy.budget import exact_number, readable
 
 LARGEST = "1000"
 """Number, unless its setting says otherwise."""
@@ -54,21 +54,21 @@ class Setting:
 
 
 def weight(default: str | None, meaning: str, most: str = LARGEST, *, zero: bool = False, by_default: str = "") -> Any:
-    """A positive exact number given as text, such as "1/4" or "0.25"; 0 too if so declared."""
+    """A positive exact number, such as "1/4" or 0.25; 0 too if so declared."""
     largest = Fraction(most)
 
     def read(value: Any, _schema: Schema) -> Fraction:
         try:
-            number = exact_number(value) if isinstance(value, str) else Fraction(0)
-        except (ValueError, ZeroDivisionError):
-            number = Fraction(0)
-        if not 0 < number <= largest and not (zero and value == "0"):
-            message = f"{value!r} is not a number above 0, at most {largest}, as text."
-            raise BadValueError(message, 'Write for instance "1/4".')
+            number = exact_number(value)
+        except ValueError:
+            number = Fraction(-1)
+        if number > largest or not (number >= 0 if zero else number > 0):
+            message = f"{value!r} is not a number above 0, at most {readable(largest)}."
+            raise BadValueError(message, 'Write for instance 0.25 or "1/4".')
         return number
 
     allowed = f"0 to {largest}" if zero else f"above 0, at most {largest}"
-    how = Setting(read, default, "weight", "exact number, as text", allowed, meaning, by_default)
+    how = Setting(read, default, "weight", "exact number", allowed, meaning, by_default)
     return _field(how, None if default is None else Fraction(default))
 
 

@@ -146,7 +146,7 @@ def discover(
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="Its schema, in which some domains are open.")] = None,
     epsilon: Annotated[str | None, typer.Option(help="What it costs, exact, such as 0.1.")] = None,
-    delta: Annotated[str, typer.Option(help="The same, such as 0.000000001; 0 is pure.")] = "0",
+    delta: Annotated[str, typer.Option(help="The same, such as 1e-9; 0 is pure.")] = "0",
     categories_only: Annotated[
         bool,
         typer.Option("--categories-only", help="Discover those of texts; numbers stay open, for a run of parties."),

@@ -35,7 +35,7 @@ def simulate_command(
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
     algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn",
-    delta: Annotated[str, typer.Option(help="the same, such as 0.000000001; 0 is pure")] = "0",
+    delta: Annotated[str, typer.Option(help="the same, such as 1e-9; 0 is pure")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     inference: Inference = None,
     evaluation_epsilon: EvaluationEpsilon = None,

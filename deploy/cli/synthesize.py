@@ -39,7 +39,7 @@ def synthesize_command(
     population: Annotated[str, typer.Option(help="the people whose rows these are, as they were declared")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     algorithm: Annotated[str, typer.Option(help=" or ".join(SYNTHESIZERS))] = "dp-subn",
-    delta: Annotated[str, typer.Option(help="the same, such as 0.000000001; 0 is pure")] = "0",
+    delta: Annotated[str, typer.Option(help="the same, such as 1e-9; 0 is pure")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     inference: Inference = None,
     ledger: Annotated[Path | None, typer.Option(help="by default the one in the user's state folder")] = None,

@@ -48,7 +48,7 @@ class RunOptions:
     ] = None
     epsilon: Annotated[str | None, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")] = None
     algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn"
-    delta: Annotated[str, typer.Option(help="the same as epsilon, such as 0.000000001; 0 is pure")] = NO_DELTA
+    delta: Annotated[str, typer.Option(help="the same as epsilon, such as 1e-9; 0 is pure")] = NO_DELTA
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}"
     inference: Inference = None
     tolerate: Annotated[

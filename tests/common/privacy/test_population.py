@@ -390,7 +390,7 @@ def test_a_node_has_one_name_whoever_asks_for_it_first(tmp_path):
         node_id(tmp_path)
 
 
-WRONG = [{"total_epsilon": 4}, {"total_epsilon": None}, {"total_delta": 0.1}, {"rows_per_person": 1.5},
+WRONG = [{"total_epsilon": -4}, {"total_epsilon": None}, {"total_delta": 0.1}, {"rows_per_person": 1.5},
          {"rows_per_person": True}, {"ledger": ":memory:"}]  # fmt: skip
 
 
