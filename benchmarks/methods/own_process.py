@@ -13,7 +13,7 @@ from unittest.mock import patch
 from privity.common.data.coded_table import CodedTable
 from privity.common.synthesis.models import Model
 from privity.deploy.planning.worker_processes import worker_processes
-from privity.party.synthesizer import SYNTHESIZERS, declare_population
+from privity.deploy.python.synthesizers import SYNTHESIZERS, declare_population
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")

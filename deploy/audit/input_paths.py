@@ -25,12 +25,12 @@ from privity.common.privacy.population import Population
 from privity.deploy.audit.audited_consortium import PLENTY, POPULATION
 from privity.deploy.audit.noise_evidence import scale_of_one, statistics
 from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.deploy.python.synthesizers import OneWay
 from privity.party.rows import Rows
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold, default_memory
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.sql_queries import Slots
-from privity.party.synthesizer import OneWay
 
 ATTRIBUTES = 50
 """Alike, each with a table of its own: a release has so many outcomes."""

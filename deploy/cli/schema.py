@@ -25,6 +25,7 @@ from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.terminal import say
 from privity.deploy.options import refuse_existing, row_options
+from privity.deploy.python.synthesizers import Discover
 from privity.party.rows import Rows
 from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
@@ -32,7 +33,6 @@ from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.text_counts import texts_of_source
-from privity.party.synthesizer import Discover
 
 schema_app = typer.Typer(help="Check or draft the schema of a table.", no_args_is_help=True)
 

@@ -26,10 +26,10 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import Inference
 from privity.deploy.options import learning_settings, refuse_existing, row_options
+from privity.deploy.python.synthesizers import OWNER, SYNTHESIZERS
 from privity.party.local_backend import complete
 from privity.party.rows import Rows
 from privity.party.sources.address import refuse_password
-from privity.party.synthesizer import OWNER, SYNTHESIZERS
 
 
 def synthesize_command(

@@ -27,8 +27,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        home = "saved_model" if name in ("SavedModel", "load_model") else "synthesizer"
-        return getattr(import_module(f"privity.party.{home}"), name)
+        home = "saved_models" if name in ("SavedModel", "load_model") else "synthesizers"
+        return getattr(import_module(f"privity.deploy.python.{home}"), name)
     raise AttributeError(f"module 'privity' has no attribute {name!r}")
 
 

@@ -22,9 +22,9 @@ from privity.common.privacy.statement import privacy_statement, rounded_up
 from privity.common.protocol.round import Round, Tables
 from privity.common.storage.journal import MEMORY, Journal
 from privity.deploy.audit.loss_estimate import lower_bound
+from privity.deploy.python.synthesizers import Copula, OneWay, declare_population
 from privity.party.charged_releases import ChargedReleases
 from privity.party.rows import InMemory
-from privity.party.synthesizer import Copula, OneWay, declare_population
 from tests.harness.ledgers import declared
 from tests.harness.steps import laplace_round
 

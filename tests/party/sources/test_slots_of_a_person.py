@@ -21,6 +21,7 @@ from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY as IN_MEMORY
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.deploy.python.synthesizers import OneWay, declare_population
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import complete, local_session
 from privity.party.rows import InMemory
@@ -28,7 +29,6 @@ from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
 from privity.party.sources.sql_queries import Slots
-from privity.party.synthesizer import OneWay, declare_population
 from tests.harness.ledgers import declared
 from tests.harness.places import SHARED_DATA
 

@@ -18,7 +18,7 @@ from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import verify_release
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.party.synthesizer import SYNTHESIZERS
+from privity.deploy.python.synthesizers import SYNTHESIZERS
 from tests.harness.command import privity
 from tests.harness.ledgers import charges
 from tests.harness.tables import FIELDS, people, write_people

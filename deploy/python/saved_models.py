@@ -15,7 +15,7 @@ from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
-from privity.party.synthesizer import given_schema
+from privity.deploy.python.synthesizers import given_schema
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
+from privity.deploy.python.synthesizers import Discover, OneWay, declare_population
 from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.text_counts import texts_of_frame, texts_of_source
-from privity.party.synthesizer import Discover, OneWay, declare_population
 from tests.harness.ledgers import charges
 
 CITY = {"name": "city", "type": "string", "domain": "discover", "missingValues": [""]}
