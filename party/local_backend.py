@@ -6,13 +6,14 @@ nothing leaves the process but the releases.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_budget import PureBudget
+from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.round import Round
 from privity.common.protocol.session import Backend, Session
 from privity.common.protocol.steps import Learn, SelectionStep
@@ -21,7 +22,12 @@ from privity.common.synthesis.models import Model
 from privity.party.charged_releases import ChargedReleases
 
 ALONE = 1
+Told = Callable[[str], None]
 Learnt = TypeVar("Learnt")
+
+
+def _nobody(_phase: str) -> None:
+    """Nobody is told."""
 
 
 def complete(coroutine: Coroutine[Any, Any, Learnt]) -> Learnt:
@@ -41,18 +47,22 @@ class LocalBackend(Backend):
         run: name of the run in ledger and journal; a new name is a new release.
         allowance: what the ledger may be charged.
         prefix: of the names of the steps, when they are part of a larger run.
+        told: of each phase when it begins.
     """
 
     quota = ALONE
 
-    def __init__(self, run: str, releases: ChargedReleases, allowance: Allowance, prefix: str = "") -> None:
+    def __init__(
+        self, run: str, releases: ChargedReleases, allowance: Allowance, prefix: str = "", told: Told = _nobody
+    ) -> None:
         self.members = (releases.party,)
         self.party_rows = (releases.rows,)
         self.coin = f"{run}/{releases.party}/{prefix}"
         self._releases = releases
         self._allowance = allowance
+        self._told = told
         if releases.recodes:
-            self.recode = lambda schema, prefix: LocalBackend(run, releases.recoded(schema), allowance, prefix)
+            self.recode = lambda schema, prefix: LocalBackend(run, releases.recoded(schema), allowance, prefix, told)
 
     async def reveal(self, round_: Round) -> np.ndarray:
         return self._releases.noisy_vector(round_, ALONE, self._allowance)
@@ -60,15 +70,20 @@ class LocalBackend(Backend):
     async def select(self, _party: int, step: SelectionStep) -> int:
         return self._releases.select(step, self._allowance)
 
+    def recorded(self, phase: str, record: RunRecord, answers: int) -> None:
+        self._told(phase)
+
     async def learn(self, step: Learn) -> list[Model]:
         return [learn_alone(step, self._releases, self._allowance)]
 
 
-def local_session(run: str, releases: ChargedReleases, allowance: Allowance, prefix: str = "") -> Session:
+def local_session(
+    run: str, releases: ChargedReleases, allowance: Allowance, prefix: str = "", told: Told = _nobody
+) -> Session:
     """A session over one owner's rows; the allowance says what its algorithm may spend."""
     if allowance.budget is None:
         raise ValueError("a session needs the budget of its run")
-    return Session(LocalBackend(run, releases, allowance, prefix), releases.schema, allowance.budget, run, prefix)
+    return Session(LocalBackend(run, releases, allowance, prefix, told), releases.schema, allowance.budget, run, prefix)
 
 
 def learn_alone(step: Learn, releases: ChargedReleases, allowance: Allowance) -> Model:

@@ -166,8 +166,8 @@ def discovered(table: Path, schema: Path, release: Path, state: Path) -> Path:
 
 def without_noise(table: Path, schema: Path, known: Path, state: Path) -> Path:
     """The schema with domains that one owner has discovered for an epsilon at which nothing is lost."""
-    privity("population", "declare", "plenty", "--total-epsilon", "1000", state=state)
-    asked = ("--epsilon", "1000", "--population", "plenty", "--out", known)
+    privity("population", "declare", "plenty", "--total-epsilon", "100", state=state)
+    asked = ("--epsilon", "100", "--population", "plenty", "--out", known)
     privity("schema", "discover", "--data", table, "--schema", schema, *asked, state=state)
     return known
 

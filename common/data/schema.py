@@ -147,14 +147,18 @@ class Schema:
             **rules,
         }
 
-    def require_reviewed(self, file: object) -> None:
+    def require_reviewed(self, file: Path | str | None) -> None:
         """Refuse a draft that nobody has reviewed.
+
+        Args:
+            file: where it stands; None for an object.
 
         Raises:
             PrivityError: bad-option.
         """
         if not self.reviewed:
-            reason, hint = f"{file} is a draft that nobody has reviewed", f"Review it: privity schema review {file}"
+            named, mark = (file, f"privity schema review {file}") if file else ("it", "schema.reviewed()")
+            reason, hint = f"{named} is a draft that nobody has reviewed", f"Review each field, and then: {mark}"
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
 
 

@@ -133,10 +133,9 @@ def release_of(
                 ledger = Path(scratch) / f"ledger-{batch}.sqlite"
                 Ledger.declare(ledger, Population(POPULATION, EPSILON)).close()
                 fitted = OneWay(str(EPSILON), population=POPULATION, ledger=ledger).fit(rows, schema)
-                assert fitted.charged is not None
-                view = np.stack([measured.counts.ravel() for _, measured in fitted.record.measured])
+                view = np.stack([measured.counts.ravel() for _, measured in fitted.record_.measured])
                 parts.append(statistics(view, zero, one, scale_of_one(EPSILON / ATTRIBUTES), Fraction(1)))
-                charged = min(charged, fitted.charged.epsilon / ATTRIBUTES)
+                charged = min(charged, fitted.charged_.epsilon / ATTRIBUTES)
         return Seen({"public": np.concatenate(parts)[:count]}, charged)
 
     return Subject("input", name, EPSILON / ATTRIBUTES, sample, runs, quick)

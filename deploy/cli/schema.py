@@ -25,7 +25,7 @@ from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.terminal import say
 from privity.deploy.options import refuse_existing, row_options
-from privity.deploy.python.synthesizers import Discover
+from privity.deploy.python.discovery import Discover
 from privity.party.rows import Rows
 from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
@@ -193,10 +193,9 @@ def discover(
         if names := [attribute.name for attribute in open_texts(declared)]:
             least = discovering.for_texts(declared, table.rows, numbers=not categories_only)[0].threshold
             say(f"Texts of {', '.join(names)} become categories if more than about {least} rows have them.")
-        fitted = discovering.fit(coded, declared, texts, numbers=not categories_only)
+        fitted = discovering.fit(coded, declared, texts=texts, numbers=not categories_only)
         known, cost = fitted.discovered, f"epsilon {epsilon}, delta {delta}"
-        assert fitted.spent is not None
-        say(f"Population {population!r}: epsilon {readable(fitted.spent)} in all.")
+        say(f"Population {population!r}: epsilon {readable(fitted.spent_.epsilon)} in all.")
     parse_schema(known.table_schema(), str(out))  # what is written can be read
     told = {"description": f"Domains discovered under differential privacy ({cost})."}
     write_text(json.dumps({**known.table_schema(), **told}, indent=2, ensure_ascii=False) + "\n", out)

@@ -26,7 +26,8 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import Inference
 from privity.deploy.options import learning_settings, refuse_existing, row_options
-from privity.deploy.python.synthesizers import OWNER, SYNTHESIZERS
+from privity.deploy.python.discovery import SYNTHESIZERS
+from privity.deploy.python.synthesizers import OWNER
 from privity.party.local_backend import complete
 from privity.party.rows import Rows
 from privity.party.sources.address import refuse_password
@@ -80,11 +81,9 @@ def synthesize_command(
     started = time.monotonic()
     synthesizer.fit(coded, declared)
     learned = time.monotonic()
-    assert synthesizer.session is not None
-    assert synthesizer.charged is not None
-    assert synthesizer.spent is not None
-    assert synthesizer.declared is not None
-    found = complete(synthesised(synthesizer.session, synthesizer.model, rows, lambda: secrets.randbits(64)))
+    session, charged, spent = synthesizer.fitted.session, synthesizer.charged_, synthesizer.spent_
+    assert session is not None
+    found = complete(synthesised(session, synthesizer.model_, rows, lambda: secrets.randbits(64)))
     asked = {
         "algorithm": algorithm,
         "settings": synthesizer.settings,
@@ -92,30 +91,26 @@ def synthesize_command(
         "delta": str(synthesizer.delta),
     }
     release = release_of(
-        synthesizer.session,
+        session,
         found,
         tolerate=0,
         protection=None,
-        rows_per_person={OWNER: synthesizer.declared.rows_per_person},
+        rows_per_person={OWNER: synthesizer.population_.rows_per_person},
         of_run={**asked, **ALONE},
         of_statement={},
     )
     write_release(out, release, found.synthetic)
     ended = time.monotonic()
-    limit = f" of {readable(synthesizer.declared.total_epsilon)}"
+    limit = f" of {readable(synthesizer.population_.total_epsilon)}"
     say(f"Release written to {out}.")
     say(headline(release.privacy))
     say(f"Seconds, not in the release: learning {learned - started:.1f}, the rest {ended - learned:.1f}.")
     for note in [
         *fallback(release.marginals["inference"]),
-        *notes(synthesizer.model, joins=ALGORITHMS[algorithm].joins),
+        *notes(synthesizer.model_, joins=ALGORITHMS[algorithm].joins),
         *constraint_notes(release.run),
     ]:
         say(note)
-    charged = synthesizer.charged
-    say(
-        f"Population {population!r}: epsilon {readable(charged.epsilon)} now,"
-        f" {readable(synthesizer.spent)}{limit} in all."
-    )
-    if synthesizer.spent_delta:
-        say(f"Delta: {readable(charged.delta)} now, {readable(synthesizer.spent_delta)} in all.")
+    say(f"Population {population!r}: epsilon {readable(charged.epsilon)} now, {readable(spent.epsilon)}{limit} in all.")
+    if spent.delta:
+        say(f"Delta: {readable(charged.delta)} now, {readable(spent.delta)} in all.")

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from privity.common.data.schema import Schema
 from privity.common.formats import read_json
 from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
-from privity.deploy.python.synthesizers import given_schema
+from privity.deploy.python.given import Schema, given_schema
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class SavedModel:
         return synthesise(self.model, n, seed, codes_where(self.model.schema, conditions))
 
 
-def load_model(path: Path | str, schema: Schema | Mapping[str, Any] | Path | str) -> SavedModel:
+def load_model(path: Path | str, schema: Schema) -> SavedModel:
     """Read a ``model.json``.
 
     Raises:

@@ -6,29 +6,23 @@ The names below are loaded when they are first used: ``import privity`` alone lo
 from importlib import import_module
 from typing import Any
 
-__all__ = [
-    "Aim",
-    "Copula",
-    "DPCcbn",
-    "DPSubn",
-    "Discover",
-    "Independent",
-    "JTree",
-    "Mst",
-    "OneWay",
-    "PrivBayes",
-    "PrivHD",
-    "SavedModel",
-    "Synthesizer",
-    "declare_population",
-    "load_model",
-]
+_HOMES = {
+    "synthesizers": (
+        "AIM", "DPCCBN", "DPSUBN", "GaussianCopula", "Independent", "JTree", "MST", "NotFittedError", "OneWay",
+        "PrivBayes", "PrivHD", "Synthesizer", "declare_population",
+    ),
+    "schemas": ("Schema",),
+    "saved_models": ("SavedModel", "load_model"),
+}  # fmt: skip
+"""The modules of privity.deploy.python, and what each gives."""
+
+__all__ = sorted(name for names in _HOMES.values() for name in names)
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        home = "saved_models" if name in ("SavedModel", "load_model") else "synthesizers"
-        return getattr(import_module(f"privity.deploy.python.{home}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"privity.deploy.python.{home}"), name)
     raise AttributeError(f"module 'privity' has no attribute {name!r}")
 
 

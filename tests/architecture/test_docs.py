@@ -23,7 +23,7 @@ from privity.deploy.cli.main import app
 from privity.deploy.consortium.organiser import load_agreement
 from privity.deploy.operator.operator_folder import client_of
 from privity.deploy.operator.request_options import read_spec
-from privity.deploy.python.synthesizers import SYNTHESIZERS
+from privity.deploy.python.discovery import SYNTHESIZERS
 from privity.party.config import load_config as load_party
 from privity.party.policy import DECLARED, load_policy
 from tests.architecture import line_links

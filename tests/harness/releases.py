@@ -15,7 +15,8 @@ from privity.common.privacy.statement import Split, privacy_statement
 from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import FORMAT_VERSION, Release
 from privity.common.release.synthetic_rows import Synthesis, synthesise_release
-from privity.deploy.python.synthesizers import OWNER, SYNTHESIZERS
+from privity.deploy.python.discovery import SYNTHESIZERS
+from privity.deploy.python.synthesizers import OWNER
 from tests.harness.ledgers import declared
 
 SEED = 7

@@ -22,7 +22,7 @@ from privity.common.privacy.statement import privacy_statement, rounded_up
 from privity.common.protocol.round import Round, Tables
 from privity.common.storage.journal import MEMORY, Journal
 from privity.deploy.audit.loss_estimate import lower_bound
-from privity.deploy.python.synthesizers import Copula, OneWay, declare_population
+from privity.deploy.python.synthesizers import GaussianCopula, OneWay, declare_population
 from privity.party.charged_releases import ChargedReleases
 from privity.party.rows import InMemory
 from tests.harness.ledgers import declared
@@ -244,7 +244,7 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("make", "delta", "composition"),
-    [(OneWay, "0", None), (Copula, "0.000001", "zcdp"), (Copula, "0.000001", "advanced")],
+    [(OneWay, "0", None), (GaussianCopula, "0.000001", "zcdp"), (GaussianCopula, "0.000001", "advanced")],
 )
 def test_a_synthesizer_charges_a_person(tmp_path, monkeypatch, make, delta, composition):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -254,19 +254,19 @@ def test_a_synthesizer_charges_a_person(tmp_path, monkeypatch, make, delta, comp
     declare_population("people", total_epsilon="6", total_delta="0.001", rows_per_person=3)
     synthesizer = make("1", **options)
     synthesizer.fit(table, SCHEMA)
-    charged = synthesizer.charged
+    charged = synthesizer.charged_
     most = budget_of(ONE, Fraction(delta), composition).most_of_a_person(3)
     assert 3 <= charged.epsilon <= most.epsilon
-    assert charged == synthesizer.record.of_a_person("owner", 3)
+    assert charged == synthesizer.record_.of_a_person("owner", 3)
     assert charged.delta == most.delta
-    assert (synthesizer.spent, synthesizer.spent_delta) == (charged.epsilon, charged.delta)
+    assert (synthesizer.spent_.epsilon, synthesizer.spent_.delta) == (charged.epsilon, charged.delta)
     short = make("1", **options)
     if most.epsilon + charged.epsilon > 6:
         with pytest.raises(PrivityError, match="left of 6 "):
             short.fit(table, SCHEMA)
     else:
         short.fit(table, SCHEMA)
-        assert short.spent == 6
+        assert short.spent_.epsilon == 6
     with pytest.raises(PrivityError, match="rows_per_person"):
         declare_population("nobody", total_epsilon="1", rows_per_person=0)
 

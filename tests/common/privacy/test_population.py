@@ -419,7 +419,7 @@ def test_threads_that_fit_one_object_at_once_are_all_charged_and_never_beyond_th
         thread.join()
     assert errors == ["budget-exhausted"] * 2
     assert open_ledger("patients").spent() == 3
-    assert model.charged == ApproxDP(Fraction(1), Fraction(0), RELATION)
+    assert model.charged_ == ApproxDP(Fraction(1), Fraction(0), RELATION)
 
 
 def test_places_that_cannot_be_written_are_let_be(monkeypatch, state):

@@ -21,7 +21,8 @@ from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
-from privity.deploy.python.synthesizers import Discover, OneWay, declare_population
+from privity.deploy.python.discovery import Discover
+from privity.deploy.python.synthesizers import OneWay, declare_population
 from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.text_counts import texts_of_frame, texts_of_source
@@ -60,8 +61,8 @@ def test_frequent_texts_become_categories_and_no_rare_one_does():
     (first, loss), *rest = spent()
     assert (first, loss.epsilon, loss.delta) == ("categories", 2, fitted.delta / 2)
     assert rest
-    assert fitted.charged.epsilon <= 4
-    assert fitted.charged.delta <= fitted.delta
+    assert fitted.charged_.epsilon <= 4
+    assert fitted.charged_.delta <= fitted.delta
     made = OneWay("4", delta=DELTA, population="patients").fit(patients(), fitted.discovered).sample(1000, seed=1)
     assert 100 < (made["city"] == "(other)").sum() < 320
 
@@ -69,15 +70,15 @@ def test_frequent_texts_become_categories_and_no_rare_one_does():
 def test_texts_alone_cost_all_of_it_and_leave_no_model():
     fitted = Discover("1", delta=DELTA, population="patients").fit(patients()[["city"]], {"fields": [CITY]})
     assert open_texts(fitted.discovered) == []
-    assert (fitted.charged.epsilon, fitted.charged.delta) == (1, fitted.delta)
-    with pytest.raises(ValueError, match="fit it first"):
+    assert (fitted.charged_.epsilon, fitted.charged_.delta) == (1, fitted.delta)
+    with pytest.raises(ValueError, match="not fitted"):
         fitted.sample(10)
 
 
 def test_owners_discover_categories_each_and_leave_numbers_to_a_run_of_all():
     schema, halves = {"fields": [CITY, AGE]}, [patients().iloc[place::2] for place in range(2)]
     found = [Discover("1", delta=DELTA, population="patients").fit(half, schema, numbers=False) for half in halves]
-    assert all(each.charged.epsilon == 1 for each in found)
+    assert all(each.charged_.epsilon == 1 for each in found)
     assert {step for step, _ in spent()} == {"categories"}
     joined = join_schemas({str(place): each.discovered for place, each in enumerate(found)})
     assert joined.attributes[0].categories == ("Basel", "Bern", "Chur", "(other)")
@@ -111,7 +112,7 @@ def test_it_is_charged_before_a_text_is_looked_at():
 
     coded, discover = partial(encode, patients()[["city"]], file="t"), Discover("1", delta=DELTA, population="patients")
     with pytest.raises(OSError, match="disk"):
-        discover.fit(lambda schema: InMemory(coded(schema=schema)), {"fields": [CITY]}, texts)
+        discover.fit(lambda schema: InMemory(coded(schema=schema)), {"fields": [CITY]}, texts=texts)
     assert [step for step, _ in spent()] == ["categories"]
 
 
@@ -195,7 +196,7 @@ def test_whatever_can_be_asked_is_either_refused_or_paid_to_its_end():
         Discover("4", delta=DELTA, population="visits").fit(table, schema)
     coded = InMemory(encode(table, parse_schema(schema, "s"), "t"))
     with pytest.raises(PrivityError, match="the rows are coded"):
-        Discover("4", delta=DELTA, population="visits").fit(coded, schema, lambda _: Counter())
+        Discover("4", delta=DELTA, population="visits").fit(coded, schema, texts=lambda _: Counter())
     with closing(open_ledger("visits", None)) as ledger:
         assert charges(ledger) == []
 

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privity import Aim, Copula, Discover, OneWay, PrivBayes, declare_population
+from privity import AIM, GaussianCopula, OneWay, PrivBayes, declare_population
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.synthesis.learning.domain_discovery import GRIDS, SHARE, undiscovered
+from privity.deploy.python.discovery import Discover
 from privity.party.rows import InMemory
 from tests.harness.ledgers import charges
 
@@ -49,13 +50,13 @@ def lines() -> list[tuple[str, object]]:
         return [(charge.step, charge.loss) for charge in charges(ledger)]
 
 
-@pytest.mark.parametrize(("kind", "delta"), [(Aim, DELTA), (Aim, "0"), (PrivBayes, "0"), (OneWay, DELTA)])
+@pytest.mark.parametrize(("kind", "delta"), [(AIM, DELTA), (AIM, "0"), (PrivBayes, "0"), (OneWay, DELTA)])
 def test_numbers_stay_what_they_are_and_the_run_costs_what_it_says(kind, delta):
     table = people()
     fitted = kind("4", delta=delta, population="patients").fit(table, SCHEMA)
-    assert undiscovered(fitted.model.schema) == []
-    assert fitted.charged.epsilon <= 4
-    assert fitted.charged.epsilon > Fraction(39, 10)
+    assert undiscovered(fitted.model_.schema) == []
+    assert fitted.charged_.epsilon <= 4
+    assert fitted.charged_.epsilon > Fraction(39, 10)
     made = fitted.sample(3000, seed=1)
     pay = pd.to_numeric(made["pay"], errors="coerce")
     assert abs((pay == 0).mean() - (table["pay"] == 0).mean()) < 0.03
@@ -96,7 +97,12 @@ def test_what_cannot_be_is_refused_before_anything_is_spent():
         (OneWay("4", population="patients"), InMemory(coded), SCHEMA, "the rows are coded"),
         (OneWay("0.001", population="patients"), table, SCHEMA, "below the noise"),
         (OneWay("4", population="patients"), table, {**SCHEMA, "reviewed": False}, "nobody has reviewed"),
-        (Copula("4", delta=DELTA, composition="advanced", population="patients"), table, SCHEMA, "all of the budget"),
+        (
+            GaussianCopula("4", delta=DELTA, composition="advanced", population="patients"),
+            table,
+            SCHEMA,
+            "all of the budget",
+        ),
     ]
     for synthesizer, rows, schema, said in refusals:
         with pytest.raises(PrivityError, match=said):
@@ -106,10 +112,10 @@ def test_what_cannot_be_is_refused_before_anything_is_spent():
 
 def test_discover_tells_the_schema_and_costs_what_it_says():
     fitted = Discover("2", population="patients").fit(people(), SCHEMA)
-    assert 2 * GRIDS <= fitted.charged.epsilon <= 2
+    assert 2 * GRIDS <= fitted.charged_.epsilon <= 2
     assert undiscovered(fitted.discovered) == []
     again = OneWay("2", population="patients").fit(people(), fitted.discovered)
-    assert again.model.schema == fitted.discovered
+    assert again.model_.schema == fitted.discovered
     low, high = fitted.sample(500, seed=1)["age"].quantile([0.05, 0.95])
     assert 15 <= low <= high <= 75
 

@@ -778,7 +778,7 @@ def released(rows: Any, schema: Schema) -> list[list[int]]:
         ledger = Path(folder) / "ledger.sqlite"
         ledgers.declared(ledger).close()
         model = OneWay("100", population="people", ledger=ledger).fit(rows, schema)
-    return [table.counts.tolist() for _, table in model.record.measured]
+    return [table.counts.tolist() for _, table in model.record_.measured]
 
 
 def test_one_text_in_the_order_of_a_file_does_not_choose_other_rows_of_everybody(tmp_path: Path) -> None:

@@ -110,6 +110,6 @@ def test_the_python_face_charges_the_same(encounters, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
     declare_population("patients", total_epsilon="3", rows_per_person=MOST, ledger=ledger)
     model = OneWay("1", population="patients", ledger=ledger).fit(rows.table, schema)
-    assert model.charged == ApproxDP(Fraction(3), Fraction(0), RELATION)
+    assert model.charged_ == ApproxDP(Fraction(3), Fraction(0), RELATION)
     share = by_hand(frame)["gender"].eq("Female").mean()
     assert abs(model.sample(20_000, seed=1)["gender"].eq("Female").mean() - share) < 0.05

@@ -1,0 +1,104 @@
+"""What people hand to the Python face: tables of any kind, and schemas in any form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import pandas as pd
+import pyarrow as pa
+
+from privity.common.data import schema as read
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.table_reading import encode
+from privity.common.errors import Catalogue, PrivityError
+from privity.party.rows import InMemory, Rows
+from privity.party.sources.source_settings import RowSettings
+
+Table = Any
+"""A pandas, polars or Arrow table, a relation of DuckDB, or anything else that speaks Arrow's stream interface; a path
+or an address (docs/sources.md); rows that are coded already, or a function that codes them by a schema."""
+
+
+@runtime_checkable
+class HasSchema(Protocol):
+    """What can be written as a Table Schema."""
+
+    def table_schema(self) -> dict[str, Any]:
+        """The document."""
+        ...
+
+
+Schema = read.Schema | HasSchema | Mapping[str, Any] | Path | str
+"""A ``privity.Schema``, a Table Schema as a mapping, or the path of one."""
+
+
+def given_schema(schema: Schema) -> read.Schema:
+    """The schema, checked.
+
+    Raises:
+        ProblemsFound: every fault of it.
+        PrivityError: bad-option: it is none; file-missing and the like.
+    """
+    match schema:
+        case read.Schema():
+            return schema
+        case HasSchema():
+            return read.parse_schema(schema.table_schema(), "schema")
+        case Mapping():
+            return read.parse_schema(dict(schema), "schema")
+        case Path() | str():
+            return read.load_schema(schema)
+    hint = "Give a privity.Schema, a Table Schema as a dictionary, or the path of one."
+    raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=f"a {_kind(schema)} is no schema", hint=hint)
+
+
+def frame_of(table: Table) -> pd.DataFrame | None:
+    """The table as a DataFrame, each value as it is; None of what is no table in memory."""
+    if isinstance(table, pd.DataFrame):
+        return table
+    if hasattr(table, "collect") and not hasattr(table, "__arrow_c_stream__"):
+        table = table.collect()  # of polars, which has not looked at its rows yet
+    if hasattr(table, "__arrow_c_stream__"):
+        return pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)
+    return None
+
+
+def coded_by(table: Table, person: str | None = None, order: str | None = None) -> Callable[[read.Schema, int], Rows]:
+    """What gives the table's rows by a schema, for so many rows a person at the most.
+
+    Args:
+        person, order: columns, of a table at an address whose people may have several rows.
+
+    Raises:
+        PrivityError: bad-option: it is no table.
+    """
+    if isinstance(table, CodedTable):
+        return lambda schema, _rows: _checked(InMemory(table), schema)
+    if (frame := frame_of(table)) is not None:
+        return lambda schema, _rows: InMemory(encode(frame, schema, "table"))
+    if isinstance(table, str | Path):
+        settings = RowSettings(str(table), Path(), person=person, order=order)
+        return lambda schema, rows_per_person: settings.open(schema, rows_per_person).rows
+    if callable(table):
+        return lambda schema, _rows: _checked(table(schema), schema)
+    if hasattr(table, "joint_counts"):
+        return lambda schema, _rows: _checked(table, schema)
+    hint = "Give a pandas, polars or Arrow table, a relation of DuckDB, or the path or address of a table."
+    raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=f"a {_kind(table)} is no table", hint=hint)
+
+
+def can_be_recoded(table: Table) -> bool:
+    """Whether the rows can be coded by one schema after another."""
+    return not (isinstance(table, CodedTable) or (hasattr(table, "joint_counts") and not callable(table)))
+
+
+def _checked(rows: Rows, schema: read.Schema) -> Rows:
+    if rows.schema.digest != schema.digest:
+        raise PrivityError(Catalogue.TAMPERED, what="table", reason="it is coded under another schema")
+    return rows
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

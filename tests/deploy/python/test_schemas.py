@@ -1,0 +1,106 @@
+"""Schemas as objects: edited, shown, saved, drafted, discovered."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privity import AIM, OneWay, Schema, declare_population
+from privity.common.data.schema import load_schema
+from privity.common.errors import PrivityError, ProblemsFound
+
+DOCUMENT = {
+    "name": "visits",
+    "fields": [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "bins": 10},
+        {"name": "ward", "type": "string", "categories": ["north", "south"], "missingValues": ["", "NA"]},
+    ],
+    "rowConstraints": ["age >= 18 or ward == 'north'", "not missing(ward)"],
+}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    declare_population("people", total_epsilon=50, total_delta=1e-3)
+
+
+def rows(count: int = 4000) -> pd.DataFrame:
+    draw = np.random.default_rng(2)
+    pay = np.where(draw.random(count) < 0.4, 0, draw.integers(1, 90, count) * 100)
+    return pd.DataFrame({"pay": pay, "ward": draw.choice(["north", "south"], count), "well": draw.random(count) < 0.3})
+
+
+def test_fields_are_items_and_attributes_and_what_does_not_fit_changes_nothing():
+    schema = Schema(DOCUMENT)
+    age = schema["age"]
+    assert (age.bins, age["bins"], age.missing_values) == (10, 10, None)
+    assert list(age) == ["name", "type", "constraints", "bins"]
+    before = schema.digest
+    with pytest.raises(ProblemsFound, match="two-domains"):
+        age.edges = [0, 50, 99]
+    assert (schema.digest, schema["age"].edges) == (before, None)
+    age.update(bins=None, constraints=None, edges=[0, 50, 99], out_of_domain="edge")
+    assert age.outOfDomain == age.out_of_domain == "edge"
+    del age["outOfDomain"]
+    assert schema.digest != before
+    schema["age"].title = "Age in years"
+    assert schema.table_schema()["fields"][0]["title"] == "Age in years"
+
+
+def test_a_renamed_attribute_is_refused_while_a_rule_names_it():
+    with pytest.raises(ProblemsFound, match="rule-attribute"):
+        Schema(DOCUMENT)["ward"].name = "place"
+
+
+def test_it_is_not_changed_through_what_it_hands_out():
+    schema = Schema(DOCUMENT)
+    schema["ward"].categories.append("west")
+    schema.table_schema()["fields"].clear()
+    assert schema["ward"].categories == ["north", "south"]
+    assert Schema(schema) == schema
+    assert Schema(schema) is not schema
+
+
+def test_some_attributes_keep_the_rules_about_them():
+    assert Schema(DOCUMENT).over(["ward"]).table_schema()["rowConstraints"] == ["not missing(ward)"]
+    with pytest.raises(KeyError, match="'pay' is no attribute: there are age, ward"):
+        Schema(DOCUMENT).over(["pay"])
+
+
+def test_it_is_saved_as_it_is_and_never_over_another_file(tmp_path):
+    Schema(DOCUMENT).save(tmp_path / "s.json")
+    assert json.loads((tmp_path / "s.json").read_text()) == DOCUMENT
+    assert load_schema(tmp_path / "s.json").digest == Schema(tmp_path / "s.json").digest
+    with pytest.raises(FileExistsError, match="choose another name"):
+        Schema(DOCUMENT).save(tmp_path / "s.json")
+
+
+def test_a_draft_is_refused_until_it_is_reviewed(tmp_path):
+    draft = Schema.draft(rows(), name="pay of people")
+    assert draft["well"].type == "boolean"
+    with pytest.raises(PrivityError, match=r"schema\.reviewed\(\)"):
+        OneWay(1, population="people").fit(rows(), draft)
+    assert "not reviewed" in repr(draft)
+    reviewed = draft.reviewed()
+    assert "not reviewed" not in repr(reviewed)
+    assert OneWay(1, population="people").fit(rows(), reviewed).schema_["pay"].domain is None
+    rows().to_csv(tmp_path / "t.csv", index=False)
+    assert Schema.draft(tmp_path / "t.csv").names == draft.names
+
+
+def test_a_schema_is_discovered_and_charged():
+    schema = Schema.discover(rows(), epsilon=4, delta=1e-6, population="people")
+    assert set(schema["ward"].categories) == {"north", "south", "(other)"}
+    assert 0 in schema["pay"].edges
+    model = AIM(2, delta=1e-6, population="people").fit(rows(), schema)
+    assert 5.7 < model.spent_.epsilon <= 6
+    made = model.sample(4000, seed=1)
+    assert abs((pd.to_numeric(made["pay"]) == 0).mean() - (rows()["pay"] == 0).mean()) < 0.03
+    with pytest.raises(PrivityError, match="delta"):
+        Schema.discover(rows(), epsilon=1, population="people")
+    with pytest.raises(PrivityError, match="schema: it is missing"):
+        Schema.discover("t.csv", epsilon=1, population="people")
