@@ -208,6 +208,7 @@ class RunDriver:
     def _run_document(self, spec: RunSpec, plan: RunPlan) -> dict[str, Any]:
         return {
             "algorithm": spec.algorithm,
+            **({} if self._request.automatic is None else {"automatic": self._request.automatic}),
             "settings": spec.settings,
             "epsilon": str(spec.epsilon),
             "evaluation": None if spec.evaluation is None else spec.evaluation.to_dict(),

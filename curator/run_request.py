@@ -26,7 +26,11 @@ REQUEST = "run request"
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What the operator asked for; see common/formats/run_request.schema.json."""
+    """What the operator asked for; see common/formats/run_request.schema.json.
+
+    Attributes:
+        automatic: why the algorithm was chosen, and by which rules, if the operator left it open.
+    """
 
     algorithm: str
     settings: dict[str, Any]
@@ -38,6 +42,7 @@ class RunRequest:
     secure_sum: SumKind = PAILLIER
     attributes: tuple[str, ...] | None = None
     evaluation: Evaluation | None = None
+    automatic: dict[str, Any] | None = None
 
     def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
         return RunSpec(
@@ -120,4 +125,5 @@ def parse_request(data: bytes) -> RunRequest:
         secure_sum=sum_kind(method.value, document.get("exponents")),
         attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
         evaluation=evaluation_of(document),
+        automatic=document.get("automatic"),
     )

@@ -10,6 +10,7 @@ from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.secure_sum_method import USUAL_KEY_BITS, Method, SumKind, sum_kind
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.synthesis.inference.fit_choice import INFERENCES
 from privity.party.sources.source_settings import RowSettings
 
@@ -42,6 +43,8 @@ def learning_settings(algorithm: str, text: str, inference: str | None) -> dict[
     reason = ""
     if inference not in INFERENCES:
         reason, hint = f"{inference!r} is unknown", f"Use one of: {', '.join(INFERENCES)}."
+    elif algorithm == AUTO:
+        reason, hint = f"it is a setting of one algorithm, and it is {AUTO!r}", "Name it by --algorithm."
     elif algorithm in ALGORITHMS and not ALGORITHMS[algorithm].infers:
         able = ", ".join(name for name, known in ALGORITHMS.items() if known.infers)
         reason, hint = f"{algorithm} offers no choice of a fit", f"Leave it out, or use one of: {able}."

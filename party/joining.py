@@ -12,6 +12,7 @@ from privity.common.consortium.key_renewal import Next
 from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.crypto.identity import Identity
 from privity.common.storage.safe_files import write_private
+from privity.common.synthesis.automatic_choice import CANDIDATES
 from privity.party.config import PartyConfig
 from privity.party.policy import Approval
 from privity.party.sources.address import moved
@@ -70,7 +71,8 @@ parties_per_person = {parties_per_person}
 # Whether runs may spend a share of their epsilon on telling how good the synthetic table is, by these rows.
 # evaluation = true
 
-algorithms = ["dp-subn"]
+# Which algorithms may run. These are what `--algorithm auto` chooses among; `privity algorithms` lists all.
+algorithms = {algorithms}
 minimum_parties = {minimum_parties}
 minimum_tolerate = {minimum_tolerate}
 minimum_key_bits = 3072
@@ -101,6 +103,7 @@ def join(folder: Path, invite: Invite, data: str, population: str, approval: App
         parties_per_person=invite.parties_per_person,
         minimum_parties=invite.minimum_parties,
         minimum_tolerate=invite.minimum_tolerate,
+        algorithms=json.dumps(list(CANDIDATES)),
     )
     write_private(folder / "policy.toml", policy.encode())
     return file, content

@@ -15,10 +15,11 @@ from privity.common.data.schema import load_schema
 from privity.common.privacy.budget import parse_delta, parse_epsilon
 from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.text import terminal
 from privity.common.text.terminal import say_json
 from privity.deploy.operator.operator_folder import SETTINGS, newest_manifest
-from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options
+from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options, with_algorithm
 from privity.deploy.options import refuse_existing
 from privity.deploy.planning import accuracy_page, plan_options
 from privity.deploy.planning.expected_error import CAVEAT, MEANING, TYPICAL, Estimate, Grid, estimates
@@ -89,7 +90,7 @@ def plan_command(
         "--spec" if asked.spec is not None else "--epsilon",
         lambda: run_request(asked if costed else replace(asked, epsilon="1")),
     )
-    if request is not None and request["algorithm"] not in ALGORITHMS:
+    if request is not None and request["algorithm"] not in (AUTO, *ALGORITHMS):
         faults.add("--algorithm", f"{asked.algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
     if parties is None and schema is None:
         names: Sequence[str] = faults.collect("--config", lambda: _parties_of(config, faults)) or ("party 1",)
@@ -106,6 +107,10 @@ def plan_command(
         faults.add("--parties", f"{max(counts)} parties cannot share {total:,} rows.", "Give fewer, or more rows.")
     attributes = None if request is None else request.get("attributes")
     over = faults.collect("--schema", lambda: about(load_schema(schema or config.parent / SCHEMA), attributes))
+    if request is not None and over is not None and not faults.problems:
+        request["tolerate"] = tolerated
+        about_it, asked_for = over, request
+        request = faults.collect("--algorithm", lambda: with_algorithm(asked_for, about_it, tuple(held.values())))
     grid = None
     if accuracy:
         compared = plan_options.compared_epsilons(epsilons, faults)
@@ -123,7 +128,6 @@ def plan_command(
     faults.raise_any()
     assert over is not None
     assert request is not None
-    request["tolerate"] = tolerated
     plan = planned(request, over, held) if costed else None
     shape = Shape(over, tuple(held.values()), tolerated)
     found = None if grid is None else _estimated(shape, grid, dependence)

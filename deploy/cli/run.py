@@ -21,13 +21,14 @@ from privity.common.release.former_formats import current_privacy
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.shortcomings import constraint_notes
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.common.text import terminal, text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
 from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.operator_client import OperatorClient
-from privity.deploy.operator.operator_folder import SETTINGS, client_of
-from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options
+from privity.deploy.operator.operator_folder import SETTINGS, client_of, newest_manifest
+from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options, with_algorithm
 from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
 from privity.deploy.options import refuse_existing
 from privity.deploy.planning.run_cost import about
@@ -56,9 +57,19 @@ def submit(
         refuse_existing(out)
     request = run_request(asked, rows)
     schema = config.parent / SCHEMA
-    if request.get("rows") and schema.exists():
-        check_release_size(request["rows"], about(load_schema(schema), request.get("attributes")))
+    over = about(load_schema(schema), request.get("attributes")) if schema.exists() else None
+    if request.get("rows") and over is not None:
+        check_release_size(request["rows"], over)
     client = client_of(config)
+    if request["algorithm"] == AUTO:
+        if over is None:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="algorithm", reason=f"{schema} is missing, by which it is chosen",
+                hint="Name the algorithm, or get the schema from the organiser: privity operator accept --schema FILE.",
+            )  # fmt: skip
+        parties = newest_manifest(config).members
+        request = with_algorithm(request, over, [LIKELY_ROWS] * len(parties))
+        say(f"Algorithm: {request['algorithm']} ({request['automatic']['reason']}).", err=as_json)
     run = client.submit(request, token or name or secrets.token_hex(16), name or "")
     if not as_json:
         say(run)

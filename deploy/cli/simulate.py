@@ -17,10 +17,17 @@ from privity.common.release.open_model import open_model
 from privity.common.release.release_contents import PRIVACY
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.live_progress import ProgressView
-from privity.deploy.operator.request_options import EvaluationEpsilon, EvaluationTargets, Inference, evaluation_option
+from privity.deploy.operator.request_options import (
+    OF_ALGORITHM,
+    EvaluationEpsilon,
+    EvaluationTargets,
+    Inference,
+    evaluation_option,
+)
 from privity.deploy.options import learning_settings, sum_options
 from privity.deploy.simulation.simulated_run import Simulation, simulate
 from privity.party.sources.address import refuse_password
@@ -34,7 +41,7 @@ def simulate_command(
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
-    algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn",
+    algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO,
     delta: Annotated[str, typer.Option(help="the same, such as 1e-9; 0 is pure")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     inference: Inference = None,
@@ -96,10 +103,12 @@ def simulate_command(
         say(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
     model = open_model(folder)
     run = read_json(folder / "run.json")
+    if why := run.get("automatic"):
+        say(f"Algorithm: {run['algorithm']} ({why['reason']}).")
     fitted = read_json(folder / "marginals.json")["inference"]
     for note in [
         *fallback(fitted),
-        *notes(model, joins=ALGORITHMS[algorithm].joins),
+        *notes(model, joins=ALGORITHMS[run["algorithm"]].joins),
         *constraint_notes(run),
     ]:
         say(note)

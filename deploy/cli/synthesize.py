@@ -6,14 +6,14 @@ import secrets
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import dump_no_core
-from privity.common.privacy.budget import parse_delta, readable
+from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.statement import headline
 from privity.common.release.release_folder import write_release
@@ -21,10 +21,11 @@ from privity.common.release.session_release import ALONE, release_of, synthesise
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
-from privity.deploy.operator.request_options import Inference
+from privity.deploy.operator.request_options import OF_ALGORITHM, Inference
 from privity.deploy.options import learning_settings, refuse_existing, row_options
 from privity.deploy.python.discovery import SYNTHESIZERS
 from privity.deploy.python.synthesizers import OWNER
@@ -39,7 +40,7 @@ def synthesize_command(
     epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what this release costs")],
     population: Annotated[str, typer.Option(help="the people whose rows these are, as they were declared")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
-    algorithm: Annotated[str, typer.Option(help=" or ".join(SYNTHESIZERS))] = "dp-subn",
+    algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO,
     delta: Annotated[str, typer.Option(help="the same, such as 1e-9; 0 is pure")] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     inference: Inference = None,
@@ -50,10 +51,10 @@ def synthesize_command(
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
     dump_no_core()
-    if algorithm not in SYNTHESIZERS:
+    if algorithm not in (AUTO, *SYNTHESIZERS):
         raise PrivityError(
             Catalogue.BAD_OPTION, option="algorithm", reason=f"{algorithm!r} is unknown",
-            hint=f"Use one of: {', '.join(SYNTHESIZERS)}.",
+            hint=f"Use one of: {', '.join((AUTO, *SYNTHESIZERS))}.",
         )  # fmt: skip
     if rows is not None and rows < 1:
         raise PrivityError(
@@ -63,9 +64,10 @@ def synthesize_command(
     refuse_existing(out)
     declared = load_schema(schema)
     declared.require_reviewed(schema)
-    known = declared if ALGORITHMS[algorithm].discovers else stand_in(declared)
-    ALGORITHMS[algorithm].check_request(chosen, known, parse_delta(delta))
-    synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
+    if algorithm == AUTO:
+        check_automatic(chosen)
+    else:
+        _check(algorithm, chosen, declared, delta)
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
     with terminal.console(err=True).status("Reading all rows ..."):
@@ -76,7 +78,14 @@ def synthesize_command(
         return table if schema == declared else options.open(schema, rows_per_person).rows
 
     check_release_size(rows or table.rows, declared)
-    if memory := ALGORITHMS[algorithm].memory(known, table.rows):
+    automatic: dict[str, Any] = {}
+    if algorithm == AUTO:
+        best = choose(declared, [table.rows], 0, parse_epsilon(epsilon), parse_delta(delta))
+        algorithm, automatic = best.algorithm, {"automatic": best.document()}
+        say(f"Algorithm: {algorithm} ({best.reason}).")
+        _check(algorithm, chosen, declared, delta)
+    synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
+    if memory := ALGORITHMS[algorithm].memory(stand_in(declared), table.rows):
         say(f"Needs about {memory / 1e9:.2g} GB of memory besides the table.")
     started = time.monotonic()
     synthesizer.fit(coded, declared)
@@ -86,6 +95,7 @@ def synthesize_command(
     found = complete(synthesised(session, synthesizer.model_, rows, lambda: secrets.randbits(64)))
     asked = {
         "algorithm": algorithm,
+        **automatic,
         "settings": synthesizer.settings,
         "epsilon": str(synthesizer.epsilon),
         "delta": str(synthesizer.delta),
@@ -114,3 +124,9 @@ def synthesize_command(
     say(f"Population {population!r}: epsilon {readable(charged.epsilon)} now, {readable(spent.epsilon)}{limit} in all.")
     if spent.delta:
         say(f"Delta: {readable(charged.delta)} now, {readable(spent.delta)} in all.")
+
+
+def _check(algorithm: str, settings: dict[str, Any], declared: Schema, delta: str) -> None:
+    """Refuse what the algorithm cannot do, before anything is read or spent."""
+    known = declared if ALGORITHMS[algorithm].discovers else stand_in(declared)
+    ALGORITHMS[algorithm].check_request(settings, known, parse_delta(delta))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -12,16 +12,19 @@ from typing import Annotated, Any
 import typer
 
 from privity.common.crypto.residues import Exponents
+from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats.toml_file import read_toml
 from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon
-from privity.common.protocol.evaluation_scores import Evaluation
+from privity.common.protocol.evaluation_scores import Evaluation, evaluation_of
 from privity.common.protocol.secure_sum_method import USUAL_KEY_BITS, Method
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.inference.fit_choice import INFERENCES
 from privity.deploy.options import learning_settings, sum_options
 
 FORMAT_VERSION = 1
+OF_ALGORITHM = f"{AUTO}, which goes by public numbers (docs/choosing.md), or {', '.join(ALGORITHMS)}"
 NO_DELTA, ONE = "0", 1
 
 Inference = Annotated[
@@ -47,7 +50,7 @@ class RunOptions:
         Path | None, typer.Option(help="the run as a TOML file, in the place of these options: docs/formats.md")
     ] = None
     epsilon: Annotated[str | None, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")] = None
-    algorithm: Annotated[str, typer.Option(help=" or ".join(ALGORITHMS))] = "dp-subn"
+    algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO
     delta: Annotated[str, typer.Option(help="the same as epsilon, such as 1e-9; 0 is pure")] = NO_DELTA
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}"
     inference: Inference = None
@@ -122,6 +125,26 @@ def run_request(asked: RunOptions, rows: int | None = None) -> dict[str, Any]:
     }
 
 
+def with_algorithm(request: dict[str, Any], schema: Schema, party_rows: Sequence[int]) -> dict[str, Any]:
+    """The request with the algorithm that it left to be chosen, and why; as it is if it names one.
+
+    Args:
+        schema: of the attributes that the run is about.
+        party_rows: public numbers of rows, or likely ones.
+
+    Raises:
+        PrivityError: bad-option: settings of an algorithm that is not named.
+    """
+    if request["algorithm"] != AUTO:
+        return request
+    check_automatic(request["settings"])
+    learning = parse_epsilon(request["epsilon"])
+    if (evaluation := evaluation_of(request)) is not None:
+        learning -= evaluation.epsilon
+    chosen = choose(schema, party_rows, request["tolerate"], learning, parse_delta(request["delta"]))
+    return {**request, "algorithm": chosen.algorithm, "automatic": chosen.document()}
+
+
 def evaluation_option(epsilon: str | None, targets: list[str] | None) -> Evaluation | None:
     """The evaluation that two options ask for.
 
@@ -149,8 +172,8 @@ def read_spec(path: Path) -> dict[str, Any]:
     def also(document: dict[str, Any]) -> list[Problem]:
         problems = budget_problems(document, str(path), ("epsilon",), ("delta",))
         name = document.get("algorithm")
-        if isinstance(name, str) and name and name not in ALGORITHMS:
-            message, remedy = f"{name!r} is no algorithm.", f"Write one of: {', '.join(ALGORITHMS)}."
+        if isinstance(name, str) and name and name not in (AUTO, *ALGORITHMS):
+            message, remedy = f"{name!r} is no algorithm.", f"Write one of: {', '.join((AUTO, *ALGORITHMS))}."
             problems.append(Problem(str(path), "algorithm", "known", message, remedy))
         return problems
 

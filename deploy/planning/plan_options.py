@@ -12,13 +12,11 @@ from privity.common.data.schema import Schema
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.privacy.budget import parse_epsilon
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.automatic_choice import LIKELY_ROWS
 from privity.deploy.planning.rehearsal import LARGEST_PAIR
 
 COMMAND_LINE = "the command line"
 MOST_PARTIES = 100
-LIKELY_ROWS = 10_000
-"""Of each party, where nobody says."""
-
 Found = TypeVar("Found")
 
 

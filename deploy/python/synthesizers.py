@@ -34,6 +34,7 @@ from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.discover import DOMAINS
+from privity.common.synthesis.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
 from privity.common.synthesis.models import Model
 from privity.common.text.terminal import console
@@ -84,6 +85,7 @@ class Fitted:
         session: in the process that fitted it.
     """
 
+    algorithm: str
     model: Model
     record: RunRecord
     charged: ApproxDP
@@ -93,7 +95,9 @@ class Fitted:
 
 
 class Synthesizer:
-    """Learns a model of one table under differential privacy; the base of one class an algorithm.
+    """Learns a model of one table under differential privacy: by the algorithm that public numbers recommend.
+
+    It is the base of one class an algorithm, such as ``AIM``.
 
     Args:
         epsilon: what one fit costs for each row, such as ``1``, ``0.5``, ``"1/3"`` or a ``Fraction``; a float stands
@@ -106,6 +110,7 @@ class Synthesizer:
         settings: the algorithm's own, as its class lists them.
 
     Attributes:
+        algorithm_: name of the algorithm that learnt it.
         model_: the learnt model.
         schema_: the schema that it is learnt by, with the domains that were discovered.
         charged_: what the fit cost a person, as (epsilon, delta); exact.
@@ -118,7 +123,7 @@ class Synthesizer:
         NotFittedError: what ends in ``_``, and ``sample``, before ``fit``.
     """
 
-    algorithm: ClassVar[str]
+    algorithm: ClassVar[str] = AUTO
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
@@ -143,7 +148,9 @@ class Synthesizer:
         ledger: Path | str | None = None,
         **settings: Any,
     ) -> None:
-        if unknown := ALGORITHMS[self.algorithm].unknown(settings):
+        if self.algorithm == AUTO:
+            check_automatic(settings)
+        elif unknown := ALGORITHMS[self.algorithm].unknown(settings):
             raise ProblemsFound(unknown)
         self.epsilon = parse_epsilon(epsilon)
         self.delta = parse_delta(delta)
@@ -173,21 +180,27 @@ class Synthesizer:
             ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
         """
-        declared, kind = given_schema(schema), ALGORITHMS[self.algorithm]
+        declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
         coded = coded_by(table, person, order)
-        open_ = bool(undiscovered(declared)) and not kind.discovers
-        kind.check_request(self.settings, stand_in(declared) if open_ else declared, self.delta)
-        budget = kind.budget(self.settings, self.epsilon, self.delta)
-        if open_:
-            check_discovery(table, budget)
-        run = f"local-{secrets.token_hex(8)}"
+        algorithm, rows, run = self.algorithm, None, f"local-{secrets.token_hex(8)}"
         with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:
             population = ledger.population
+            if algorithm == AUTO:
+                told("reading the rows")
+                rows = coded(declared, population.rows_per_person)
+                algorithm = choose(declared, [rows.rows], 0, self.epsilon, self.delta).algorithm
+            kind = ALGORITHMS[algorithm]
+            open_ = bool(undiscovered(declared)) and not kind.discovers
+            kind.check_request(self.settings, stand_in(declared) if open_ else declared, self.delta)
+            budget = kind.budget(self.settings, self.epsilon, self.delta)
+            if open_:
+                check_discovery(table, budget)
             most = budget.most_of_a_person(population.rows_per_person)
             ledger.check(most, OWNER)
-            told("reading the rows")
-            rows = coded(declared, population.rows_per_person)
+            if rows is None:
+                told("reading the rows")
+                rows = coded(declared, population.rows_per_person)
             recode = (lambda schema: coded(schema, population.rows_per_person)) if can_be_recoded(table) else None
             # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger, recode=recode)
@@ -200,7 +213,7 @@ class Synthesizer:
             spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
             charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
-        self._fitted = Fitted(model, session.record, charged, spent, population, session)
+        self._fitted = Fitted(algorithm, model, session.record, charged, spent, population, session)
         return self
 
     @property
@@ -209,6 +222,10 @@ class Synthesizer:
         if self._fitted is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit(table, schema) first")
         return self._fitted
+
+    @property
+    def algorithm_(self) -> str:
+        return self.fitted.algorithm
 
     @property
     def model_(self) -> Model:
@@ -267,7 +284,8 @@ class Synthesizer:
         if self._fitted is None:
             return "not fitted"
         spent, total = self.fitted.spent, self.fitted.population
-        return f"fitted; {readable(spent.epsilon)} of epsilon {readable(total.total_epsilon)} spent so far"
+        by = f" by {self.fitted.algorithm}" if self.algorithm == AUTO else ""
+        return f"fitted{by}; {readable(spent.epsilon)} of epsilon {readable(total.total_epsilon)} spent so far"
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value}" for name, value in self._arguments().items())

@@ -7,8 +7,8 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from privity.common.protocol.secure_sum_method import PAILLIER, SumKind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.automatic_choice import AUTO, check_automatic, choose
 from privity.common.wire.v1.privity_pb2 import RunEvent
 from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
 from privity.deploy.evaluation.simulated_evaluation import evaluate_simulation
@@ -64,6 +65,7 @@ class Simulation:
     secure_sum: SumKind = PAILLIER
     evaluate: Path | None = None
     evaluation: Evaluation | None = None
+    automatic: dict[str, Any] | None = None
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
@@ -75,10 +77,13 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     _check(task)
     schema = load_schema(task.schema)
     schema.require_reviewed(task.schema)
-    ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
-    check_evaluation(task.evaluation, task.algorithm, task.epsilon, schema)
+    if task.algorithm != AUTO:
+        ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     parts, rest = share_out(task, schema)
+    if task.algorithm == AUTO:
+        task = _with_algorithm(task, schema, [len(part) for part in parts])
+    check_evaluation(task.evaluation, task.algorithm, task.epsilon, schema)
     check_release_size(sum(map(len, parts)), schema)
     with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
         frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
@@ -128,8 +133,10 @@ def _text_rows(address: Address, schema: Schema, generator: np.random.Generator)
 
 
 def _check(task: Simulation) -> None:
-    if task.algorithm not in ALGORITHMS:
-        raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join(ALGORITHMS)}.")
+    if task.algorithm == AUTO:
+        check_automatic(task.settings)
+    if task.algorithm not in (AUTO, *ALGORITHMS):
+        raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join((AUTO, *ALGORITHMS))}.")
     if task.parties < 2:
         raise _bad("parties", "a simulation needs at least 2 parties", ONE_OWNER)
     if not 1 <= task.tolerate < task.parties:
@@ -139,6 +146,14 @@ def _check(task: Simulation) -> None:
     refuse_existing(task.out)
     if task.evaluate is not None:
         refuse_existing(task.evaluate, "evaluate")
+
+
+def _with_algorithm(task: Simulation, schema: Schema, party_rows: Sequence[int]) -> Simulation:
+    """The same with the algorithm that was left to be chosen."""
+    learning = task.epsilon - (task.evaluation.epsilon if task.evaluation else 0)
+    chosen = choose(schema, party_rows, task.tolerate, learning, task.delta)
+    ALGORITHMS[chosen.algorithm].check_request({}, schema, task.delta)
+    return replace(task, algorithm=chosen.algorithm, automatic=chosen.document())
 
 
 def _bad(option: str, reason: str, hint: str) -> PrivityError:
@@ -157,6 +172,7 @@ def _request(task: Simulation) -> dict[str, Any]:
         "secure_sum": task.secure_sum.content()["method"],
         "exponents": task.secure_sum.content()["exponents"],
         "evaluation": None if task.evaluation is None else task.evaluation.to_dict(),
+        **({} if task.automatic is None else {"automatic": task.automatic}),
     }
 
 

@@ -96,7 +96,7 @@ def test_the_doctor_names_every_fault_of_a_policy_as_it_is_written(place: Path) 
     text = policy.read_text()
     changed = text.replace('approval = "auto"', 'approval = "[/red]"')
     changed = changed.replace('# attributes = ["age"]', 'attributes = ["age", "shoes"]')
-    changed = changed.replace('["dp-subn"]', '["magic"]')
+    changed = changed.replace('"one-way"]', '"magic"]')
     policy.write_text(changed + 'total_epsilon = "1/2"\n')
     try:
         done = run(place, "doctor --config south/party.toml")

@@ -33,7 +33,19 @@ ROWS = 900
 
 def options(folder: Path, out: Path, *more: str, gzip: bool = False) -> list[str]:
     table, schema = write_people(folder, ROWS, gzip=gzip)
-    base = ["simulate", "--data", table, "--schema", schema, "--out", out, "--key-bits", "2048"]
+    base = [
+        "simulate",
+        "--data",
+        table,
+        "--schema",
+        schema,
+        "--out",
+        out,
+        "--key-bits",
+        "2048",
+        "--algorithm",
+        "dp-subn",
+    ]
     return [str(part) for part in [*base, *more]]
 
 

@@ -82,7 +82,7 @@ class World:
             self.does(command)
             if command.startswith("privity party init"):
                 party = next(name for name in PARTIES if f"{name}.csv" in command)
-                edit(self.place / party / "policy.toml", '["dp-subn"]', '["discover", "aim"]')
+                edit(self.place / party / "policy.toml", '["aim", "dp-subn", "one-way"]', '["discover", "aim"]')
                 if party == READS:
                     edit(self.place / party / "policy.toml", 'approval = "auto"', 'approval = "manual"')
         self.waits_until(lambda: "the curator serves" in self.nodes.logs(), "the curator")

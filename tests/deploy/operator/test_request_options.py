@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
 from privity.curator.run_request import parse_request
-from privity.deploy.operator.request_options import RunOptions, read_spec, run_request
+from privity.deploy.operator.request_options import RunOptions, read_spec, run_request, with_algorithm
 
 
 def written(folder: Path, text: str) -> Path:
@@ -25,12 +26,25 @@ def request_of(folder: Path, text: str):
 
 
 def test_the_shortest_spec_means_what_options_left_out_mean(tmp_path: Path) -> None:
-    text = 'format_version = 1\nalgorithm = "dp-subn"\nepsilon = "1/3"\n'
+    text = 'format_version = 1\nalgorithm = "auto"\nepsilon = "1/3"\n'
     options = run_request(RunOptions(epsilon="1/3"))
     assert request_of(tmp_path, text) == parse_request(json.dumps(options).encode())
     request = request_of(tmp_path, text)
     assert (request.epsilon, request.tolerate, request.key_bits) == (Fraction(1, 3), 1, 3072)
     assert (request.secure_sum, request.attributes) == (PAILLIER, None)
+
+
+def test_an_algorithm_left_open_is_named_with_its_reason_before_anything_is_sent() -> None:
+    schema = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in "abc"]}, "schema")
+    request = with_algorithm(run_request(RunOptions(epsilon="1")), schema, [10_000] * 3)
+    assert parse_request(json.dumps(request).encode()).automatic == request["automatic"]
+    assert (request["algorithm"], request["automatic"]["rules"]) == ("aim", 1)
+    named = run_request(RunOptions(epsilon="1", algorithm="mst"))
+    assert with_algorithm(named, schema, [10_000] * 3) is named
+    with pytest.raises(PrivityError, match="settings: they are of one algorithm"):
+        with_algorithm(run_request(RunOptions(epsilon="1", settings='{"theta": 2}')), schema, [10_000] * 3)
+    with pytest.raises(PrivityError, match="inference: it is a setting of one algorithm"):
+        run_request(RunOptions(epsilon="1", inference="pgm"))
 
 
 def test_masks_have_no_key(tmp_path: Path) -> None:

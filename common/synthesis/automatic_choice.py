@@ -1,0 +1,101 @@
+"""Which algorithm a run takes that names none: by public numbers alone, and by what was measured.
+
+What decides is how much of a pair's marginal noise would be if a tree of pairs were measured for half of the budget.
+Measured (docs/choosing.md, "The automatic choice"): with a delta ``aim`` is closest or nearly so; without one it is as
+long as noise is a small part, and beyond that ``dp-subn``, which then measures only what stands out. It never adds a
+delta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.planned_run import planned_session
+from privity.common.privacy.run_budget import PureBudget, RhoBudget
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.learning.domain_discovery import stand_in
+
+AUTO = "auto"
+RULES = 1
+"""Version of the rules below; a release says by which its algorithm was chosen."""
+
+LARGEST_PART = 0.2
+"""Of a typical pair's marginal that is noise, up to which ``aim`` is taken without a delta."""
+
+CANDIDATES = ("aim", "dp-subn", "one-way")
+"""What may be chosen: a new policy allows these."""
+
+LIKELY_ROWS = 10_000
+"""Of each party, where nobody says."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An algorithm, and why."""
+
+    algorithm: str
+    reason: str
+
+    def document(self) -> dict[str, Any]:
+        """What run.json says of it."""
+        return {"rules": RULES, "reason": self.reason}
+
+
+def choose(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fraction, delta: Fraction) -> Chosen:
+    """The algorithm for a table of this schema.
+
+    Args:
+        party_rows: public numbers of rows, one for each party.
+        tolerate: t; 0 for one party alone.
+    """
+    closed = stand_in(schema)
+    try:
+        ALGORITHMS["aim"].check({}, closed)
+    except PrivityError as error:
+        if error.kind is not Catalogue.DOMAIN_TOO_LARGE:
+            raise
+        return Chosen("one-way", "pairs of attributes have more cells than can be counted")
+    part = noise_part(closed, party_rows, tolerate, epsilon, delta)
+    told = f"noise is about {min(part, 1):.0%} of a typical pair's marginal"
+    if delta:
+        return Chosen("aim", f"{told}; with a delta aim is closest, or nearly so")
+    if part <= LARGEST_PART:
+        return Chosen("aim", f"{told}; up to {LARGEST_PART:.0%} aim is closest")
+    return Chosen("dp-subn", f"{told}; above {LARGEST_PART:.0%} dp-subn is closest without a delta")
+
+
+def check_automatic(settings: Mapping[str, Any]) -> None:
+    """Refuse settings beside an algorithm that is yet to be chosen.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    if settings:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="settings", reason=f"they are of one algorithm, and it is {AUTO!r}",
+            hint="Name the algorithm, or leave the settings out.",
+        )  # fmt: skip
+
+
+def noise_part(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fraction, delta: Fraction) -> float:
+    """By how much noise alone moves a pair's marginal, in total variation distance: the expectation, mean over pairs.
+
+    Each is taken to be 1 at the most, and measured with a tree of pairs for half of the budget.
+    """
+    budget = RhoBudget(epsilon, delta) if delta else PureBudget(epsilon)
+    parties = {f"party {place}": rows for place, rows in enumerate(party_rows, start=1)}
+    session = planned_session(schema, parties, tolerate, budget)
+    pairs = [a * b for a, b in combinations(schema.domain, 2)]
+    if not pairs:
+        return 0.0
+    deviation = math.sqrt(session.noise_variance(len(schema.domain) - 1, budget.whole / 2))
+    # Half of what noise of this deviation is in the mean, cell by cell.
+    moved = [min(1.0, deviation / math.sqrt(2 * math.pi) * cells / session.rows) for cells in pairs]
+    return sum(moved) / len(moved)
