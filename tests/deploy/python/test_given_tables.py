@@ -21,6 +21,7 @@ import privity
 from privity import AIM, NotFittedError, OneWay, Schema, declare_population
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.deploy.python.given import coded_by, given_schema
+from privity.deploy.python.stubs import stubs
 from privity.party.rows import InMemory
 
 FIELDS = [
@@ -159,3 +160,10 @@ def test_dates_of_a_frame_are_named_where_a_schema_has_to_be_found():
     frame = pd.DataFrame({"day": [date(2024, 2, 29)] * 3})
     with pytest.raises(PrivityError, match=r"'day' holds object|'day' holds date"):
         Schema.discover(pa.table(frame), epsilon=1, population="people")
+
+
+def test_editors_are_told_the_settings_of_each_class():
+    file = Path(privity.__file__).with_suffix(".pyi")
+    assert file.read_text(encoding="utf-8") == stubs(), (
+        "python -m privity.deploy.python.stubs > src/privity/__init__.pyi"
+    )

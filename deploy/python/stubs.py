@@ -1,0 +1,57 @@
+"""What type checkers and editors are told of ``privity``: the settings of each algorithm as typed keyword arguments.
+
+``python -m privity.deploy.python.stubs`` writes ``src/privity/__init__.pyi``; a test holds it to the declared settings.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import privity
+from privity.deploy.python.synthesizers import Synthesizer
+
+HEAD = '''"""Made by ``python -m privity.deploy.python.stubs``: not to be edited."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from privity.common.privacy.budget import Number
+'''
+
+METHOD = """
+class {name}(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+{settings}    ) -> None: ...
+"""
+
+
+def stubs() -> str:
+    """The text of the stub file."""
+    imported, classes = [], []
+    for name in privity.__all__:
+        found = getattr(privity, name)
+        if isinstance(found, type) and issubclass(found, Synthesizer) and found is not Synthesizer:
+            classes.append(METHOD.format(name=name, settings=_settings(found)))
+            continue
+        imported.append((found.__module__, name))
+    lines = [f"from {module} import {name} as {name}" for module, name in sorted(imported)]
+    listed = "".join(f"    {name!r},\n" for name in privity.__all__).replace("'", '"')
+    return "\n".join([HEAD + "\n".join(lines), "", f"__all__ = [  # noqa: RUF022\n{listed}]", "".join(classes)])
+
+
+def _settings(kind: type[Synthesizer]) -> str:
+    own = list(inspect.signature(kind).parameters.values())[4:]
+    return "".join(f"        {each.name}: {each.annotation} = ...,\n" for each in own)
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(stubs())

@@ -1,0 +1,186 @@
+"""Made by ``python -m privity.deploy.python.stubs``: not to be edited."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from privity.common.privacy.budget import Number
+from privity.deploy.python.saved_models import SavedModel as SavedModel
+from privity.deploy.python.saved_models import load_model as load_model
+from privity.deploy.python.schemas import Schema as Schema
+from privity.deploy.python.synthesizers import NotFittedError as NotFittedError
+from privity.deploy.python.synthesizers import Synthesizer as Synthesizer
+from privity.deploy.python.synthesizers import declare_population as declare_population
+
+__all__ = [  # noqa: RUF022
+    "AIM",
+    "DPCCBN",
+    "DPSUBN",
+    "GaussianCopula",
+    "Independent",
+    "JTree",
+    "MST",
+    "NotFittedError",
+    "OneWay",
+    "PrivBayes",
+    "PrivHD",
+    "SavedModel",
+    "Schema",
+    "Synthesizer",
+    "declare_population",
+    "load_model",
+]
+
+class AIM(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        one_way: Number | None = ...,
+        draws: Number = ...,
+        rounds: int | None = ...,
+        cells: int = ...,
+        selection: str | None = ...,
+    ) -> None: ...
+
+class DPCCBN(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        inference: str = ...,
+    ) -> None: ...
+
+class DPSUBN(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        correlations: Number = ...,
+        initialisation: Number = ...,
+        update: Number = ...,
+        parameters: Number = ...,
+        theta: Number = ...,
+        frontier_theta: Number = ...,
+        largest_degree: int = ...,
+        degree: int | None = ...,
+        frontier_degree: int | None = ...,
+        frontier: str = ...,
+        attributes: str = ...,
+        views: str = ...,
+        quotas: str = ...,
+        edges: str = ...,
+        parents: str = ...,
+        schedule: str = ...,
+        first_attribute: str | None = ...,
+        inference: str = ...,
+    ) -> None: ...
+
+class GaussianCopula(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        one_way: Number = ...,
+        certainty: Number = ...,
+        composition: str | None = ...,
+    ) -> None: ...
+
+class Independent(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        privbayes: Mapping[str, Any] | None = ...,
+    ) -> None: ...
+
+class JTree(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        strength: Number = ...,
+        edges: int | None = ...,
+        beta: Number | None = ...,
+        theta: Number = ...,
+        largest_clique: int = ...,
+        clusters: str = ...,
+        inference: str = ...,
+    ) -> None: ...
+
+class MST(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        one_way: Number | None = ...,
+        draws: Number = ...,
+        edges: int | None = ...,
+        selection: str | None = ...,
+        inference: str = ...,
+    ) -> None: ...
+
+class OneWay(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+    ) -> None: ...
+
+class PrivBayes(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        encoding: str = ...,
+        score: str | None = ...,
+        beta: Number | None = ...,
+        theta: Number = ...,
+        largest_degree: int = ...,
+        first_attribute: str | None = ...,
+        inference: str = ...,
+    ) -> None: ...
+
+class PrivHD(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
+        filter: str = ...,
+        filtering: Number = ...,
+        threshold: Number = ...,
+        strength: Number = ...,
+        theta: Number = ...,
+        largest_clique: int = ...,
+        inference: str = ...,
+    ) -> None: ...
