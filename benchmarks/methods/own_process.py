@@ -50,4 +50,4 @@ def fit_and_sample(
         chosen.sample(table.rows)
         sampled = time.perf_counter()
     seconds = {"fit": fitted - started, "sample": sampled - fitted, "both": sampled - started}
-    return chosen.model, {"rows": table.rows, "attributes": len(table.columns), **seconds, **used()}
+    return chosen.model_, {"rows": table.rows, "attributes": len(table.columns), **seconds, **used()}

@@ -69,7 +69,7 @@ def submit(
             )  # fmt: skip
         parties = newest_manifest(config).members
         request = with_algorithm(request, over, [LIKELY_ROWS] * len(parties))
-        say(f"Algorithm: {request['algorithm']} ({request['automatic']['reason']}).", err=as_json)
+        say(f"Algorithm: {request['algorithm']} ({request['automatic']['reason']}).", err=True)
     run = client.submit(request, token or name or secrets.token_hex(16), name or "")
     if not as_json:
         say(run)

@@ -40,17 +40,18 @@ def release_of(
     declared(ledger).close()
     fitted = SYNTHESIZERS[algorithm](epsilon, population="people", ledger=ledger, **(settings or {}))
     fitted.fit(frame, schema)
-    assert fitted.session is not None
+    session = fitted.fitted.session
+    assert session is not None
     named = dict(parties or {OWNER: len(frame)})
-    record = replace(fitted.record, costs=[replace(cost, payers=tuple(named)) for cost in fitted.record.costs])
+    record = replace(fitted.record_, costs=[replace(cost, payers=tuple(named)) for cost in fitted.record_.costs])
     together = bool(parties)
     phases = list(dict.fromkeys(cost.phase for cost in record.costs))
     by_phase = {phase: {name: 1234 + len(name) for name in named} for phase in phases} if together else {}
     release = Release(
-        model=fitted.model,
-        marginals=marginals_document(record, schema, Fraction(1)),
+        model=fitted.model_,
+        marginals=marginals_document(record, fitted.model_.schema, Fraction(1)),
         privacy=privacy_statement(
-            run=fitted.session.run,
+            run=session.run,
             parties=named,
             tolerate=int(together),
             protection="Paillier with a 3072-bit modulus" if together else None,
@@ -59,7 +60,7 @@ def release_of(
         ),
         run={
             "format_version": FORMAT_VERSION,
-            "run": fitted.session.run,
+            "run": session.run,
             "algorithm": algorithm,
             "settings": fitted.settings,
             "epsilon": epsilon,
@@ -68,7 +69,7 @@ def release_of(
             "key_bits": 3072 if together else None,
             "secure_sum": {"method": "paillier", "exponents": "half"} if together else None,
             "rows": len(frame),
-            "schema_digest": schema.digest,
+            "schema_digest": fitted.model_.schema.digest,
             "plan_digest": "0" * 64 if together else None,
             "bytes": by_phase,
             "rounds": dict.fromkeys(by_phase, 1),
@@ -77,4 +78,4 @@ def release_of(
             "ciphertexts": dict.fromkeys(by_phase, 3),
         },
     )
-    return release, synthesise_release(fitted.model, len(frame), SEED)
+    return release, synthesise_release(fitted.model_, len(frame), SEED)

@@ -69,7 +69,7 @@ def test_options(tmp_path: Path, options: tuple[str, str], said: str) -> None:
 
 
 def test_unknown_settings_are_named_before_anything_is_spent(tmp_path: Path) -> None:
-    message = simulate(tmp_path, "--settings", '{"dgree": 2, "theta": -1}')
+    message = simulate(tmp_path, "--algorithm", "dp-subn", "--settings", '{"dgree": 2, "theta": -1}')
     assert "dgree" in message
     assert "theta" in message
 

@@ -117,7 +117,10 @@ def test_which_fit_there_will_be_and_a_choice_that_an_algorithm_does_not_have(sc
     assert document["inference"]["bytes"] > 0
     for more, said in (
         (("--algorithm", "copula", "--inference", "pgm"), "copula offers no choice of a fit"),
-        (("--settings", '{"inference": "pgm"}', "--inference", "tables"), "it is 'tables', and 'pgm' in the settings"),
+        (
+            ("--algorithm", "mst", "--settings", '{"inference": "pgm"}', "--inference", "tables"),
+            "it is 'tables', and 'pgm' in the settings",
+        ),
     ):
         done = privity(*small, *more)
         assert done.returncode == Exit.INPUT
