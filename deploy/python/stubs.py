@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 
 import privity
+from privity.common.text.terminal import say
 from privity.deploy.python.synthesizers import Synthesizer
 
 HEAD = '''"""Made by ``python -m privity.deploy.python.stubs``: not to be edited."""
@@ -52,6 +53,4 @@ def _settings(kind: type[Synthesizer]) -> str:
 
 
 if __name__ == "__main__":
-    import sys
-
-    sys.stdout.write(stubs())
+    say(*stubs().splitlines())
