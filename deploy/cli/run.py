@@ -69,13 +69,14 @@ def submit(
             )  # fmt: skip
         parties = newest_manifest(config).members
         request = with_algorithm(request, over, [LIKELY_ROWS] * len(parties))
-        say(f"Algorithm: {request['algorithm']} ({request['automatic']['reason']}).", err=True)
+        if not as_json:
+            say(f"Algorithm: {request['algorithm']} ({request['automatic']['reason']}).", err=True)
     run = client.submit(request, token or name or secrets.token_hex(16), name or "")
     if not as_json:
         say(run)
     if out is None:
         if as_json:
-            _say({"run": run})
+            _say({"run": run, **{key: request[key] for key in ("algorithm", "automatic") if key in request}})
         return
     _end(_silently(client, run) if as_json else _live(client, run), run)
     _fetch(client, run, out, as_json)

@@ -59,7 +59,9 @@ def test_a_run_by_its_commands(tmp_path: Path) -> None:
             assert plan["phases"][0]["cells"] == 5
             for _ in range(2):
                 code, submitted, _ = await command("submit", *OPTIONS, "--name", "autumn")
-                assert (code, submitted) == (Exit.DONE, {"run": "autumn"}), "a name is submitted once"
+                assert (code, submitted) == (Exit.DONE, {"run": "autumn", "algorithm": "one-way"}), (
+                    "a name is submitted once"
+                )
             code, listed, _ = await command("list")
             assert [run["run"] for run in listed] == ["autumn"]
             why: dict[str, Any] = {}
