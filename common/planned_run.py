@@ -6,7 +6,6 @@ phases, costs and rounds as they are, tables as large as those of a structure dr
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +18,7 @@ from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.expected_tables import check_expected
 from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round, Scores
-from privity.common.protocol.session import Backend, Session
+from privity.common.protocol.session import Backend, Session, complete
 from privity.common.protocol.steps import Learn, SelectionStep, SelectTable
 from privity.common.release.evaluation.scores_over_parties import PHASE, most_shares, scores_of
 from privity.common.synthesis.algorithms import learn
@@ -84,11 +83,11 @@ def rehearse(
     session: Session, algorithm: str, settings: Mapping[str, Any], evaluation: Evaluation | None = None
 ) -> Session:
     """Run the algorithm on a planned session, and the evaluation; the session has what was asked for then."""
-    model = asyncio.run(learn(session, algorithm, settings))
+    model = complete(learn(session, algorithm, settings))
     if evaluation is not None:
         codes = (np.arange(INVENTED_ROWS) % size for size in model.schema.domain)
         invented = CodedTable(model.schema, tuple(column.astype(np.uint32) for column in codes))
         asked = scores_of(invented, evaluation.targets, most_shares(session, evaluation))
         share = PureBudget(evaluation.epsilon).whole
-        asyncio.run(session.score(PHASE, asked, share))
+        complete(session.score(PHASE, asked, share))
     return session

@@ -6,8 +6,7 @@ nothing leaves the process but the releases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.round import Round
-from privity.common.protocol.session import Backend, Session
+from privity.common.protocol.session import Backend, Session, complete
 from privity.common.protocol.steps import Learn, SelectionStep
 from privity.common.synthesis.algorithms import learn
 from privity.common.synthesis.models import Model
@@ -23,21 +22,10 @@ from privity.party.charged_releases import ChargedReleases
 
 ALONE = 1
 Told = Callable[[str], None]
-Learnt = TypeVar("Learnt")
 
 
 def _nobody(_phase: str) -> None:
     """Nobody is told."""
-
-
-def complete(coroutine: Coroutine[Any, Any, Learnt]) -> Learnt:
-    """The result of an algorithm on a local session, which answers at once: nothing in it ever waits."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return cast("Learnt", end.value)
-    coroutine.close()
-    raise RuntimeError("an algorithm on a local session waited for something else")
 
 
 class LocalBackend(Backend):

@@ -45,10 +45,10 @@ from benchmarks.methods.varied_constants import (
     in_place,
 )
 from benchmarks.plots import Panel
+from privity.common.protocol.session import complete
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
-from privity.party.local_backend import complete
 
 EPSILONS, DELTAS = ("0.1", "0.4", "1.6"), ("0", "1e-9")
 REPORTED = ("adult", "nltcs", "diabetes130", "cps_taxunits")

@@ -19,10 +19,11 @@ from privity.common.data.table_reading import read_table
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.population import Population
 from privity.common.privacy.run_budget import PureBudget
+from privity.common.protocol.session import complete
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_backend import complete, local_session
+from privity.party.local_backend import local_session
 from privity.party.rows import InMemory
 from privity.party.sources import counting_store
 from privity.party.sources.address import parse_address

@@ -12,10 +12,10 @@ nowhere (``privity.common.planned_run``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -74,6 +74,20 @@ class Backend(ABC):
 
     def recorded(self, phase: str, record: RunRecord, answers: int) -> None:  # noqa: B027
         """Costs were put on the record, and nothing was asked yet; so many answers are expected, if it is known."""
+
+
+def complete(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """The result of an algorithm on a session whose backend answers at once, whether or not an event loop is running.
+
+    Raises:
+        RuntimeError: it waited for something.
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return cast("Result", end.value)
+    coroutine.close()
+    raise RuntimeError("an algorithm waited, on a session that answers at once")
 
 
 class Session:

@@ -16,6 +16,7 @@ from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.statement import headline
+from privity.common.protocol.session import complete
 from privity.common.release.release_folder import write_release
 from privity.common.release.session_release import ALONE, release_of, synthesised
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
@@ -29,7 +30,6 @@ from privity.deploy.operator.request_options import OF_ALGORITHM, Inference
 from privity.deploy.options import learning_settings, refuse_existing, row_options
 from privity.deploy.python.discovery import SYNTHESIZERS
 from privity.deploy.python.synthesizers import OWNER
-from privity.party.local_backend import complete
 from privity.party.rows import Rows
 from privity.party.sources.address import refuse_password
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -52,6 +54,13 @@ def given_schema(schema: Schema) -> read.Schema:
             return read.load_schema(schema)
     hint = "Give a privity.Schema, a Table Schema as a dictionary, or the path of one."
     raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=f"a {_kind(schema)} is no schema", hint=hint)
+
+
+def plain(value: Any) -> Any:
+    """A setting as a document has it: an exact number as its text."""
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}" if value.denominator > 1 else str(value.numerator)
+    return str(value) if isinstance(value, float | Decimal) else value
 
 
 def frame_of(table: Table) -> pd.DataFrame | None:

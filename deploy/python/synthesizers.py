@@ -11,8 +11,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -28,7 +26,7 @@ from privity.common.privacy.population import Population, parse_population
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
 from privity.common.privacy.run_record import RunRecord
-from privity.common.protocol.session import Session
+from privity.common.protocol.session import Session, complete
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithm_settings import declared
@@ -38,11 +36,11 @@ from privity.common.synthesis.automatic_choice import AUTO, check_automatic, cho
 from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
 from privity.common.synthesis.models import Model
 from privity.common.text.terminal import console
-from privity.deploy.python.given import Schema, Table, can_be_recoded, coded_by, given_schema
+from privity.deploy.python.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
 from privity.deploy.python.html import table_in_html
 from privity.deploy.python.schemas import Schema as TableSchema
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_backend import Told, complete, local_session
+from privity.party.local_backend import Told, local_session
 
 OWNER = "owner"
 
@@ -157,10 +155,7 @@ class Synthesizer:
         self.population = population
         self.ledger = ledger
         # As a document has them.
-        self.settings = {
-            name: str(value) if isinstance(value, float | Decimal | Fraction) else value
-            for name, value in settings.items()
-        }
+        self.settings = {name: plain(value) for name, value in settings.items()}
         self._fitted: Fitted | None = None
 
     def fit(self, table: Table, schema: Schema, *, person: str | None = None, order: str | None = None) -> Self:

@@ -20,11 +20,11 @@ from benchmarks.methods.public_tables import generated, grounds, some_attributes
 from benchmarks.methods.seeded_session import Ground, mean_distance, model_pairs, session_over
 from benchmarks.methods.varied_constants import REFERENCE, TOGETHER, TURNED_AT, Change, changes, in_place, shipped
 from benchmarks.methods.varied_constants import SHIPPED as SHIPPED_NOW
+from privity.common.protocol.session import complete
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference import maximum_likelihood
 from privity.common.synthesis.learning import budget_split, worst_explained
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
-from privity.party.local_backend import complete
 from tests.harness.steps import pure, share_of
 
 NOWHERE = Data(Path("nowhere"), Path("nowhere"))

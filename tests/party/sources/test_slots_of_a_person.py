@@ -17,13 +17,14 @@ from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import PureBudget
+from privity.common.protocol.session import complete
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY as IN_MEMORY
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.python.synthesizers import OneWay, declare_population
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_backend import complete, local_session
+from privity.party.local_backend import local_session
 from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold

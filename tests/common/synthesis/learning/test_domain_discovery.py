@@ -15,6 +15,7 @@ from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
 from privity.common.planned_run import planned_session
 from privity.common.privacy.run_budget import PureBudget, RhoBudget, RunBudget
+from privity.common.protocol.session import complete
 from privity.common.synthesis.learning import domain_discovery
 from privity.common.synthesis.learning.domain_discovery import (
     GAP,
@@ -28,7 +29,6 @@ from privity.common.synthesis.learning.domain_discovery import (
     with_domains,
 )
 from privity.deploy.planning.in_process_backend import InProcessBackend
-from privity.party.local_backend import complete
 
 SURE = PureBudget(Fraction(10**6))
 WITH_DELTA = RhoBudget(Fraction(1), Fraction(1, 10**9))

@@ -10,11 +10,11 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
+from privity.common.protocol.session import complete
 from privity.common.synthesis.algorithms import learn
 from privity.common.synthesis.learning.missing_together import SHARE, missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.deploy.planning.in_process_backend import InProcessBackend
-from privity.party.local_backend import complete
 
 BUDGET = RhoBudget(Fraction(1), Fraction(1, 10**9))
 CERTAIN = PureBudget(Fraction(2000))

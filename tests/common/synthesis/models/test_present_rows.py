@@ -13,6 +13,7 @@ from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_budget import PureBudget
+from privity.common.protocol.session import complete
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.synthetic_rows import rows_to_publish, synthesise
 from privity.common.storage.journal import MEMORY, Journal
@@ -23,7 +24,7 @@ from privity.common.synthesis.models.junction_tree_model import JunctionTreeMode
 from privity.common.synthesis.models.mixture_model import Mixture, Part
 from privity.common.synthesis.models.present_rows import present_count, sample_present
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_backend import complete, local_session
+from privity.party.local_backend import local_session
 from privity.party.rows import InMemory
 from tests.harness.ledgers import declared
 
