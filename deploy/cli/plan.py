@@ -18,7 +18,7 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.text import terminal
 from privity.common.text.terminal import say_json
-from privity.deploy.operator.operator_folder import SETTINGS, newest_manifest
+from privity.deploy.operator.operator_folder import SETTINGS
 from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options, with_algorithm
 from privity.deploy.options import refuse_existing
 from privity.deploy.planning import accuracy_page, plan_options
@@ -93,7 +93,9 @@ def plan_command(
     if request is not None and request["algorithm"] not in (AUTO, *ALGORITHMS):
         faults.add("--algorithm", f"{asked.algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
     if parties is None and schema is None:
-        names: Sequence[str] = faults.collect("--config", lambda: _parties_of(config, faults)) or ("party 1",)
+        names: Sequence[str] = faults.collect("--config", lambda: plan_options.parties_of(config, faults)) or (
+            "party 1",
+        )
         counts: tuple[int, ...] = (len(names),)
     else:
         counts = plan_options.numbers_of_parties(parties or "1", faults)
@@ -141,16 +143,6 @@ def plan_command(
     if plot is not None and found is not None:
         picture = plot.suffix == PICTURE
         write_text(one_picture(accuracy_page.charts(found)) if picture else accuracy_page.page(shape, found), plot)
-
-
-def _parties_of(config: Path, faults: Faults) -> list[str]:
-    """The parties of the consortium, by the manifest that its curator serves; its schema must be the one here."""
-    manifest, file = newest_manifest(config), config.parent / SCHEMA
-    if file.exists() and load_schema(file).digest != manifest.schema_digest:
-        message = f"{file} is not the schema that the curator's manifest (serial {manifest.serial}) names."
-        remedy = "Get that one from the organiser: privity operator accept --schema FILE."
-        faults.add("--schema", message, remedy)
-    return list(manifest.members)
 
 
 def _tolerated(parties: int, asked: RunOptions, request: dict[str, Any] | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -11,27 +10,22 @@ from typing import Annotated, Any
 
 import typer
 
-from privity.common.consortium.member_folder import SCHEMA
-from privity.common.data.schema import load_schema
-from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json
 from privity.common.privacy.budget import readable
 from privity.common.privacy.statement import headline
 from privity.common.release.former_formats import current_privacy
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.shortcomings import constraint_notes
-from privity.common.release.synthetic_rows import check_release_size
-from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.common.text import terminal, text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
 from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.operator_client import OperatorClient
-from privity.deploy.operator.operator_folder import SETTINGS, client_of, newest_manifest
-from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options, with_algorithm
+from privity.deploy.operator.operator_folder import SETTINGS, client_of
+from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options
 from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
+from privity.deploy.operator.run_submission import check_completed, submit_run, with_concrete_algorithm
 from privity.deploy.options import refuse_existing
-from privity.deploy.planning.run_cost import about
 
 run_app = typer.Typer(no_args_is_help=True, help="Runs of a consortium.")
 
@@ -55,30 +49,18 @@ def submit(
     """Submit a run; with --out, wait for it and fetch its release."""
     if out is not None:
         refuse_existing(out)
-    request = run_request(asked, rows)
-    schema = config.parent / SCHEMA
-    over = about(load_schema(schema), request.get("attributes")) if schema.exists() else None
-    if request.get("rows") and over is not None:
-        check_release_size(request["rows"], over)
-    client = client_of(config)
-    if request["algorithm"] == AUTO:
-        if over is None:
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="algorithm", reason=f"{schema} is missing, by which it is chosen",
-                hint="Name the algorithm, or get the schema from the organiser: privity operator accept --schema FILE.",
-            )  # fmt: skip
-        parties = newest_manifest(config).members
-        request = with_algorithm(request, over, [LIKELY_ROWS] * len(parties))
-        if not as_json:
-            say(f"Algorithm: {request['algorithm']} ({request['automatic']['reason']}).", err=True)
-    run = client.submit(request, token or name or secrets.token_hex(16), name or "")
+    request = with_concrete_algorithm(config, run_request(asked, rows))
+    if not as_json and (why := request.get("automatic")):
+        say(f"Algorithm: {request['algorithm']} ({why['reason']}).", err=True)
+    run = submit_run(config, request, name, token)
     if not as_json:
         say(run)
     if out is None:
         if as_json:
             _say({"run": run, **{key: request[key] for key in ("algorithm", "automatic") if key in request}})
         return
-    _end(_silently(client, run) if as_json else _live(client, run), run)
+    client = client_of(config)
+    check_completed(run, _silently(client, run) if as_json else _live(client, run))
     _fetch(client, run, out, as_json)
 
 
@@ -103,7 +85,7 @@ def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
 def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
     """Show a run's progress until it has ended or was stopped."""
     client = client_of(config)
-    _end(_as_lines(client, run) if as_json else _live(client, run), run)
+    check_completed(run, _as_lines(client, run) if as_json else _live(client, run))
     if not as_json:
         say(f"{run}: COMPLETED. Then: privity run fetch {run} --out FOLDER{option('config', config, HERE)}")
 
@@ -193,13 +175,6 @@ def _silently(client: OperatorClient, run: str) -> RunEvent:
     with _watching(run):
         *_, last = client.watch(run)
     return last
-
-
-def _end(last: RunEvent, run: str) -> None:
-    """Raise what ended the run, unless it completed."""
-    if last.state != "COMPLETED":
-        hint = f"Nothing was released. {last.remedy}".strip()
-        raise PrivityError(Catalogue.RUN_FAILED, run=run, state=last.state, reason=last.reason, hint=hint)
 
 
 def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:

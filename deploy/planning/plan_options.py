@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any, TypeVar
 
-from privity.common.data.schema import Schema
+from privity.common.consortium.member_folder import SCHEMA
+from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.privacy.budget import parse_epsilon
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import LIKELY_ROWS
+from privity.deploy.operator.operator_folder import newest_manifest
 from privity.deploy.planning.rehearsal import LARGEST_PAIR
 
 COMMAND_LINE = "the command line"
@@ -72,6 +75,16 @@ def numbers_of_parties(text: str, faults: Faults) -> tuple[int, ...]:
         else:
             faults.add("--parties", f"{word!r} is not offered.", f"Give 1 to {MOST_PARTIES}, or several with commas.")
     return tuple(found) or (1,)
+
+
+def parties_of(config: Path, faults: Faults) -> list[str]:
+    """The parties of the consortium, by the manifest that its curator serves; its schema must be the one here."""
+    manifest, file = newest_manifest(config), config.parent / SCHEMA
+    if file.exists() and load_schema(file).digest != manifest.schema_digest:
+        message = f"{file} is not the schema that the curator's manifest (serial {manifest.serial}) names."
+        remedy = "Get that one from the organiser: privity operator accept --schema FILE."
+        faults.add("--schema", message, remedy)
+    return list(manifest.members)
 
 
 def rows_held(names: Sequence[str], text: str | None, faults: Faults) -> dict[str, int]:

@@ -1,0 +1,67 @@
+"""Submit a run, and find out how it ended: what the command line and Python share."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from privity.common.consortium.member_folder import SCHEMA
+from privity.common.data.schema import load_schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.release.synthetic_rows import check_release_size
+from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
+from privity.deploy.operator.operator_folder import client_of, newest_manifest
+from privity.deploy.operator.request_options import with_algorithm
+from privity.deploy.operator.run_status import RunEvent
+from privity.deploy.planning.run_cost import about
+
+COMPLETED = "COMPLETED"
+
+
+def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """The request with an algorithm for the consortium's table in the place of ``auto``, and why.
+
+    Raises:
+        PrivityError: bad-option: settings of no algorithm, no schema to choose by, or a release that is too large; no
+            connection.
+    """
+    schema = config.parent / SCHEMA
+    over = about(load_schema(schema), request.get("attributes")) if schema.exists() else None
+    if request.get("rows") and over is not None:
+        check_release_size(request["rows"], over)
+    if request["algorithm"] != AUTO:
+        return request
+    if over is None:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="algorithm", reason=f"{schema} is missing, by which it is chosen",
+            hint="Name the algorithm, or get the schema from the organiser: privity operator accept --schema FILE.",
+        )  # fmt: skip
+    return with_algorithm(request, over, [LIKELY_ROWS] * len(newest_manifest(config).members))
+
+
+def submit_run(config: Path, request: dict[str, Any], name: str | None = None, token: str | None = None) -> str:
+    """Submit a run to the curator of this operator; what it is called.
+
+    Args:
+        name: what to call it; a new name is made up if left out.
+        token: the same token again names the same run; the name if left out.
+
+    Raises:
+        PrivityError: no connection, or what the curator refused.
+    """
+    return client_of(config).submit(request, token or name or secrets.token_hex(16), name or "")
+
+
+def check_completed(run: str, last: RunEvent) -> None:
+    """Raise what ended the run, unless it completed.
+
+    Args:
+        last: its last event.
+
+    Raises:
+        PrivityError: run-failed.
+    """
+    if last.state != COMPLETED:
+        hint = f"Nothing was released. {last.remedy}".strip()
+        raise PrivityError(Catalogue.RUN_FAILED, run=run, state=last.state, reason=last.reason, hint=hint)
