@@ -109,7 +109,7 @@ def _provisioned(folder: Path, parties: int) -> Consortium:
 
     frames = {f"party-{number}": rows() for number in range(1, parties + 1)}
     limits = Limits(TOTAL, 1, MASKS, None)
-    return provision(folder / "consortium", frames, load_schema(schema_file), schema_file, limits, patience=PATIENCE)
+    return provision(folder / "consortium", frames, load_schema(schema_file), limits, patience=PATIENCE)
 
 
 def _serve(group: ProcessGroup, consortium: Consortium) -> int:

@@ -6,7 +6,6 @@ Throwaway material for simulations and tests: whoever runs this holds every priv
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from privity.common.consortium.manifest import CURATOR, Manifest, sign_manifest
+from privity.common.consortium.member_folder import SCHEMA
 from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.paillier import SMALLEST_BITS
@@ -75,7 +75,6 @@ def provision(
     folder: Path,
     frames: Mapping[str, pd.DataFrame],
     schema: Schema,
-    schema_file: Path,
     limits: Limits,
     *,
     patience: float,
@@ -105,7 +104,7 @@ def provision(
         place.mkdir(mode=0o700, parents=True)
         (place / "manifest.json").write_text(signed, encoding="utf-8")
         (place / "organiser.pub").write_text(organiser_key, encoding="ascii")
-        shutil.copyfile(schema_file, place / "schema.json")
+        (place / SCHEMA).write_text(json.dumps(schema.table_schema(), indent=2), encoding="utf-8")
 
     common_files(consortium.curator)
     write_private(consortium.curator / "tls.key", server[1])

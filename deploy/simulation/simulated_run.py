@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from privity.common.data.coded_table import decode
+from privity.common.data.frame_values import read_column
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import encode, read_rows
 from privity.common.errors import Catalogue, PrivityError
@@ -46,10 +47,15 @@ ONE_OWNER = "One owner alone needs no secure sum: that is single-party mode, `pr
 
 @dataclass(frozen=True)
 class Simulation:
-    """What to simulate; see ``privity simulate --help``."""
+    """What to simulate; see ``privity simulate --help``.
 
-    data: str
-    schema: Path
+    Attributes:
+        data: a path or a URL, or the rows themselves.
+        schema: its file, or what was read of one.
+    """
+
+    data: str | pd.DataFrame
+    schema: Path | Schema
     parties: int
     algorithm: str
     settings: dict[str, Any]
@@ -75,8 +81,8 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     ``task.evaluate``, if there is one to make, holds what the owner of all rows can say about the release.
     """
     _check(task)
-    schema = load_schema(task.schema)
-    schema.require_reviewed(task.schema)
+    schema = load_schema(task.schema) if isinstance(task.schema, Path) else task.schema
+    schema.require_reviewed(task.schema if isinstance(task.schema, Path) else "the schema")
     if task.algorithm != AUTO:
         ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
@@ -89,7 +95,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
         frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
         limits = Limits(task.epsilon, task.tolerate, task.secure_sum, task.key_bits, task.delta)
         consortium = provision(
-            Path(scratch) / "consortium", frames, schema, task.schema, limits,
+            Path(scratch) / "consortium", frames, schema, limits,
             patience=task.patience, split=kind_of_split(task.split),
         )  # fmt: skip
         with ProcessGroup(Path(scratch) / "logs") as group:
@@ -113,7 +119,11 @@ def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.
     """The rows of each party, and the rows of the table that the simulation leaves out."""
     generator = np.random.default_rng(task.seed)
     # Values drawn for codes take as much randomness as the rows need: from a generator that no position comes from.
-    frame = _text_rows(parse_address(task.data), schema, generator.spawn(1)[0])
+    drawing = generator.spawn(1)[0]
+    if isinstance(task.data, str):
+        frame = _text_rows(parse_address(task.data), schema, drawing)
+    else:
+        frame = _texts_of_frame(task.data, schema, drawing)
     rest = frame.iloc[:0]
     if task.rows is not None:
         if task.rows > len(frame):
@@ -130,6 +140,20 @@ def _text_rows(address: Address, schema: Schema, generator: np.random.Generator)
     frame = pd.concat([read_rows(file) for file in address.files], ignore_index=True)
     encode(frame, schema, address.name)
     return frame
+
+
+def _texts_of_frame(given: pd.DataFrame, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
+    """Each value of a frame by its own text; where a file would have it coded otherwise, a text with its code."""
+    coded = encode(given, schema, "the table")
+    drawn = decode(coded, generator).map(str)
+    columns = {str(name): column for name, (_, column) in zip(given.columns, given.items(), strict=True)}
+    for place, attribute in enumerate(schema.attributes):
+        values = read_column(columns[attribute.name])
+        texts = [value if isinstance(value, str) else value.text for value in values]
+        codes = {text: attribute.code_of(text) for text in set(texts)}
+        same = [codes[text] == code for text, code in zip(texts, coded.columns[place].tolist(), strict=True)]
+        drawn[attribute.name] = np.where(same, np.array(texts, dtype=object), drawn[attribute.name])
+    return drawn
 
 
 def _check(task: Simulation) -> None:

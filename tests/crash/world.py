@@ -92,9 +92,7 @@ class Run:
         schema.write_text(json.dumps({"name": "people", "fields": fields}), encoding="utf-8")
         frames = {n: people(self.rows, seed=k)[list(self.fields)] for k, n in enumerate(self.names, start=1)}
         limits = Limits(Fraction(100), 1, sum_kind(self.secure_sum, None), self.key_bits, Fraction(self.delta))
-        consortium = provision(
-            folder / "consortium", frames, load_schema(schema), schema, limits, patience=PATIENCE_SECONDS
-        )
+        consortium = provision(folder / "consortium", frames, load_schema(schema), limits, patience=PATIENCE_SECONDS)
         for name in self.names:
             file = consortium.party(name) / "policy.toml"
             text = file.read_text(encoding="utf-8")

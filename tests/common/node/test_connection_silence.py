@@ -50,7 +50,7 @@ class Serving:
         frames = {name: people(80, seed).astype(str) for seed, name in enumerate(MEMBERS)}
         limits = Limits(Fraction(2), 1, MASKS, None)
         schema = load_schema(schema_file)
-        self.consortium: Consortium = provision(folder / "all", frames, schema, schema_file, limits, patience=20)
+        self.consortium: Consortium = provision(folder / "all", frames, schema, limits, patience=20)
         port_file, config = folder / "port", self.consortium.curator / "curator.toml"
         self.curator = with_files(soft, hard, "curator", "serve", "--config", config, "--port-file", port_file)
         wait_until(lambda: port_file.exists() or self.curator.poll() is not None, "the curator's port")

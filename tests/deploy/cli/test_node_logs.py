@@ -36,7 +36,7 @@ def consortium(tmp_path: Path) -> Consortium:
     _, schema_file = write_people(tmp_path, 10)
     frames = {name: people(80, seed).astype(str) for seed, name in enumerate(("north", "south"))}
     limits = Limits(Fraction(1), 1, MASKS, None)
-    return provision(tmp_path / "all", frames, load_schema(schema_file), schema_file, limits, patience=20)
+    return provision(tmp_path / "all", frames, load_schema(schema_file), limits, patience=20)
 
 
 def operator_of(place: Path, port: int) -> Path:

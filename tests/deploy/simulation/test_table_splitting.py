@@ -236,7 +236,7 @@ def test_the_parties_read_the_very_texts_of_the_joint_table(tmp_path, columns):
     parts, _ = share_out(task, schema)
     frames = {"north": parts[0], "south": parts[1]}
     limits = Limits(Fraction(1), 1, PAILLIER, None)
-    consortium = provision(tmp_path / "all", frames, schema, schema_file, limits, patience=60.0)
+    consortium = provision(tmp_path / "all", frames, schema, limits, patience=60.0)
     found = [read_rows(consortium.party(name) / "data.csv") for name in frames]
     for frame, part in zip(found, parts, strict=True):
         assert frame.to_numpy().tolist() == part.to_numpy().tolist()
