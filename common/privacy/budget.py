@@ -34,7 +34,10 @@ def exact_number(value: Number) -> Fraction:
     Raises:
         ValueError: anything else.
     """
-    text = repr(float(value)) if isinstance(value, float) else str(value)
+    if isinstance(value, Fraction):
+        text = f"{value.numerator}/{value.denominator}"
+    else:
+        text = repr(float(value)) if isinstance(value, float) else str(value)
     if isinstance(value, bool) or not _NUMBER.fullmatch(text):
         raise ValueError("neither a decimal nor a fraction")
     try:

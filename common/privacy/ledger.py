@@ -81,6 +81,22 @@ class Entry:
     at: str
     answered: bool
 
+    @property
+    def in_words(self) -> str:
+        """What the line is about: the step that was charged, or what else happened."""
+        terms = self.terms
+        match self.kind:
+            case Kind.CHARGE:
+                return self.charge.step
+            case Kind.POPULATION:
+                people = Population.of_terms("people", terms)
+                texts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
+                return f"total: {texts}, {people.rows_per_person} rows a person"
+            case Kind.ADJUSTMENT:
+                return f"adjustment: {terms['reason']}"
+            case Kind.MERGE:
+                return f"{terms['lines']} lines of another ledger taken over"
+
 
 class Ledger(LedgerFile):
     """The ledger of one population. Several threads, processes and nodes may share the file.

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import write_csv
 from privity.common.data.schema import Schema
+from privity.common.data.table_reading import read_rows
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import appearing
 
@@ -26,6 +27,23 @@ def check_rows_file(path: Path) -> None:
             Catalogue.BAD_OPTION, option="out", reason=f"{path.name} is of no kind that is written",
             hint=f"Let its name end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.",
         )  # fmt: skip
+
+
+def read_decoded(path: Path, schema: Schema) -> pd.DataFrame:
+    """Decoded rows of a CSV file as they were before they were written (``coded_table.decode``), types included."""
+    texts = read_rows(path)
+    return pd.DataFrame({attribute.name: _decoded(texts[attribute.name], attribute) for attribute in schema.attributes})
+
+
+def _decoded(texts: pd.Series[Any], attribute: Attribute) -> pd.Series[Any]:
+    kind = _type_of(attribute)
+    read = {"integer": int, "number": float}.get(attribute.type)
+    if read is None:
+        return pd.Series(texts.tolist(), dtype="str")
+    if not attribute.missing and kind != pa.string():
+        return texts.astype("int64" if kind == pa.int64() else "float64")
+    missing = attribute.missing[:1]
+    return pd.Series([text if text in missing else read(text) for text in texts], dtype=object)
 
 
 def write_rows(frame: pd.DataFrame, schema: Schema, path: Path) -> None:

@@ -19,7 +19,7 @@ from privity.common.node.process import at_interrupt, dump_no_core, open_files, 
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Entry, Kind, Ledger
 from privity.common.privacy.ledger_folder import declare, declared, open_ledger
-from privity.common.privacy.population import Population, parse_population
+from privity.common.privacy.population import parse_population
 from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.text import text_table
 from privity.common.text.terminal import say
@@ -157,24 +157,8 @@ def _by_step(book: Ledger) -> Table:
         c, (epsilon, delta) = entry.charge, entry.added
         rho = [f"{float(c.loss.rho):.4g}" if isinstance(c.loss, ZCDP) else ""] * in_rho
         answered = "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"
-        text_table.add(table, entry.at, c.run, _what(entry), readable(epsilon), readable(delta), *rho, answered)
+        text_table.add(table, entry.at, c.run, entry.in_words, readable(epsilon), readable(delta), *rho, answered)
     return table
-
-
-def _what(entry: Entry) -> str:
-    """What a line is about."""
-    terms = entry.terms
-    match entry.kind:
-        case Kind.CHARGE:
-            return entry.charge.step
-        case Kind.POPULATION:
-            people = Population.of_terms("people", terms)
-            texts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
-            return f"total: {texts}, {people.rows_per_person} rows a person"
-        case Kind.ADJUSTMENT:
-            return f"adjustment: {terms['reason']}"
-        case Kind.MERGE:
-            return f"{terms['lines']} lines of another ledger taken over"
 
 
 async def _until_stopped(agent: Agent) -> None:

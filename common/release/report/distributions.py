@@ -107,7 +107,7 @@ def distributions(best: BestMargins, table: CodedTable) -> list[Distribution]:
         if margin is None:
             for index in sorted(best.parts.get(place, ())):
                 synthetic = _counts(table, index, schema.derived.domain[index])
-                labels = _labels_of_part(schema, index)
+                labels = labels_of_part(schema, index)
                 parts.append((schema.derived.names[index], _measured(None, labels, best.part(place, index), synthetic)))
         found.append(Distribution(attribute, whole, tuple(parts)))
     return found
@@ -119,7 +119,7 @@ def _of_grid(best: BestMargins, table: CodedTable, place: int) -> Distribution:
     index = schema.derived.levels(place)[-1]
     margin = best.part(place, index) if index in best.parts.get(place, ()) else best.one(place)
     synthetic = _counts(table, index, schema.derived.domain[index])
-    return Distribution(schema.attributes[place], _measured(None, _labels_of_part(schema, index), margin, synthetic))
+    return Distribution(schema.attributes[place], _measured(None, labels_of_part(schema, index), margin, synthetic))
 
 
 def _counts(table: CodedTable, index: int, size: int) -> Numbers:
@@ -152,7 +152,7 @@ def _measured(
     return Measured(shares, margin, rows, absent)
 
 
-def _labels_of_part(schema: Schema, index: int) -> tuple[str, ...]:
+def labels_of_part(schema: Schema, index: int) -> tuple[str, ...]:
     """What each value of something derived stands for: the categories that have it, the first and last of bins."""
     derived = schema.derived
     attribute = schema.attributes[derived.base[index]]
