@@ -13,6 +13,10 @@ _HOMES = {
     ),
     "schemas": ("Schema",),
     "saved_models": ("SavedModel", "load_model"),
+    "releases": ("Release",),
+    "ledgers": ("Ledger",),
+    "simulations": ("simulate",),
+    "connections": ("connect",),
 }  # fmt: skip
 """The modules of privity.deploy.python, and what each gives."""
 

@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.privacy.budget import Number
+from privity.deploy.python.connections import connect as connect
+from privity.deploy.python.ledgers import Ledger as Ledger
+from privity.deploy.python.releases import Release as Release
 from privity.deploy.python.saved_models import SavedModel as SavedModel
 from privity.deploy.python.saved_models import load_model as load_model
 from privity.deploy.python.schemas import Schema as Schema
+from privity.deploy.python.simulations import simulate as simulate
 from privity.deploy.python.synthesizers import NotFittedError as NotFittedError
 from privity.deploy.python.synthesizers import Synthesizer as Synthesizer
 from privity.deploy.python.synthesizers import declare_population as declare_population
@@ -19,16 +23,20 @@ __all__ = [  # noqa: RUF022
     "GaussianCopula",
     "Independent",
     "JTree",
+    "Ledger",
     "MST",
     "NotFittedError",
     "OneWay",
     "PrivBayes",
     "PrivHD",
+    "Release",
     "SavedModel",
     "Schema",
     "Synthesizer",
+    "connect",
     "declare_population",
     "load_model",
+    "simulate",
 ]
 
 class AIM(Synthesizer):
