@@ -39,7 +39,7 @@ class AsyncRun:
         self._same, self.name = run, run.name
 
     def __repr__(self) -> str:
-        return f"AsyncRun({self.name!r})"
+        return f"Async{self._same!r}"
 
     status = awaited(Run.status)
     why = awaited(Run.why)

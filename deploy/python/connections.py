@@ -69,13 +69,18 @@ class Run:
 
     Attributes:
         name: as in commands.
+        request: what was submitted; None of a run that was submitted elsewhere.
     """
 
-    def __init__(self, consortium: Consortium, name: str) -> None:
-        self.consortium, self.name = consortium, name
+    def __init__(self, consortium: Consortium, name: str, request: dict[str, Any] | None = None) -> None:
+        self.consortium, self.name, self.request = consortium, name, request
 
     def __repr__(self) -> str:
-        return f"Run({self.name!r})"
+        if self.request is None:
+            return f"Run({self.name!r})"
+        why = self.request.get("automatic")
+        because = f", which was chosen: {why['reason']}" if why else ""
+        return f"Run({self.name!r}; {self.request['algorithm']}{because})"
 
     def status(self) -> Status:
         """How it stands now.
@@ -296,7 +301,7 @@ class Consortium:
             request = self._request(given, None if rows is None else whole_number("rows", rows, 1))
             self._check_open()
             concrete = with_concrete_algorithm(self._config, request)
-            return Run(self, submit_run(self._config, concrete, name, token))
+            return Run(self, submit_run(self._config, concrete, name, token), concrete)
 
     def _request(self, given: Mapping[str, Any], rows: int | None = None) -> dict[str, Any]:
         """The request that the command line would make of these arguments."""

@@ -61,6 +61,17 @@ def is_url(source: str) -> bool:
     return "://" in source
 
 
+def shown(source: str) -> str:
+    """A source as it may be shown: an address without what may be a key, its query and a password."""
+    if not is_url(source):
+        return source
+    try:
+        parts = urlsplit(source)
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
+    except ValueError:
+        return source.partition("?")[0]
+
+
 def fetch_release(source: str, folder: Path) -> None:
     """Put the files of a release that is no folder of this machine into an empty folder, unchecked.
 
@@ -80,7 +91,7 @@ def fetch_release(source: str, folder: Path) -> None:
     else:
         _download(_beside(source, RUN), folder / RUN, LARGEST_FILES[RUN])
         document = read_json(folder / RUN)
-        require(document, "run", _beside(source, RUN))
+        require(document, "run", shown(_beside(source, RUN)))
         for name in document["files"]:
             if name not in LARGEST_FILES:
                 raise _strange(source, f"{RUN} names a file {shorten(name)}, which no release has")
@@ -148,7 +159,7 @@ def _checked_url(url: str) -> SplitResult:
     if host and (parts.scheme == "https" or (parts.scheme == "http" and _is_here(host))):
         return parts
     raise PrivityError(
-        Catalogue.BAD_OPTION, option="source", reason=f"{shorten(url)} is no address of a release",
+        Catalogue.BAD_OPTION, option="source", reason=f"{shorten(shown(url))} is no address of a release",
         hint="Give the URL of its folder or ZIP file, which begins with https://, or download it and give the path.",
     )  # fmt: skip
 
@@ -187,7 +198,7 @@ def _download(url: str, file: Path, most: int) -> None:
 
 @contextmanager
 def _told(url: str) -> Iterator[None]:
-    """What went wrong on the way, without the query, in which a key may stand."""
+    """What went wrong on the way."""
     try:
         yield
     except (OSError, HTTPException, ValueError) as error:
@@ -195,9 +206,8 @@ def _told(url: str) -> Iterator[None]:
             reason = f"it answers {error.code}: {error.reason}"
         else:
             reason = str(getattr(error, "reason", None) or error or type(error).__name__)
-        address = urlunsplit(urlsplit(url)._replace(query="", fragment=""))
         hint = "Check the address; a release is published as a folder of files, or as one ZIP file."
-        raise PrivityError(Catalogue.CONNECTION_FAILED, address=address, reason=reason, hint=hint) from error
+        raise PrivityError(Catalogue.CONNECTION_FAILED, address=shown(url), reason=reason, hint=hint) from error
 
 
 def _write(content: IO[bytes], file: Path, most: int, source: str) -> None:
@@ -212,4 +222,4 @@ def _write(content: IO[bytes], file: Path, most: int, source: str) -> None:
 
 
 def _strange(source: str, reason: str) -> PrivityError:
-    return PrivityError(Catalogue.TAMPERED, what=source, reason=reason)
+    return PrivityError(Catalogue.TAMPERED, what=shown(source), reason=reason)

@@ -26,7 +26,7 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.deploy.options import refuse_existing
 from privity.deploy.python.marginals import Marginals
-from privity.deploy.python.release_sources import OwnFolder, fetch_release, is_url
+from privity.deploy.python.release_sources import OwnFolder, fetch_release, is_url, shown
 from privity.deploy.python.saved_models import SavedModel
 from privity.deploy.python.schemas import Schema
 from privity.deploy.python.summaries import Shown, Summary
@@ -114,7 +114,7 @@ class Release(Shown):
         own = OwnFolder() if is_url(str(source)) or not Path(source).is_dir() else None
         if own is not None:
             fetch_release(str(source), own.path)
-        self._open(str(source), Path(source) if own is None else own.path, own)
+        self._open(shown(str(source)), Path(source) if own is None else own.path, own)
 
     def _open(self, source: str, folder: Path, own: OwnFolder | None, *, checked: bool = False) -> None:
         self.source, self._folder, self._own = source, folder.absolute(), own

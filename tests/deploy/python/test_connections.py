@@ -32,6 +32,10 @@ def as_in_a_notebook(config: Path, out: Path) -> None:
             assert "party-1 30, party-2 20" in repr(plan)
             run = consortium.submit(**ASKED, name="autumn")
             assert consortium.submit(**ASKED, name="autumn").name == run.name == "autumn", "a name is submitted once"
+            assert repr(run) == "Run('autumn'; one-way)"
+            chosen = consortium.submit(epsilon=0.5, secure_sum="masks", name="chosen")
+            assert "which was chosen: noise is about" in repr(chosen), "of auto it is said what was taken, and why"
+            chosen.wait(progress=False)
             followed = list(run.follow())
             assert (followed[-1].state, followed[-1].epsilon) == ("COMPLETED", Fraction(1, 2))
             assert [step.state for step in followed[:-1]].count("COMPLETED") == 0
@@ -41,8 +45,8 @@ def as_in_a_notebook(config: Path, out: Path) -> None:
             assert run.why() == "\n".join(status.sentences) == repr(status)
             assert run.why().startswith("autumn is COMPLETED.")
             runs = consortium.runs()
-            assert runs["run"].tolist() == ["winter", "autumn"]
-            assert runs[["state", "epsilon"]].to_numpy().tolist() == [["COMPLETED", 0.5]] * 2
+            assert runs["run"].tolist() == ["winter", "autumn", "chosen"]
+            assert runs[["state", "epsilon"]].to_numpy().tolist() == [["COMPLETED", 0.5]] * 3
             kept, own = run.fetch(out), run.fetch()
             assert kept.rows.equals(own.rows)
             assert Release(out).run["run"] == kept.run["run"] == "autumn"

@@ -56,7 +56,7 @@ def release(folder: Path) -> Release:
     return Release(folder)
 
 
-def test_importing_privity_loads_nothing_heavy_and_lists_the_names() -> None:
+def test_the_names_of_the_face_are_listed() -> None:
     assert {"Release", "Ledger", "simulate", "connect"} <= set(privity.__all__) <= set(dir(privity))
 
 
@@ -328,7 +328,10 @@ def served(handler: type[BaseHTTPRequestHandler] | functools.partial[Silent]) ->
 def test_a_release_is_read_from_the_web(web: str, folder: Path, release: Release, path: str) -> None:
     if ".zip" in path and not (file := folder.parent / "release.zip").exists():
         packed(file, folder, "release/")
-    assert Release(f"{web}/{path}").rows.equals(release.rows)
+    found = Release(f"{web}/{path}")
+    assert found.rows.equals(release.rows)
+    assert found.source == f"{web}/{path.partition('?')[0]}"
+    assert "key=1" not in repr(found), "a query may hold a key"
 
 
 @pytest.mark.process
@@ -337,6 +340,9 @@ def test_what_is_not_on_the_web_or_altered_there_is_named(
 ) -> None:
     with pytest.raises(PrivityError, match="answers 404") as refused:
         Release(f"{web}/none?key=secret")
+    assert "secret" not in str(refused.value)
+    with pytest.raises(PrivityError) as refused:
+        Release("http://me:secret@example.org/release?key=secret")
     assert "secret" not in str(refused.value)
     shutil.copytree(folder, folder.parent / "altered", dirs_exist_ok=True)
     (folder.parent / "altered" / "model.json").write_text("{}")
