@@ -19,6 +19,7 @@ from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled, Recode, 
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
+from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.wire.codec import decode_step
 from privity.party.approvals import Approvals, closed_key
 from privity.party.begun_run import BegunRun, step_refused
@@ -82,7 +83,7 @@ class RunAdmission:
         self._policy.check_run(spec, self.party, elsewhere)
         schema, algorithm = self._seen(step, spec).schema, _algorithm(step, spec)
         algorithm.check_request(spec.settings, schema, spec.delta)
-        if algorithm.discovers and not self._releases.recodes:
+        if algorithm.discovers and undiscovered(schema) and not self._releases.recodes:
             raise step_refused(step.key, "the rows of this party are coded once and for all")
         check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)
         self._check_affordable(spec, elsewhere)

@@ -104,7 +104,7 @@ async def discover(session: Session, phase: str, share: Share, others: Sequence[
         PrivityError: as ``check_noise``.
     """
     schema, on_grids = session.schema, grid_tables(session.schema)
-    first = share * (GRIDS if session.recodes else Fraction(1))
+    first = share * (GRIDS if session.recodes and on_grids else Fraction(1))
     check_noise(session, first, len(others))
     tables = await session.measure(phase, [*on_grids, *others], first)
     # What grids tell stands in the domains: a release is by the schema that has them.

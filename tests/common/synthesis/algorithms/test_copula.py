@@ -173,7 +173,7 @@ def test_too_many_categories_are_refused_beforehand(make_table):
         ALGORITHMS["copula"].check({}, make_table([1000] * 5, 1).schema)
     assert COLUMNS < 5000
     with pytest.raises(ProblemsFound, match="certainty"):
-        ALGORITHMS["copula"].check({"certainty": 2, "one_way": "1"}, make_table([2, 2], 1).schema)
+        ALGORITHMS["copula"].check({"certainty": -2, "one_way": "1"}, make_table([2, 2], 1).schema)
 
 
 SCHEMA = schema_of(2, 3)

@@ -314,7 +314,7 @@ def test_bigger_cliques_are_those_of_a_larger_chordal_graph(drawn, cells):
     [
         ("jtree", {"edges": 0, "largest_clique": 13, "clusters": "odd"}, "3 problems"),
         ("jtree", {"beta": "1", "filter": "never"}, "2 problems"),
-        ("privhd", {"filter": "sometimes", "threshold": 0.1}, "2 problems"),
+        ("privhd", {"filter": "sometimes", "threshold": -0.1}, "2 problems"),
     ],
 )
 def test_settings_that_cannot_be_are_named_together(people, algorithm, chosen, said):

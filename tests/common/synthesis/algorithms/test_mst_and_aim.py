@@ -233,7 +233,7 @@ def test_aim_measures_a_pair_again_where_nothing_else_is_left(make_table):
         ),
         (
             "mst",
-            {"one_way": 0.5, "draws": "0", "edges": 7, "selection": "both", "inference": "mbi", "rounds": 3},
+            {"one_way": 1.5, "draws": "0", "edges": 7, "selection": "both", "inference": "mbi", "rounds": 3},
             {"one_way", "draws", "edges", "selection", "inference", "rounds"},
         ),
     ],

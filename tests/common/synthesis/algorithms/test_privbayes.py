@@ -90,8 +90,8 @@ def test_a_table_inside_another_is_not_measured(make_table):
     [
         ({"score": "F"}, "F is for binary"),
         ({"score": "X"}, "unknown"),
-        ({"beta": "1"}, "at most 9/10"),
-        ({"encoding": "odd", "theta": 3, "depth": 1}, "3 problems"),
+        ({"beta": "1"}, "at most 0.9"),
+        ({"encoding": "odd", "theta": -3, "depth": 1}, "3 problems"),
     ],
 )
 def test_settings_that_cannot_be_are_named_together(people, settings, said):
