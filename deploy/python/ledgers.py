@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Self
 
 import pandas as pd
 
@@ -21,8 +20,32 @@ from privity.common.privacy.privacy_loss import ZCDP
 from privity.deploy.python.summaries import Shown, Summary
 
 
+def declare_population(
+    name: str,
+    *,
+    total_epsilon: Number,
+    total_delta: Number = 0,
+    rows_per_person: int = 1,
+    ledger: Path | str | None = None,
+) -> Ledger:
+    """Declare the people whose rows will be used, once: what all releases about them may cost one of them, ever.
+
+    To say the same again changes nothing; ``privity population change`` declares another total.
+
+    Args:
+        total_epsilon, total_delta: exact, such as ``4`` and ``1e-6``; a float stands for its shortest decimal.
+        rows_per_person: most rows that one person has in any table.
+        ledger: the ledger's file; by default one in the user's state folder.
+
+    Raises:
+        PrivityError: bad-option: they are declared otherwise, or have a ledger elsewhere; ledger-unusable.
+    """
+    declare(parse_population(name, total_epsilon, total_delta, rows_per_person), ledger).close()
+    return Ledger(name, ledger)
+
+
 class Ledger(Shown):
-    """The ledger of a population that was declared.
+    """The ledger of a population that was declared (``declare_population``).
 
     Each figure is read from its file when it is asked for, so it counts what other programs have charged. Several
     threads and processes may use one object, and it may be pickled: it is a name and a place.
@@ -42,31 +65,6 @@ class Ledger(Shown):
         self.population, self.file = population, None if file is None else Path(file).absolute()
         with self._opened():
             pass
-
-    @classmethod
-    def declare(
-        cls,
-        population: str,
-        *,
-        total_epsilon: Number,
-        total_delta: Number = 0,
-        rows_per_person: int = 1,
-        file: Path | str | None = None,
-    ) -> Self:
-        """Declare people whose rows will be used, once: what all releases about them may cost one of them, ever.
-
-        To say the same again changes nothing; ``privity population change`` declares another total.
-
-        Args:
-            population, file: as of the constructor.
-            total_epsilon, total_delta: exact numbers, such as ``4`` and ``1e-6``; a float counts as its decimal.
-            rows_per_person: most rows that one person has in any table.
-
-        Raises:
-            PrivityError: bad-option: they are declared otherwise, or have a ledger elsewhere; ledger-unusable.
-        """
-        declare(parse_population(population, total_epsilon, total_delta, rows_per_person), file).close()
-        return cls(population, file)
 
     @contextmanager
     def _opened(self) -> Iterator[ledger.Ledger]:

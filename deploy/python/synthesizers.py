@@ -20,9 +20,9 @@ from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.ledger_folder import declare, open_ledger
+from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.neighbouring_relation import RELATION
-from privity.common.privacy.population import Population, parse_population
+from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
 from privity.common.privacy.run_record import RunRecord
@@ -47,31 +47,6 @@ OWNER = "owner"
 
 class NotFittedError(ValueError, AttributeError):
     """A model was asked for that is not learnt yet."""
-
-
-def declare_population(
-    name: str,
-    *,
-    total_epsilon: Number,
-    total_delta: Number = 0,
-    rows_per_person: int = 1,
-    ledger: Path | str | None = None,
-) -> Population:
-    """Declare the people whose rows will be used, once: what all releases about them may cost one of them, ever.
-
-    To say the same again changes nothing; ``privity population change`` declares another total.
-
-    Args:
-        total_epsilon, total_delta: exact, such as ``4`` and ``"1e-6"``; a float stands for its shortest decimal.
-        rows_per_person: most rows that one person has in any table.
-        ledger: the ledger's file; by default one in the user's state folder.
-
-    Raises:
-        PrivityError: bad-option: they are declared otherwise, or have a ledger elsewhere; ledger-unusable.
-    """
-    declared = parse_population(name, total_epsilon, total_delta, rows_per_person)
-    declare(declared, ledger).close()
-    return declared
 
 
 @dataclass(frozen=True)

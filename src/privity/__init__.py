@@ -9,12 +9,12 @@ from typing import Any
 _HOMES = {
     "synthesizers": (
         "AIM", "DPCCBN", "DPSUBN", "GaussianCopula", "Independent", "JTree", "MST", "NotFittedError", "OneWay",
-        "PrivBayes", "PrivHD", "Synthesizer", "declare_population",
+        "PrivBayes", "PrivHD", "Synthesizer",
     ),
     "schemas": ("Schema",),
     "saved_models": ("SavedModel", "load_model"),
     "releases": ("Release",),
-    "ledgers": ("Ledger",),
+    "ledgers": ("Ledger", "declare_population"),
     "simulations": ("simulate",),
     "connections": ("connect",),
 }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 from privity.common.privacy.budget import Number
 from privity.deploy.python.connections import connect as connect
 from privity.deploy.python.ledgers import Ledger as Ledger
+from privity.deploy.python.ledgers import declare_population as declare_population
 from privity.deploy.python.releases import Release as Release
 from privity.deploy.python.saved_models import SavedModel as SavedModel
 from privity.deploy.python.saved_models import load_model as load_model
@@ -14,7 +15,6 @@ from privity.deploy.python.schemas import Schema as Schema
 from privity.deploy.python.simulations import simulate as simulate
 from privity.deploy.python.synthesizers import NotFittedError as NotFittedError
 from privity.deploy.python.synthesizers import Synthesizer as Synthesizer
-from privity.deploy.python.synthesizers import declare_population as declare_population
 
 __all__ = [  # noqa: RUF022
     "AIM",

@@ -22,7 +22,8 @@ from privity.common.privacy.statement import privacy_statement, rounded_up
 from privity.common.protocol.round import Round, Tables
 from privity.common.storage.journal import MEMORY, Journal
 from privity.deploy.audit.loss_estimate import lower_bound
-from privity.deploy.python.synthesizers import GaussianCopula, OneWay, declare_population
+from privity.deploy.python.ledgers import declare_population
+from privity.deploy.python.synthesizers import GaussianCopula, OneWay
 from privity.party.charged_releases import ChargedReleases
 from privity.party.rows import InMemory
 from tests.harness.ledgers import declared

@@ -30,18 +30,18 @@ def patients(tmp_path: Path) -> str:
 def test_totals_are_exact_whatever_they_were_written_as(
     tmp_path: Path, patients: str, one: object, small: object
 ) -> None:
-    ledger = Ledger.declare(patients, total_epsilon=one, total_delta=small, file=tmp_path / "ledger")
+    ledger = declare_population(patients, total_epsilon=one, total_delta=small, ledger=tmp_path / "ledger")
     assert (ledger.total_epsilon, ledger.total_delta) == (1, Fraction(1, 10**6))
     assert (ledger.spent, ledger.left, ledger.spent_delta, ledger.left_delta) == (0, 1, 0, Fraction(1, 10**6))
     assert repr(ledger.total_delta) == "0.000001"
     assert ledger.rows_per_person == 1
-    again = Ledger.declare(patients, total_epsilon=1, total_delta=1e-6, file=tmp_path / "ledger")
+    again = declare_population(patients, total_epsilon=1, total_delta=1e-6, ledger=tmp_path / "ledger")
     assert again.left == 1
 
 
 def test_it_counts_what_others_charge(tmp_path: Path, patients: str) -> None:
     file = tmp_path / "ledger"
-    ledger = Ledger.declare(patients, total_epsilon=2, total_delta=1e-6, file=file)
+    ledger = declare_population(patients, total_epsilon=2, total_delta=1e-6, ledger=file)
     OneWay("1/3", population=patients, ledger=file).fit(people(300), SCHEMA)
     OneWay(1, delta=1e-9, population=patients, ledger=file).fit(people(300), SCHEMA)
     assert (ledger.spent, ledger.spent_delta) == (Fraction(4, 3), Fraction(1, 10**9))
@@ -60,7 +60,7 @@ def test_it_counts_what_others_charge(tmp_path: Path, patients: str) -> None:
 
 
 def test_threads_and_pickles_share_the_file(tmp_path: Path, patients: str) -> None:
-    ledger = pickle.loads(pickle.dumps(Ledger.declare(patients, total_epsilon=9, file=tmp_path / "ledger")))
+    ledger = pickle.loads(pickle.dumps(declare_population(patients, total_epsilon=9, ledger=tmp_path / "ledger")))
     fit = OneWay("0.5", population=patients, ledger=tmp_path / "ledger").fit
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: fit(people(50), SCHEMA), range(4)))
@@ -74,7 +74,7 @@ def test_a_declared_population_is_the_same_either_way() -> None:
 
 def test_a_name_is_no_markup(tmp_path: Path) -> None:
     name = EVIL.removesuffix("\u202e")
-    page = Ledger.declare(name, total_epsilon=1, file=tmp_path / "ledger")._repr_html_()
+    page = declare_population(name, total_epsilon=1, ledger=tmp_path / "ledger")._repr_html_()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 
@@ -86,22 +86,22 @@ def test_a_name_is_no_markup(tmp_path: Path) -> None:
         ({"total_epsilon": True}, "total_epsilon: 'True' is not a positive number"),
         ({"total_epsilon": 1, "total_delta": 2}, "total_delta: '2' is not a number"),
         ({"total_epsilon": 1, "rows_per_person": 1.5}, "rows_per_person: 1.5 is not a number of rows"),
-        ({"total_epsilon": 1, "population": 3}, "population: 3 is not a name"),
+        ({"total_epsilon": 1, "name": 3}, "population: 3 is not a name"),
     ],
 )
 def test_a_declaration_that_cannot_be_is_named(tmp_path: Path, terms: dict[str, object], said: str) -> None:
     with pytest.raises(PrivityError) as refused:
-        Ledger.declare(**{"population": "patients", "file": tmp_path / "ledger"} | terms)
+        declare_population(**{"name": "patients", "ledger": tmp_path / "ledger"} | terms)
     assert said in refused.value.message
     assert refused.value.remedy
 
 
 def test_what_was_not_declared_is_named() -> None:
-    Ledger.declare("patients of the south", total_epsilon=1)
+    declare_population("patients of the south", total_epsilon=1)
     with pytest.raises(PrivityError, match="is 'patients of the south' meant") as refused:
         Ledger("patients of the soth")
     assert refused.value.kind is Catalogue.POPULATION_UNDECLARED
     with pytest.raises(PrivityError, match="population: a int is no name"):
         Ledger(3)  # type: ignore[arg-type]
     with pytest.raises(PrivityError, match="declared already, with epsilon 1"):
-        Ledger.declare("patients of the south", total_epsilon=2)
+        declare_population("patients of the south", total_epsilon=2)

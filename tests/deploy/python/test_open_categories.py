@@ -22,7 +22,8 @@ from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.deploy.python.discovery import Discover
-from privity.deploy.python.synthesizers import OneWay, declare_population
+from privity.deploy.python.ledgers import declare_population
+from privity.deploy.python.synthesizers import OneWay
 from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.text_counts import texts_of_frame, texts_of_source

@@ -22,7 +22,8 @@ from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY as IN_MEMORY
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.deploy.python.synthesizers import OneWay, declare_population
+from privity.deploy.python.ledgers import declare_population
+from privity.deploy.python.synthesizers import OneWay
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
 from privity.party.rows import InMemory
