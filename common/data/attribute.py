@@ -18,12 +18,17 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor
 
+from privity.common.data.temporal import DEFAULT, TEMPORAL, Temporal, temporal
+
 Value = str | int | Fraction  # a category: text, integer (or bool), or exact decimal
+
+TYPES = ("string", "integer", "number", "boolean", *TEMPORAL)
 
 TRUE_TEXTS = ("true", "True", "TRUE", "1")  # as Frictionless reads booleans; the first one is written
 FALSE_TEXTS = ("false", "False", "FALSE", "0")
 
 SIGNIFICANT_DIGITS = 15  # a decimal of so many digits survives the way into a double and back
+LARGEST_POINT = 2**62  # a decimal of more digits is counted in points, of which there may be so many
 POINTS_PER_BIN = 10_000  # a value drawn inside a bin has decimals enough to tell so many points apart
 LONGEST_NUMBER = 400  # characters; a longer text is not read as a number
 
@@ -65,15 +70,16 @@ class Histogram:
 class Attribute:
     """A declared attribute. Exactly one of ``categories`` and ``edges`` is not empty.
 
-    ``type`` is ``string``, ``integer``, ``number`` or ``boolean`` (whose categories are false, true).
+    ``type`` is one of ``TYPES``; the categories of ``boolean`` are false, true, and values of dates and times are whole
+    numbers (``privity.common.data.temporal``), of texts in the ``format``, with a zone if there is a ``timezone``.
     ``edges`` are the k + 1 edges of k bins; ``bins`` is k if the schema declared a number of bins of
     equal width. ``missing`` are the texts that mean "no value"; if there are any, the code after the values is
     theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
     ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).
     ``discover`` is whether the domain is open: ``edges`` are those of a public grid in its place
     (``privity.common.data.public_grid``), or the only category is ``other``. ``decimals`` are those of a number's
-    values, None if they are not declared; values of bins are rounded to them as they are read. ``histogram`` says how
-    values are drawn within a bin; without one they are drawn evenly.
+    values, None if they are not declared; values of bins are rounded to them as they are read. Of times they are those
+    of seconds. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly.
     """
 
     name: str
@@ -90,6 +96,8 @@ class Attribute:
     discover: bool = False
     decimals: int | None = None
     histogram: Histogram | None = None
+    format: str = DEFAULT
+    timezone: str | None = None
     title: str | None = None
     description: str | None = None
 
@@ -109,6 +117,35 @@ class Attribute:
         return len(self.categories) or len(self.edges) - 1
 
     @property
+    def numeric(self) -> bool:
+        """Whether values are numbers, dates and times among them."""
+        return self.type not in ("string", "boolean")
+
+    @property
+    def whole(self) -> bool:
+        """Whether values are whole numbers."""
+        return self.numeric and self.type != "number"
+
+    @cached_property
+    def temporal(self) -> Temporal | None:
+        """How dates or times are read and written; None of other types."""
+        return temporal(self.type, self.format, self.decimals, self.timezone) if self.type in TEMPORAL else None
+
+    def read(self, text: str) -> int | Fraction | None:
+        """The number that a text of a file stands for; None if it is none."""
+        return read_number(text) if self.temporal is None else self.temporal.read(text)
+
+    def text_of(self, value: Value) -> str:
+        """A value as it stands in a file."""
+        return value_text(value) if self.temporal is None else self.temporal.text(int(value))
+
+    def name_of(self, value: Value) -> str:
+        """A value as it stands in a schema, a rule and a report: a date or time in ISO 8601."""
+        if self.temporal is None or isinstance(value, str):
+            return value_text(value)
+        return self.temporal.iso(value)
+
+    @property
     def binary(self) -> bool:
         """Whether the domain has exactly two codes."""
         return self.size == 2
@@ -126,12 +163,12 @@ class Attribute:
     @cached_property
     def zero_code(self) -> int | None:
         """The code that zero has and no other value has; ``None`` if there is none, or the attribute is no number."""
-        if self.type not in ("integer", "number"):
+        if self.type not in ("integer", "number", "duration"):
             return None
         if self.categories:
             return self._codes.get(0)
         alone = (code for code, grid in enumerate(self.grids) if grid.first == 0 and grid.count == 1)
-        return next(alone, None) if self.type == "integer" else None
+        return next(alone, None) if self.whole else None
 
     @property
     def apart(self) -> int:
@@ -141,7 +178,7 @@ class Attribute:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The text of each code, public, distinct: a category, a bin as ``[17, 22)``, ``(missing)`` or ``(absent)``."""
-        labels = [value_text(value) for value in self.categories] or self._bin_labels()
+        labels = [self.name_of(value) for value in self.categories] or self._bin_labels()
         for label, there in (("(missing)", bool(self.missing)), ("(absent)", self.absent)):
             if not there:
                 continue
@@ -155,7 +192,23 @@ class Attribute:
         """Distance of neighbouring values, to the nearest of which numbers are read; None where all are told apart."""
         if not self.edges or (self.type == "number" and self.decimals is None):
             return None
-        return Fraction(1, 10 ** (self.decimals or 0))
+        return Fraction(1, 10**self.places)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the values are decimals of more digits than a double keeps."""
+        if self.type != "number" or self.decimals is None or not self.edges:
+            return False
+        return 10**SIGNIFICANT_DIGITS < self._largest_point <= LARGEST_POINT
+
+    @property
+    def _largest_point(self) -> Fraction:
+        return max(abs(self.edges[0]), abs(self.edges[-1])) * 10**self.places
+
+    @property
+    def places(self) -> int:
+        """Digits after the point of the numbers themselves."""
+        return self.decimals or 0 if self.type == "number" else 0
 
     @cached_property
     def coding_edges(self) -> tuple[Fraction, ...]:
@@ -171,7 +224,7 @@ class Attribute:
     @cached_property
     def point_edges(self) -> tuple[int, ...]:
         """Edges of the bins in points: bin i is ``range(e[i], e[i + 1])``."""
-        scale = 10 ** (self.decimals or 0)
+        scale = 10**self.places
         return _integer_edges([edge * scale for edge in self.edges])
 
     @cached_property
@@ -186,11 +239,11 @@ class Attribute:
 
     def _grids_between(self, edges: Sequence[Fraction]) -> tuple[Grid, ...]:
         """Of cells of which the last one is closed."""
-        if self.type == "integer":
+        if self.whole:
             return tuple(Grid(low, high - low, 0) for low, high in pairwise(_integer_edges(edges)))
         last = len(edges) - 2
         return tuple(
-            _decimal_grid(low, high, closed=place == last, decimals=self.decimals)
+            _decimal_grid(low, high, closed=place == last, decimals=self.decimals, exact=self.exact)
             for place, (low, high) in enumerate(pairwise(edges))
         )
 
@@ -226,9 +279,26 @@ class Attribute:
 
     def code_of_number(self, text: str) -> int | None:
         """Return the code of a number, given as a decimal: a missing value if a text that means one reads as it."""
-        if self.type in ("integer", "number") and self.missing and read_number(text) in self._missing_numbers:
+        if self.numeric and self.missing and self.read(text) in self._missing_numbers:
             return self.missing_code
         return self.code_of(text)
+
+    def code_of_moment(self, kind: str, text: str) -> int | None:
+        """Return the code of a date, time or duration of a program, as ``Temporal.of_value`` takes it."""
+        if self.temporal is None:
+            return self.code_of(text)
+        number = self.temporal.of_value(kind, text)
+        if number is not None and number in self._missing_numbers:
+            return self.missing_code
+        code = None if number is None else self._code_at(number)
+        return self._other_code if code is None else code
+
+    def code_of_name(self, text: str) -> int | None:
+        """Return the code of a value as ``name_of`` writes it, or of a text that means a missing one."""
+        if self.temporal is None or text in self.missing:
+            return self.code_of(text)
+        number = self.temporal.read_iso(text)
+        return None if number is None else self._code_at(floor(number))
 
     def code_of_nothing(self) -> int | None:
         """Return the code of NULL, NaN or None: a missing value, or outside the domain if none is declared."""
@@ -236,14 +306,16 @@ class Attribute:
 
     @cached_property
     def _missing_numbers(self) -> frozenset[int | Fraction]:
-        return frozenset(number for text in self.missing if (number := read_number(text)) is not None)
+        return frozenset(number for text in self.missing if (number := self.read(text)) is not None)
 
     def _code_of_value(self, text: str) -> int | None:
         if self.categories and self.type in ("string", "boolean"):
             return self._codes.get(text)
-        number = read_number(text)
-        if number is None or (self.type == "integer" and number.denominator != 1):
-            return None
+        number = self.read(text)
+        return None if number is None or (self.whole and number.denominator != 1) else self._code_at(number)
+
+    def _code_at(self, number: int | Fraction) -> int | None:
+        """The code of a number that is a value of the type."""
         if self.categories:
             return self._codes.get(number)  # an int and an equal Fraction have the same hash
         edges: Sequence[int | Fraction] = self.edges
@@ -269,8 +341,8 @@ class Attribute:
         return None if self.other is None else self._codes[self.other]
 
     def _bin_labels(self) -> list[str]:
-        if self.type == "integer":
-            edges = [str(edge) for edge in (*self.point_edges[:-1], self.point_edges[-1] - 1)]
+        if self.whole:
+            edges = [self.name_of(edge) for edge in (*self.point_edges[:-1], self.point_edges[-1] - 1)]
         else:
             edges = _distinct_texts(self.edges)
         labels = [f"[{low}, {high})" for low, high in pairwise(edges)]
@@ -292,6 +364,11 @@ def number_text(number: int | Fraction, digits: int = SIGNIFICANT_DIGITS) -> str
         return str(int(number))
     decimal = Context(prec=digits).divide(Decimal(number.numerator), Decimal(number.denominator)).normalize()
     return format(decimal, "f") if -7 <= decimal.adjusted() <= digits else str(decimal)
+
+
+def is_double(number: Fraction) -> bool:
+    """Whether a double gives the number exactly, and it is written in ``SIGNIFICANT_DIGITS``."""
+    return Fraction(number_text(number)) == Fraction(repr(float(number))) == number
 
 
 def value_text(value: Value) -> str:
@@ -329,14 +406,14 @@ def _integer_edges(edges: Sequence[Fraction]) -> tuple[int, ...]:
     return (*(ceil(edge) for edge in edges[:-1]), floor(edges[-1]) + 1)
 
 
-def _decimal_grid(low: Fraction, high: Fraction, *, closed: bool, decimals: int | None) -> Grid:
+def _decimal_grid(low: Fraction, high: Fraction, *, closed: bool, decimals: int | None, exact: bool) -> Grid:
     """The decimals of a bin: as declared, or the coarsest that give it enough points; in ``SIGNIFICANT_DIGITS``."""
     if decimals is None:
         decimals = 0
         while (high - low) * 10**decimals < POINTS_PER_BIN and decimals < 400:
             decimals += 1
     largest = max(abs(low), abs(high))
-    while largest * Fraction(10) ** decimals > 10**SIGNIFICANT_DIGITS:
+    while not exact and largest * Fraction(10) ** decimals > 10**SIGNIFICANT_DIGITS:
         decimals -= 1
     scale = Fraction(10) ** decimals
     first = ceil(low * scale)

@@ -7,6 +7,7 @@ import gzip
 import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -119,7 +120,8 @@ def decode(table: CodedTable, generator: np.random.Generator) -> pd.DataFrame:
 
     A binned number is drawn uniformly from the decimals in its bin (see ``Attribute.grids``), a binned
     integer from its integers. Categories are as declared, a missing value is the first text that means
-    one. Columns are int64, float64 or text; a numeric column that may be missing is of type object.
+    one. Columns are int64, float64 or text; a numeric column that may be missing is of type object. Dates and times are
+    their numbers (``privity.common.data.written_values``).
 
     Raises:
         ValueError: a row is absent: there is no text for it.
@@ -176,7 +178,7 @@ def _values(attribute: Attribute, codes: Column, generator: np.random.Generator)
 
 
 def _category_values(attribute: Attribute) -> npt.NDArray[Any]:
-    if attribute.type == "integer" and all(-(2**63) <= int(value) < 2**63 for value in attribute.categories):
+    if attribute.whole and all(-(2**63) <= int(value) < 2**63 for value in attribute.categories):
         return np.array([int(value) for value in attribute.categories], dtype=np.int64)
     if attribute.type == "number":
         return np.array([float(value) for value in attribute.categories])
@@ -186,15 +188,18 @@ def _category_values(attribute: Attribute) -> npt.NDArray[Any]:
 
 
 def _sample(attribute: Attribute, codes: npt.NDArray[Any], generator: np.random.Generator) -> npt.NDArray[Any]:
-    """Draw a value from the bin of each code: int64 for integers, float64 for numbers."""
+    """Draw a value from the bin of each code: int64 for whole numbers, float64 or ``Decimal`` for others."""
     grids = attribute.grids
     if attribute.histogram is not None:
         codes, grids = _cells(attribute, attribute.histogram, codes, generator), attribute.cell_grids
     first = np.array([grid.first for grid in grids], dtype=np.int64)
     count = np.array([grid.count for grid in grids], dtype=np.int64)
     points = first[codes] + generator.integers(0, count[codes])
-    if attribute.type == "integer":
+    if attribute.whole:
         return points
+    if attribute.exact:
+        decimals = [Decimal(point).scaleb(-attribute.places) for point in points.tolist()]
+        return np.array([*decimals, None], dtype=object)[:-1]
     return _scaled(points, np.array([grid.decimals for grid in grids])[codes])
 
 

@@ -4,9 +4,12 @@ pandas chooses the type of a column from all of its values: one missing value ma
 is must not depend on other rows, so a value counts the same in every type that pandas may give it:
 
 - A number counts as a double, whatever its type; its text is the shortest decimal, without a point if it is integral.
-- A ``Decimal`` counts by its exact value.
+  From 2^53 on doubles do not tell integers apart: such a number is read where the attribute is no whole number only.
+- A ``Decimal`` counts by its exact value, and so does an integer of a type that pandas never makes a float (Int64, or
+  one of Arrow).
 - A boolean has the text ``True`` or ``False``; where the attribute is a number it is 1 or 0.
-- A date is ``2024-02-29``, a time ``2024-02-29 12:30:00``, with a fraction if it has one.
+- A date is ``2024-02-29``, a time ``2024-02-29 12:30:00``, with a fraction if it has one. Where the attribute is a date
+  or time these count by their value; so do times with a zone, times of day and durations, which are read nowhere else.
 - None, NaN, NA and NaT are missing values.
 """
 
@@ -15,9 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -25,10 +29,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privity.common.data.attribute import LONGEST_NUMBER, Attribute
+from privity.common.data.temporal import DEFAULT, DIGITS, SECOND, temporal
 from privity.common.formats import shorten
 
 READ_TYPES = "text, numbers, booleans, dates, times without a zone, or missing values"
 
+FROM_HERE_ROUNDED = 2**53
+"""From here on a double may stand for several integers."""
+
+
+EXACT_DURATION = temporal("duration", DEFAULT, DIGITS, None)
 
 NOT_A_TIME = -(2**63)
 """NaT, in ticks."""
@@ -38,7 +48,13 @@ class Sort(Enum):
     """What a value that is no text is."""
 
     NUMBER = "number"
+    ROUNDED = "number that may have been rounded"
     BOOLEAN = "boolean"
+    DATE = "date"
+    DATETIME = "datetime"
+    INSTANT = "instant"
+    TIME = "time"
+    DURATION = "duration"
     MISSING = "missing"
     UNREAD = "unread"
 
@@ -48,11 +64,14 @@ class Cell:
     """A value that is no text.
 
     Attributes:
-        text: its decimal; of a value that is not read, the name of its type.
+        text: its decimal, or ISO 8601 of a date or time; of a value that is not read, the name of its type.
     """
 
     sort: Sort
     text: str
+
+
+MOMENTS = (Sort.DATE, Sort.DATETIME, Sort.INSTANT, Sort.TIME, Sort.DURATION)
 
 
 Value = str | Cell
@@ -65,8 +84,10 @@ def code_of(attribute: Attribute, value: Value) -> int | None:
     """Return the code of a value, or ``None`` if it lies outside the domain or is not read."""
     if isinstance(value, str):
         return attribute.code_of(value)
+    if is_unread(attribute, value):
+        return None
     match value.sort:
-        case Sort.NUMBER:
+        case Sort.NUMBER | Sort.ROUNDED:
             return attribute.code_of_number(value.text)
         case Sort.BOOLEAN:
             if attribute.type in ("integer", "number"):
@@ -74,60 +95,100 @@ def code_of(attribute: Attribute, value: Value) -> int | None:
             return attribute.code_of(value.text)
         case Sort.MISSING:
             return attribute.code_of_nothing()
-        case Sort.UNREAD:
-            return None
+        case _:
+            return attribute.code_of_moment(value.sort.value, value.text)
 
 
-def is_unread(value: Value) -> bool:
-    """Whether the value is of a type that is not read."""
-    return isinstance(value, Cell) and value.sort is Sort.UNREAD
+def number_of(attribute: Attribute, value: Value) -> int | Fraction | None:
+    """The number that a value is of an attribute of numbers, whatever the domain; None if it is none."""
+    if isinstance(value, str):
+        return attribute.read(value)
+    if is_unread(attribute, value) or value.sort is Sort.MISSING:
+        return None
+    if value.sort in MOMENTS and attribute.temporal is not None:
+        return attribute.temporal.of_value(value.sort.value, value.text)
+    return attribute.read({"True": "1", "False": "0"}.get(value.text, value.text))
+
+
+def is_unread(attribute: Attribute, value: Value) -> bool:
+    """Whether the value is of a type that is not read, or not as this attribute."""
+    if isinstance(value, str):
+        return False
+    if value.sort in MOMENTS:
+        if attribute.temporal is not None:
+            return not attribute.temporal.takes(value.sort.value)
+        return value.sort not in (Sort.DATE, Sort.DATETIME)
+    return value.sort is Sort.UNREAD or (value.sort is Sort.ROUNDED and attribute.type != "number")
 
 
 def shown(value: Value) -> str:
     """The value in a message for the owner of the rows."""
     if isinstance(value, str):
         return shorten(value)
-    return value.text if value.sort in (Sort.MISSING, Sort.UNREAD) else shorten(value.text)
+    kind = {Sort.INSTANT: "a time with a zone, ", Sort.DURATION: "a duration, "}.get(value.sort, "")
+    return value.text if value.sort in (Sort.MISSING, Sort.UNREAD) else kind + shorten(value.text)
 
 
 def read_column(column: pd.Series) -> Sequence[Value]:
     """Read the values of a column, of any type."""
-    column = _with_numpy_times(column)
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufM":
+    column, zoned = _with_numpy_times(column)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufMm":
         # Equal values of one such type are read alike, so each is read once.
         distinct, places = np.unique(column.to_numpy(), return_inverse=True)
         values = [read_value(value) for value in distinct]
+        if zoned:
+            values = [_in_utc(value) for value in values]
         return [values[place] for place in places.tolist()]
+    exact = _holds_exact_integers(column.dtype)
     try:
         listed = column.tolist()
     except (ArithmeticError, ValueError):
         # Some value is beyond what Python can hold, or is no UTF-8: that is a fault of this value alone.
-        return [_read_at(column, place) for place in range(len(column))]
-    return [value if type(value) is str else read_value(value) for value in listed]
+        return [_read_at(column, place, exact) for place in range(len(column))]
+    return [value if type(value) is str else read_value(value, exact) for value in listed]
 
 
-def _with_numpy_times(column: pd.Series) -> pd.Series:
-    """The column itself; one of Arrow's times as NumPy's, which go beyond the year 9999."""
+def _holds_exact_integers(dtype: object) -> bool:
+    """Whether integers of the column were never floats for want of a missing value."""
+    if isinstance(dtype, pd.ArrowDtype):
+        return pa.types.is_integer(dtype.pyarrow_dtype)
+    return isinstance(dtype, pd.api.extensions.ExtensionDtype) and dtype.kind in "iu" and dtype.name[0] in "IU"
+
+
+def _with_numpy_times(column: pd.Series) -> tuple[pd.Series, bool]:
+    """The column itself; times with a zone as NumPy's in UTC, and Arrow's too, which go beyond the year 9999."""
     dtype = column.dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return column.dt.tz_convert(None), True
     if not isinstance(dtype, pd.ArrowDtype) or not pa.types.is_timestamp(dtype.pyarrow_dtype):
-        return column
-    if dtype.pyarrow_dtype.tz is not None:
-        return column
+        return column, False
     numbers = column.array.__arrow_array__()
     ticks = pc.fill_null(numbers.cast(pa.int64()), NOT_A_TIME).to_numpy()
-    return pd.Series(ticks.view(f"M8[{dtype.pyarrow_dtype.unit}]"))
+    return pd.Series(ticks.view(f"M8[{dtype.pyarrow_dtype.unit}]")), dtype.pyarrow_dtype.tz is not None
 
 
-def _read_at(column: pd.Series, place: int) -> Value:
+def _in_utc(value: Value) -> Value:
+    if isinstance(value, Cell) and value.sort is Sort.DATETIME:
+        return Cell(Sort.INSTANT, f"{value.text}Z")
+    return value
+
+
+def _read_at(column: pd.Series, place: int, exact: bool) -> Value:
     try:
-        return read_value(column.iloc[place])
+        return read_value(column.iloc[place], exact)
     except (ArithmeticError, ValueError):
         return Cell(Sort.UNREAD, f"{column.dtype} that cannot be read")
 
 
-def read_value(value: object) -> Value:
-    """Read one value; one that cannot be read is no error but a fault of this value."""
+def read_value(value: object, exact: bool = False) -> Value:
+    """Read one value; one that cannot be read is no error but a fault of this value.
+
+    Args:
+        exact: whether an integer counts by its exact value.
+    """
     try:
+        if exact and isinstance(value, int | np.integer):
+            return Cell(Sort.NUMBER, str(int(value)))
         return _read(value)
     except Exception:  # a type of the owner's own may raise anything, and a time may be beyond pandas' calendar
         return Cell(Sort.UNREAD, f"{type(value).__name__} that cannot be read")
@@ -142,7 +203,7 @@ def _read(value: object) -> Value:
         case bool() | np.bool_():
             return Cell(Sort.BOOLEAN, str(bool(value)))
         case np.timedelta64():  # NumPy counts it among the integers
-            return Cell(Sort.UNREAD, type(value).__name__)
+            return _read(pd.Timedelta(value))
         case int() | float() | np.integer() | np.floating():
             return _number(value)
         case Decimal():
@@ -150,9 +211,15 @@ def _read(value: object) -> Value:
         case np.datetime64():
             return _read(pd.Timestamp(value))
         case datetime():
-            return Cell(Sort.UNREAD, "a time with a zone") if value.tzinfo is not None else _time_text(value)
+            if value.tzinfo is None:
+                return Cell(Sort.DATETIME, _time_text(value))
+            return Cell(Sort.INSTANT, f"{_time_text(value.astimezone(UTC))}Z")
         case date():
-            return value.isoformat()
+            return Cell(Sort.DATE, value.isoformat())
+        case time() if value.tzinfo is None:
+            return Cell(Sort.TIME, value.isoformat())
+        case timedelta():
+            return Cell(Sort.DURATION, _duration_text(value))
         case _:
             return Cell(Sort.UNREAD, type(value).__name__)
 
@@ -161,10 +228,11 @@ def _number(value: int | float | np.integer | np.floating) -> Cell:
     try:
         double = float(value)
     except OverflowError:
-        double = math.inf if value > 0 else -math.inf
+        return Cell(Sort.ROUNDED, "inf" if value > 0 else "-inf")
     if math.isnan(double):
         return MISSING
-    return Cell(Sort.NUMBER, _decimal_text(Decimal(repr(double))))
+    rounded = abs(double) >= FROM_HERE_ROUNDED and not math.isinf(double)
+    return Cell(Sort.ROUNDED if rounded else Sort.NUMBER, _decimal_text(Decimal(repr(double))))
 
 
 def _decimal_text(number: Decimal) -> str:
@@ -178,6 +246,12 @@ def _decimal_text(number: Decimal) -> str:
         return str(number)
     text = format(number, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _duration_text(duration: timedelta) -> str:
+    nanoseconds = duration.microseconds * 1000 + getattr(duration, "nanoseconds", 0)
+    ticks = (duration.days * 86_400 + duration.seconds) * SECOND + nanoseconds
+    return EXACT_DURATION.iso(ticks)
 
 
 def _time_text(time: datetime) -> str:

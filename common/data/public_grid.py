@@ -8,10 +8,13 @@ such as 99,999, which often stand for something else than a number, have cells o
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache
+from math import floor
 
 from privity.common.data.attribute import SIGNIFICANT_DIGITS
+from privity.common.data.temporal import DAY, HOUR, MINUTE, SECOND, UNIX_DAY, Temporal
 
 EXACT = 10_000
 """Points of the lattice on either side of zero that have a cell each."""
@@ -24,6 +27,18 @@ LARGEST = 10**12
 
 DECIMALS = 6
 """Of a number that declares none."""
+
+MOST_CELLS = 100_000
+"""Of equal width, of dates and times."""
+
+WIDTHS = (SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY)
+"""Of a cell of times, in nanoseconds: the first one of which there are not too many."""
+
+HALF = Fraction(1, 2)
+"""Of a point: the last cell, which is closed, ends so far beyond the last value."""
+
+USUAL = "1900-01-01", "2100-01-01"
+"""Days between which all are told apart; others are by year."""
 
 
 @lru_cache(maxsize=256)
@@ -55,3 +70,42 @@ def grid_edges(decimals: int, low: Fraction | None, high: Fraction | None) -> tu
         # The last cell is closed: the greatest value has one of its own.
         return (low, *inside, high, high + unit / 2)
     return (low, *inside, high)
+
+
+@lru_cache(maxsize=256)
+def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) -> tuple[Fraction, ...]:
+    """The same of dates and times: edges in the points of these.
+
+    Days of two centuries, or parts of a day where the bounds are narrower, then years; the first and the last day of
+    the calendar, which often mean never, stand alone. Durations have the grid of numbers.
+    """
+    if form.type == "duration":
+        digits = len(str(SECOND // form.unit)) - 1 if form.unit < SECOND else 0
+        scale = 10**digits
+        found = grid_edges(digits, low and low / scale, high and high / scale)
+        return tuple(edge * scale for edge in found)
+    day = Fraction(DAY, form.unit)
+    if form.type == "time":
+        first = Fraction(0) if low is None else low
+        last = day - 1 if high is None else high
+        return _even(form, first, last)
+    days = [_days(text) for text in ("0001-01-01", *USUAL, "9999-12-31")]
+    first = days[0] * day if low is None else low
+    last = (days[3] + 1) * day - 1 if high is None else high
+    near = max(first, days[1] * day), min(last, days[2] * day)
+    years = [_days(f"{year:04d}-01-01") * day for year in range(1, 10_000) if not 1900 <= year < 2100]
+    points = {*years, (days[0] + 1) * day, days[3] * day, first, last + HALF}
+    if near[0] < near[1]:
+        points |= set(_even(form, *near)[:-1])
+    return tuple(sorted(point for point in points if first <= point <= last + HALF))
+
+
+def _days(text: str) -> int:
+    return date.fromisoformat(text).toordinal() - UNIX_DAY
+
+
+def _even(form: Temporal, low: Fraction, high: Fraction) -> tuple[Fraction, ...]:
+    """Edges of one width, at its multiples, and the ends."""
+    steps = [Fraction(width, form.unit) for width in WIDTHS if width >= form.unit]
+    step = next((step for step in [Fraction(1), *steps] if (high - low) / step <= MOST_CELLS), Fraction(DAY, form.unit))
+    return (low, *(place * step for place in range(floor(low / step) + 1, floor(high / step) + 1)), high + HALF)

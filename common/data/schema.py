@@ -103,8 +103,9 @@ class Schema:
         """SHA-256, in hexadecimal, over RFC 8785 JSON of all that decides a value's code, or how it is drawn.
 
         Per attribute, in order: name, type, categories, ordered, edges, taxonomy, missing, outOfDomain,
-        other; decimals and histogram, if a binned number declares them. Defaults are written out, a number of bins as
-        the edges it gives, a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
+        other; decimals and histogram, if a binned number declares them; decimals, format and timezone of dates and
+        times. Defaults are written out, a number of bins as the edges it gives,
+        a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
         RFC 8785 has no exact ones; and absentRows if it is true. A schema without these keeps the digest it had before
         there were any.
         Not in it: the name of the table, titles, descriptions, source, license; and rowConstraints, which decide no
@@ -168,13 +169,21 @@ def _points_in_words(attribute: Attribute) -> dict[str, Any]:
         return {"open": True}
     if attribute.discover:
         ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
-        return {"grid": [*ends, attribute.decimals or 0]}
-    found: dict[str, Any] = {}
+        return {"grid": [*ends, attribute.decimals or 0], **_form_in_words(attribute)}
+    found = _form_in_words(attribute)
     if attribute.edges and attribute.decimals is not None:
         found["decimals"] = attribute.decimals
     if attribute.histogram is not None:
         found["histogram"] = [[str(edge) for edge in attribute.histogram.edges], list(attribute.histogram.weights)]
     return found
+
+
+def _form_in_words(attribute: Attribute) -> dict[str, Any]:
+    """What texts of dates and times follow from, beside their type."""
+    if attribute.temporal is None:
+        return {}
+    zone = {} if attribute.timezone is None else {"timezone": attribute.timezone}
+    return {"decimals": attribute.decimals or 0, "format": attribute.format, **zone}
 
 
 def load_schema(path: Path | str) -> Schema:

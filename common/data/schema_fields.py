@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -11,16 +12,32 @@ from math import ceil, floor
 from typing import Any
 
 from privity.common import formats
-from privity.common.data.attribute import Attribute, Group, Histogram, Value, number_text, value_text
-from privity.common.data.public_grid import DECIMALS, grid_edges
+from privity.common.data.attribute import (
+    LARGEST_POINT,
+    Attribute,
+    Group,
+    Histogram,
+    Value,
+    is_double,
+    read_number,
+    value_text,
+)
+from privity.common.data.public_grid import DECIMALS, grid_edges, temporal_edges
+from privity.common.data.temporal import DEFAULT, TEMPORAL, FormError, Temporal, temporal
 from privity.common.errors import Problem
 
 LARGEST_EXPONENT = 100  # numbers lie within 10**-100 .. 10**100
+MOST_DECIMALS = 6  # of a second: what databases keep
 LARGEST_INTEGER = 2**62  # bounds and edges of integers, so that a bin's width fits 64 bits
 
 
 OTHER = "(other)"
 """The category of texts that were not discovered, by default."""
+
+_TYPED = {
+    "format": ", or declare the type date, time, datetime or duration.",
+    "timezone": ", or declare the type datetime.",
+}
 
 
 class FieldReader:
@@ -33,6 +50,7 @@ class FieldReader:
         self.type: str = item["type"]
         self.missing: list[str] = item.get("missingValues", top_missing)
         self.problems: list[Problem] = []
+        self.temporal: Temporal | None = None
 
     def fault(self, key: str, rule: str, message: str, remedy: str) -> None:
         where = formats.path_text(["fields", self.place, *([key] if key else [])])
@@ -45,12 +63,17 @@ class FieldReader:
         self._check_keys()
         self._check_text("name", [item["name"]])
         self._check_text("missingValues", self.missing)
+        self._read_form()
+        if self.type in TEMPORAL and self.temporal is None:
+            return Attribute(item["name"], self.type)
         attribute = Attribute(
             item["name"],
             self.type,
             ordered=item.get("categoriesOrdered", False),
             out_of_domain=item.get("outOfDomain", "refuse"),
             decimals=item.get("decimals"),
+            format=item.get("format", DEFAULT),
+            timezone=item.get("timezone"),
             title=item.get("title"),
             description=item.get("description"),
         )
@@ -66,12 +89,49 @@ class FieldReader:
             attribute = self._read_bins(attribute)
         if "histogram" in item and not self.problems:
             attribute = self._read_histogram(attribute)
+        if not self.problems and self.temporal is not None:
+            self._check_written(attribute)
         if not self.problems:
             attribute = self._read_missing(attribute)
             if attribute.size < 2 and not attribute.discover:
                 remedy = "Leave the attribute out, or declare its other values."
                 self.fault("", "one-value", "the domain has a single value.", remedy)
         return attribute
+
+    def _read_form(self) -> None:
+        """Read how dates or times are written."""
+        if self.type not in TEMPORAL or self.problems:
+            return
+        item = self.item
+        if item.get("decimals", 0) > MOST_DECIMALS:
+            message, remedy = f"times have at most {MOST_DECIMALS}.", f"Declare {MOST_DECIMALS}: the rest is cut off."
+            self.fault("decimals", "format", message, remedy)
+            return
+        try:
+            self.temporal = temporal(self.type, item.get("format", DEFAULT), item.get("decimals"), item.get("timezone"))
+        except FormError as error:
+            self.fault(error.key, "format", error.message, error.remedy)
+
+    def _check_written(self, attribute: Attribute) -> None:
+        """What is written of a value must be read as this value."""
+        ends = (attribute.point_edges[0], attribute.point_edges[-1] - 1) if attribute.edges else attribute.categories
+        for value in ends:
+            try:
+                same = attribute.read(attribute.text_of(value)) == value
+            except (ValueError, OverflowError):
+                same = False
+            if not same:
+                message = f"the format {attribute.format} cannot tell {attribute.name_of(value)} from another value."
+                self.fault("format", "format-range", message, "Use another format, or narrower bounds.")
+                return
+
+    def _named(self, value: Value) -> str:
+        if self.temporal is None or isinstance(value, str):
+            return value_text(value)
+        return self.temporal.iso(value)
+
+    def _some(self, values: Sequence[Value]) -> str:
+        return _listed([self._named(value) for value in values])
 
     def _check_keys(self) -> None:
         """Report keys that do not go together or with the type."""
@@ -81,9 +141,12 @@ class FieldReader:
             "string": binned - {"domain"},
             "boolean": binned | {"categories", "categoriesOrdered", "taxonomy", "other"},
             "integer": {"decimals"},
+            "date": {"decimals"},
         }.get(self.type, set())
+        unfit = unfit | {"timezone"} - {"datetime": {"timezone"}}.get(self.type, set())
+        unfit = unfit | (set() if self.type in TEMPORAL else {"format"})
         for key in sorted(unfit & item.keys()):
-            remedy = f"Leave {key!r} out" + (", or declare a numeric type." if key in binned else ".")
+            remedy = f"Leave {key!r} out" + (", or declare a numeric type." if key in binned else _TYPED.get(key, "."))
             self.fault(key, "type-mismatch", f"{key!r} does not go with the type {self.type}.", remedy)
         domains = [key for key in ("categories", "bins", "edges", "domain") if key in item and key not in unfit]
         if not domains and self.type != "boolean":
@@ -99,6 +162,8 @@ class FieldReader:
             message = "'constraints' bound bins, and there are 'categories'."
             self.fault("constraints", "unused-bounds", message, "Leave 'constraints' out.")
         for key in sorted({"decimals", "histogram"} & item.keys() - unfit):
+            if key == "decimals" and self.type in TEMPORAL:
+                continue
             if "categories" in item or (key == "histogram" and "edges" not in item):
                 message = f"{key!r} needs " + ("'edges'." if key == "histogram" else "'bins', 'edges' or 'domain'.")
                 self.fault(key, "needs-bins", message, f"Leave {key!r} out.")
@@ -128,6 +193,12 @@ class FieldReader:
 
     def _number(self, key: str, value: Any) -> Fraction | None:
         """Read a number exactly; report one that no double or 64-bit integer can carry on."""
+        if self.temporal is not None:
+            return self._moment(key, value, self.temporal)
+        if isinstance(value, str) and (self.type != "number" or read_number(value) is None):
+            message = f"{formats.shorten(value)} is a text, and the type is {self.type}."
+            self.fault(key, "bound-type", message, "Write numbers without quotes.")
+            return None
         decimal = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
         if not decimal.is_finite() or (decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT):
             message = f"{formats.shorten(value)} is not within 1e-{LARGEST_EXPONENT} to 1e{LARGEST_EXPONENT}."
@@ -145,9 +216,32 @@ class FieldReader:
             return None
         elif number.denominator == 1 and self.type == "integer":
             return number
-        elif not Fraction(number_text(number)) == Fraction(repr(float(number))) == number:
+        elif not is_double(number) and not self._is_point(key, number):
             message = f"{formats.shorten(value)} has too many digits for a double."
-            self.fault(key, "number-precision", message, "Write at most 15 significant digits.")
+            remedy = "Write at most 15 significant digits, or declare 'decimals', and no more of them here."
+            self.fault(key, "number-precision", message, remedy)
+            return None
+        return number
+
+    def _is_point(self, key: str, number: Fraction) -> bool:
+        """Whether it is a decimal of the declared digits, which are exact whatever a double holds."""
+        scaled = number * 10 ** self.item.get("decimals", 0)
+        declared = "decimals" in self.item and key in ("constraints", "edges", "histogram")
+        return declared and scaled.denominator == 1 and abs(scaled) <= LARGEST_POINT
+
+    def _moment(self, key: str, value: Any, form: Temporal) -> Fraction | None:
+        """Read a date, time or duration, which stands in ISO 8601 in every schema."""
+        number = form.read_iso(value) if isinstance(value, str) else None
+        if number is None:
+            zone = "" if form.zone is None else " with its offset from UTC"
+            message = f"{formats.shorten(value)} is no {self.type} of ISO 8601{zone}."
+            self.fault(key, "bound-type", message, f'Write it as a text, such as "{form.iso(0)}".')
+        elif number.denominator != 1 and key in ("categories", "other", "taxonomy"):
+            message = f"{formats.shorten(value)} is finer than the values, which have the form {form.iso(0)}."
+            self.fault(key, "bound-type", message, "Write a coarser one, or declare a finer format or 'decimals'.")
+            return None
+        elif abs(number) > LARGEST_INTEGER:
+            self.fault(key, "number-range", f"{formats.shorten(value)} is too far away.", "Declare fewer 'decimals'.")
             return None
         return number
 
@@ -159,12 +253,12 @@ class FieldReader:
             message = f"{formats.shorten(value)} is not a text."
             self.fault(key, "category-type", message, "Write every category in quotes.")
             return None
-        if isinstance(value, str):
+        if isinstance(value, str) and self.temporal is None:
             message = f"{formats.shorten(value)} is a text, and the type is {self.type}."
             self.fault(key, "category-type", message, "Write numbers without quotes, or declare the type string.")
             return None
         number = self._number("categories", value)
-        return int(number) if number is not None and self.type == "integer" else number
+        return int(number) if number is not None and self.type != "number" else number
 
     def _read_categories(self, attribute: Attribute) -> Attribute:
         found = [self._category("categories", value) for value in self.item["categories"]]
@@ -172,7 +266,7 @@ class FieldReader:
         self._check_text("categories", [value for value in categories if isinstance(value, str)])
         repeated = _repeated(categories)
         if repeated:
-            message = f"{_some(repeated)} appear more than once."
+            message = f"{self._some(repeated)} appear more than once."
             self.fault("categories", "duplicate-category", message, "Keep each category once.")
         codes = {value: code for code, value in enumerate(dict.fromkeys(categories))}
         attribute = replace(attribute, categories=categories)
@@ -211,7 +305,7 @@ class FieldReader:
         for what, values in faults.items():
             if values:
                 remedy = "Put every category in exactly one list."
-                self.fault("taxonomy", "taxonomy-leaves", f"{_some(values)} {what}.", remedy)
+                self.fault("taxonomy", "taxonomy-leaves", f"{self._some(values)} {what}.", remedy)
         return taxonomy
 
     def _read_bins(self, attribute: Attribute) -> Attribute:
@@ -225,7 +319,7 @@ class FieldReader:
             self.fault("constraints", "no-bounds", message, "Declare both in 'constraints'.")
         low, high = ends.get("minimum"), ends.get("maximum")
         if low is not None and high is not None and low >= high:
-            message = f"the minimum {value_text(low)} is not below the maximum {value_text(high)}."
+            message = f"the minimum {self._named(low)} is not below the maximum {self._named(high)}."
             self.fault("constraints", "empty-range", message, "Correct one of them.")
         if "domain" in self.item:
             if self.problems:
@@ -235,7 +329,7 @@ class FieldReader:
             if self.type == "number" and attribute.decimals is None:
                 attribute = replace(attribute, decimals=DECIMALS)
             attribute = replace(attribute, discover=True, out_of_domain=rule)
-            scale = 10 ** (attribute.decimals or 0)
+            scale = 10**attribute.places
             # Values are points of the lattice.
             low = None if low is None else Fraction(ceil(low * scale), scale)
             high = None if high is None else Fraction(floor(high * scale), scale)
@@ -243,7 +337,12 @@ class FieldReader:
                 message = "there are not two values within the constraints."
                 self.fault("constraints", "coarse-grid", message, "Widen them, or declare more decimals.")
                 return attribute
-            edges = grid_edges(attribute.decimals or 0, low, high)
+            if self.temporal is None:
+                edges = grid_edges(attribute.places, low, high)
+            else:
+                edges = temporal_edges(self.temporal, low, high)
+            if abs(edges[0]) > LARGEST_INTEGER or abs(edges[-1]) > LARGEST_INTEGER * scale:
+                self.fault("constraints", "number-range", "the grid is too wide.", "Declare 'constraints'.")
             if len(edges) < 3:
                 message = "the grid has a single cell within the constraints."
                 self.fault("constraints", "coarse-grid", message, "Widen them, or declare bins or edges.")
@@ -289,22 +388,23 @@ class FieldReader:
     def _check_edges(self, edges: tuple[Fraction, ...], low: Fraction | None, high: Fraction | None) -> None:
         falls = [place for place in range(len(edges) - 1) if edges[place] >= edges[place + 1]]
         if falls:
-            pair = f"{value_text(edges[falls[0]])} is followed by {value_text(edges[falls[0] + 1])}"
+            pair = f"{self._named(edges[falls[0]])} is followed by {self._named(edges[falls[0] + 1])}"
             self.fault("edges", "edges-order", f"{pair}.", "Write the edges in strictly increasing order.")
         for bound, edge, which in ((low, edges[0], "first"), (high, edges[-1], "last")):
             if bound is not None and bound != edge:
-                message = f"the bound {value_text(bound)} is not the {which} edge {value_text(edge)}."
+                message = f"the bound {self._named(bound)} is not the {which} edge {self._named(edge)}."
                 self.fault("edges", "edges-bounds", message, "Make them equal, or leave 'constraints' out.")
 
     def _check_bins_hold_values(self, attribute: Attribute) -> None:
         empty = [place for place, grid in enumerate(attribute.grids) if grid.count < 1]
         if not empty:
             return
-        low, high = (value_text(attribute.edges[place]) for place in (empty[0], empty[0] + 1))
+        low, high = (self._named(attribute.edges[place]) for place in (empty[0], empty[0] + 1))
         key = "bins" if "bins" in self.item else "edges"
         count = f"{len(empty)} of {attribute.values} bins, the first one from {low} to {high},"
-        if self.type == "integer":
-            self.fault(key, "empty-bin", f"{count} hold no integer.", "Declare fewer or wider bins.")
+        if attribute.whole:
+            what = "integer" if self.type == "integer" else self.type
+            self.fault(key, "empty-bin", f"{count} hold no {what}.", "Declare fewer or wider bins.")
         else:
             message = f"{count} hold no decimal of 15 significant digits."
             self.fault(key, "narrow-bin", message, "Declare fewer or wider bins.")
@@ -314,7 +414,7 @@ class FieldReader:
         strict = replace(attribute, out_of_domain="refuse", other=None)
         clashes = [text for text in self.missing if strict.code_of(text) is not None]
         if clashes:
-            message = f"{_some(clashes)} mean a missing value and a value of the domain."
+            message = f"{_listed(clashes)} mean a missing value and a value of the domain."
             remedy = "Take it out of 'missingValues', or out of the domain."
             self.fault("missingValues", "missing-in-domain", message, remedy)
         return replace(attribute, missing=tuple(self.missing))
@@ -324,7 +424,7 @@ def _repeated(values: list[Value] | tuple[Value, ...]) -> list[Value]:
     return [value for value, times in Counter(values).items() if times > 1]
 
 
-def _some(values: list[Value] | list[str]) -> str:
-    """Name the first few of some values, for a message."""
-    shown = ", ".join(formats.shorten(value_text(value)) for value in values[:5])
-    return shown + (f" and {len(values) - 5} more" if len(values) > 5 else "")
+def _listed(texts: Sequence[str]) -> str:
+    """Name the first few of some texts, for a message."""
+    shown = ", ".join(map(formats.shorten, texts[:5]))
+    return shown + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privity.common.data.attribute import Attribute, value_text
+from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column, code_type
-from privity.common.data.frame_values import READ_TYPES, Value, code_of, is_unread, read_column, shown
+from privity.common.data.frame_values import READ_TYPES, Sort, Value, code_of, is_unread, read_column, shown
 from privity.common.data.schema import Schema
+from privity.common.data.temporal import DEFAULT
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import shorten
 
@@ -222,7 +223,7 @@ class Coder:
         """All that was found wrong so far."""
         problems = list(self._problems)
         for attribute, outside in zip(self.schema.attributes, self._outside, strict=True):
-            unread = {value: rows for value, rows in outside.items() if is_unread(value)}
+            unread = {value: rows for value, rows in outside.items() if is_unread(attribute, value)}
             unfit = {value: rows for value, rows in outside.items() if value not in unread}
             if unread:
                 problems.append(_type_problem(attribute, unread, self.file))
@@ -332,8 +333,21 @@ def _domain_problem(attribute: Attribute, outside: dict[Value, _Places], file: s
 
 def _type_problem(attribute: Attribute, unread: dict[Value, _Places], file: str) -> Problem:
     message = f"values of a type that is not read: {_named(unread)}. Expected {READ_TYPES}."
-    remedy = "Convert the column first: .astype(str) makes texts, .dt.tz_localize(None) takes the time zone away."
+    sorts = {value.sort for value in unread if not isinstance(value, str)}
+    remedy = " ".join(text for sort, text in _REMEDIES.items() if sort in sorts) or _CONVERT
     return Problem(file, attribute.name, "value-type", message, remedy)
+
+
+_CONVERT = "Convert the column first: .astype(str) makes texts."
+_REMEDIES = {
+    Sort.ROUNDED: "pandas may have rounded integers from 2**53 on: .astype('Int64') before, or texts, keep them exact.",
+    Sort.INSTANT: 'Declare the type datetime and a "timezone", or take the zone away: .dt.tz_localize(None).',
+    Sort.DATETIME: "Declare the type datetime, without a timezone.",
+    Sort.DATE: "Declare the type date.",
+    Sort.TIME: "Declare the type time.",
+    Sort.DURATION: "Declare the type duration.",
+}
+"""What to do about values that an attribute of another type cannot be."""
 
 
 def _named(values: dict[Value, _Places]) -> str:
@@ -346,8 +360,10 @@ def _named(values: dict[Value, _Places]) -> str:
 def expected(attribute: Attribute) -> str:
     """The domain of an attribute in words."""
     if attribute.edges:
-        low, high = value_text(attribute.edges[0]), value_text(attribute.edges[-1])
-        return f"{'an integer' if attribute.type == 'integer' else 'a number'} from {low} to {high}"
+        low, high = attribute.name_of(attribute.edges[0]), attribute.name_of(attribute.edges[-1])
+        form = "" if attribute.format == DEFAULT else f", written as {attribute.format}"
+        what = {"integer": "an integer"}.get(attribute.type, f"a {attribute.type}")
+        return f"{what} from {low} to {high}{form}"
     return f"one of {_some([shorten(label) for label in attribute.labels[: attribute.values]])}"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from privity.common.data.coded_table import CodedTable, write_csv
 from privity.common.data.schema import load_schema
 from privity.common.data.table_reading import read_table
+from privity.common.data.written_values import as_texts
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import read_json, require
 from privity.common.pages import render
@@ -53,7 +54,7 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(mode=0o700)
     try:
-        write_csv(synthetic.frame, scratch / SYNTHETIC)
+        write_csv(as_texts(synthetic.frame, release.schema), scratch / SYNTHETIC)
         _write_json(scratch / SCHEMA, "table_schema", release.schema.table_schema())
         _write_json(scratch / MODEL, "model", release.model.to_dict())
         _write_json(scratch / MARGINALS, "marginals", release.marginals)

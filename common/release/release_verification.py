@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.constraints.row_texts import of_texts
+from privity.common.data.constraints.row_texts import of_values
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
@@ -166,7 +166,7 @@ class _Checking:
         attributes = dict(zip(schema.names, schema.attributes, strict=True))
         broken = [0] * len(rules)
         for frame in read_batches(path) if rules else ():
-            rows = of_texts(rules, attributes, frame)
+            rows = of_values(rules, attributes, frame)
             broken = [count + int(rule.refused(rows).sum()) for count, rule in zip(broken, rules, strict=True)]
         for rule, count in zip(rules, broken, strict=True):
             if count:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,11 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import write_csv
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_rows
+from privity.common.data.written_values import arrow_type, as_arrow, as_texts
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import appearing
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
-LARGEST_INT64 = 2**63 - 1
 
 
 def check_rows_file(path: Path) -> None:
@@ -30,20 +32,23 @@ def check_rows_file(path: Path) -> None:
 
 
 def read_decoded(path: Path, schema: Schema) -> pd.DataFrame:
-    """Decoded rows of a CSV file as they were before they were written (``coded_table.decode``), types included."""
+    """Decoded rows of a CSV file as they were before they were written (``coded_table.decode``)."""
     texts = read_rows(path)
-    return pd.DataFrame({attribute.name: _decoded(texts[attribute.name], attribute) for attribute in schema.attributes})
+    known = {attribute.name: attribute for attribute in schema.attributes}
+    return pd.DataFrame({name: _decoded(texts[name], known.get(str(name))) for name in texts.columns})
 
 
-def _decoded(texts: pd.Series[Any], attribute: Attribute) -> pd.Series[Any]:
-    kind = _type_of(attribute)
-    read = {"integer": int, "number": float}.get(attribute.type)
-    if read is None:
+def _decoded(texts: pd.Series[Any], attribute: Attribute | None) -> pd.Series[Any]:
+    if attribute is None or not attribute.numeric:
         return pd.Series(texts.tolist(), dtype="str")
-    if not attribute.missing and kind != pa.string():
-        return texts.astype("int64" if kind == pa.int64() else "float64")
+    made: Callable[[str], Any] = attribute.read if attribute.temporal else Decimal if attribute.exact else float
+    made = int if attribute.type == "integer" else made
     missing = attribute.missing[:1]
-    return pd.Series([text if text in missing else read(text) for text in texts], dtype=object)
+    values = [text if text in missing else made(text) for text in texts]
+    # As they are drawn: whatever may be missing, or is of no width, is an object.
+    plain = not attribute.missing and arrow_type(attribute) == pa.float64()
+    whole = not attribute.missing and attribute.whole and all(abs(value) < 2**63 for value in attribute.categories)
+    return pd.Series(values, dtype="float64" if plain else "int64" if whole else object)
 
 
 def write_rows(frame: pd.DataFrame, schema: Schema, path: Path) -> None:
@@ -53,40 +58,7 @@ def write_rows(frame: pd.DataFrame, schema: Schema, path: Path) -> None:
         PrivityError: file-unreadable, if the place cannot be written.
     """
     if not path.name.endswith(".parquet"):
-        write_csv(frame, path)
+        write_csv(as_texts(frame, schema), path)
         return
     with appearing(path) as scratch:
-        pq.write_table(typed(frame, schema), scratch)
-
-
-def typed(frame: pd.DataFrame, schema: Schema) -> pa.Table:
-    """Decoded rows with a type for each column: int64, double, bool or string; a missing value is null.
-
-    An integer attribute with categories beyond 64 bits is a column of strings.
-    """
-    columns = [_column(frame[attribute.name], attribute) for attribute in schema.attributes]
-    return pa.Table.from_arrays(columns, names=list(schema.names))
-
-
-def _column(values: pd.Series[Any], attribute: Attribute) -> pa.Array:
-    kind = _type_of(attribute)
-    present = values.to_numpy(dtype=object)
-    listed = [None if attribute.missing and value == attribute.missing[0] else value for value in present]
-    if kind == pa.bool_():
-        listed = [None if value is None else value == "true" for value in listed]
-    elif kind == pa.string():
-        listed = [None if value is None else str(value) for value in listed]
-    elif not attribute.missing:
-        return pa.array(values.to_numpy(), kind)
-    return pa.array(listed, kind)
-
-
-def _type_of(attribute: Attribute) -> pa.DataType:
-    match attribute.type:
-        case "number":
-            return pa.float64()
-        case "boolean":
-            return pa.bool_()
-        case "integer" if all(abs(int(value)) <= LARGEST_INT64 for value in attribute.categories):
-            return pa.int64()
-    return pa.string()
+        pq.write_table(as_arrow(frame, schema), scratch)

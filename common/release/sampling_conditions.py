@@ -15,7 +15,8 @@ OPTION = "where"
 def codes_where(schema: Schema, conditions: Iterable[tuple[str, str]]) -> dict[int, int]:
     """The code that each attribute must have; all conditions hold together.
 
-    A number stands for its bin, the text of a missing value for that. Nothing is moved into the domain.
+    A number stands for its bin, the text of a missing value for that. Dates and times are those of ISO 8601. Nothing is
+    moved into the domain.
 
     Args:
         conditions: name of an attribute and text of a value.
@@ -35,7 +36,7 @@ def codes_where(schema: Schema, conditions: Iterable[tuple[str, str]]) -> dict[i
             continue
         place = schema.index(name)
         attribute = schema.attributes[place]
-        code = replace(attribute, out_of_domain="refuse", other=None).code_of(text)
+        code = replace(attribute, out_of_domain="refuse", other=None).code_of_name(text)
         if code is None:
             known = ", ".join(attribute.labels[:10]) + (", ..." if len(attribute.labels) > 10 else "")
             fault(name, "unknown-value", f"{shorten(text)} is no value of it.", f"Its domain: {known}.")

@@ -82,7 +82,7 @@ def _frame(table: CodedTable) -> pd.DataFrame:
 
 def numeric(attribute: Attribute) -> bool:
     """Whether values are compared as numbers: bins, and categories that are numbers, unless any may be no value."""
-    return attribute.type in ("integer", "number") and attribute.apart == 0
+    return attribute.numeric and attribute.apart == 0
 
 
 def values_of(attribute: Attribute, codes: Column) -> Any:

@@ -127,9 +127,7 @@ def _distribution(evaluation: Evaluation, place: int) -> Picture:
             _bars(axes, attribute.labels, shares, [result.name for result in evaluation.results])
         else:
             others = [candidate.table.numbers[place] for candidate in candidates]
-            _histogram(
-                axes, numbers, [one for one in others if one is not None], evaluation, attribute.type == "integer"
-            )
+            _histogram(axes, numbers, [one for one in others if one is not None], evaluation, attribute.whole)
 
     words = "; ".join(f"{result.name}: distance {result.columns[place].distance:.3f}" for result in evaluation.results)
     return Picture(

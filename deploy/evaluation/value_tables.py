@@ -18,8 +18,8 @@ import pandas as pd
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.constraints.row_constraints import RowConstraint
-from privity.common.data.constraints.row_texts import of_texts
-from privity.common.data.frame_values import Cell, Sort, Value, read_column
+from privity.common.data.constraints.row_texts import of_values
+from privity.common.data.frame_values import Value, number_of, read_column, read_value
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Batch, Coder, RowProblemsFound, no_rows
 from privity.party.sources.address import Address, Form
@@ -42,7 +42,7 @@ Places = npt.NDArray[np.int64]
 
 def is_number(attribute: Attribute) -> bool:
     """Whether values are compared as numbers; yes and no count as 1 and 0."""
-    return attribute.type in ("integer", "number", "boolean")
+    return attribute.type != "string"
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def read_values(address: Address, schema: Schema, most_rows: int | None = None) 
                     reading.add(codes, batch)
             coder.check()
     else:
-        reading.add_frame(_stored(address), address.name)
+        reading.add_columns(*_stored(address), address.name)
     return reading.table(address.name)
 
 
@@ -132,15 +132,15 @@ def values_of_frame(frame: pd.DataFrame, schema: Schema, name: str) -> ValueTabl
     return reading.table(name)
 
 
-def _stored(address: Address) -> pd.DataFrame:
-    """The rows of a store."""
+def _stored(address: Address) -> tuple[list[str], list[Sequence[Value]]]:
+    """The rows of a store: names of its columns, and their values."""
     store = connect(address, default_memory())
     try:
         names = list(store.columns)
         found = store.rows(f"SELECT {', '.join(map(quoted, names))} FROM {store.relation}")  # noqa: S608 - quoted
     finally:
         store.close()
-    return pd.DataFrame([tuple(row) for row in found], columns=names)
+    return names, [[read_value(value, exact=True) for value in column] for column in zip(*found, strict=True)]
 
 
 def _lines(file: Path) -> int:
@@ -182,9 +182,14 @@ class _Reading:
 
     def add_frame(self, frame: pd.DataFrame, name: str) -> None:
         """Keep rows of a frame; ``name`` is for messages."""
-        self.expect(len(frame))
         columns = [read_column(frame.iloc[:, place]) for place in range(frame.shape[1])]
-        batch = self.thinned(Batch([str(column) for column in frame.columns], columns, range(1, len(frame) + 1)))
+        self.add_columns([str(column) for column in frame.columns], columns, name)
+
+    def add_columns(self, names: Sequence[str], columns: Sequence[Sequence[Value]], name: str) -> None:
+        """The same of columns of values."""
+        rows = len(columns[0]) if columns else 0
+        self.expect(rows)
+        batch = self.thinned(Batch(names, columns or [()] * len(names), range(1, rows + 1)))
         coder = Coder(self._schema, name)
         codes = coder.code(batch)
         coder.check()
@@ -209,8 +214,8 @@ class _Reading:
         named = {name for rule in rules for name in rule.attributes}
         columns = dict(zip(batch.names, batch.columns, strict=True))
         if named <= set(columns):
-            frame = pd.DataFrame({name: [_text(value) for value in columns[name]] for name in named}, dtype=object)
-            rows = of_texts(rules, attributes, frame)
+            frame = pd.DataFrame({name: list(columns[name]) for name in named}, dtype=object)
+            rows = of_values(rules, attributes, frame)
             for place, rule in enumerate(rules):
                 self._broken[place] += int(rule.refused(rows).sum())
 
@@ -233,6 +238,7 @@ class _Floats:
     """The numbers of an attribute's values."""
 
     def __init__(self, attribute: Attribute) -> None:
+        self._attribute = attribute
         self._number = is_number(attribute)
         self._missing = attribute.missing_code
         self._of_code: Floats | None = None
@@ -247,25 +253,23 @@ class _Floats:
         if not self._number:
             return None
         try:
+            if self._attribute.temporal is not None:
+                raise ValueError
             numbers = np.fromiter(map(float, values), np.float64, len(values))  # type: ignore[arg-type]
         except (TypeError, ValueError):  # a missing value, or one that is no text
-            numbers = np.array([_float(value) for value in values], dtype=np.float64)
+            numbers = np.array([self._float(value) for value in values], dtype=np.float64)
         if self._missing is not None:
             numbers[codes == self._missing] = np.nan  # "-999" may mean that there is none
         return numbers
 
-
-def _float(value: Value) -> float:
-    try:
-        return float(_text(value) or "nan")
-    except ValueError:
-        return math.nan
-
-
-def _text(value: Value) -> str | None:
-    if isinstance(value, Cell):
-        return None if value.sort is Sort.MISSING else value.text
-    return value
+    def _float(self, value: Value) -> float:
+        if isinstance(value, str) and self._attribute.temporal is None:
+            try:
+                return float(value)
+            except ValueError:
+                return math.nan
+        number = number_of(self._attribute, value)
+        return math.nan if number is None else float(number)
 
 
 def no_structure(table: ValueTable) -> ValueTable:

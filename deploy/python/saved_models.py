@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from privity.common.data.written_values import as_pandas
 from privity.common.formats import read_json
 from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import synthesise
@@ -33,7 +34,8 @@ class SavedModel:
             PrivityError: too-rare: the model has hardly any such rows.
         """
         conditions = [(name, str(value)) for name, value in (where or {}).items()]
-        return synthesise(self.model, n, seed, codes_where(self.model.schema, conditions))
+        schema = self.model.schema
+        return as_pandas(synthesise(self.model, n, seed, codes_where(schema, conditions)), schema)
 
 
 def load_model(path: Path | str, schema: Schema) -> SavedModel:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 
 import pandas as pd
 
+from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
@@ -227,7 +228,7 @@ class Synthesizer:
         Raises:
             PrivityError: too-rare: the model has hardly any rows that do; it can be saved, and sampled otherwise.
         """
-        return synthesise(self.fitted.model, n, seed)
+        return as_pandas(synthesise(self.fitted.model, n, seed), self.fitted.model.schema)
 
     def save(self, path: Path | str) -> None:
         """Write the learnt model as JSON; ``load_model`` reads it. It is a release, already charged."""

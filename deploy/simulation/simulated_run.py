@@ -20,6 +20,7 @@ from privity.common.data.coded_table import decode
 from privity.common.data.frame_values import read_column
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import encode, read_rows
+from privity.common.data.written_values import as_texts
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.secure_sum_method import PAILLIER, SumKind
@@ -136,7 +137,7 @@ def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.
 def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
     """The joint table as text, to be shared out in files; of another store, texts with the codes of its rows."""
     if address.form is not Form.CSV:
-        return decode(load_table(address, schema), generator).map(str)
+        return as_texts(decode(load_table(address, schema), generator), schema).map(str)
     frame = pd.concat([read_rows(file) for file in address.files], ignore_index=True)
     encode(frame, schema, address.name)
     return frame

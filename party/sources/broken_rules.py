@@ -7,12 +7,14 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from privity.common.data.constraints.row_texts import of_texts
+from privity.common.data.constraints.row_texts import of_values
+from privity.common.data.frame_values import read_value
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_batches
 from privity.party.sources.address import Address, Form
 from privity.party.sources.open_rows import connect
 from privity.party.sources.sql_coding import quoted
+from privity.party.sources.store_columns import MOMENTS, Column
 
 MOST_COMBINATIONS = 1 << 20
 """Of values of all attributes that a rule is about, in a store other than CSV."""
@@ -40,7 +42,7 @@ def broken_rows(address: Address, schema: Schema, memory: int) -> list[int | Non
     try:
         found: list[int | None] = []
         for place, rule in enumerate(rules):
-            texts = [f"CAST({quoted(name)} AS VARCHAR) AS t{i}" for i, name in enumerate(rule.attributes)]
+            texts = [f"{_text(store.columns[name])} AS t{i}" for i, name in enumerate(rule.attributes)]
             keys = ", ".join(f"t{i}" for i in range(len(texts)))
             listed = f"SELECT {', '.join(texts)} FROM {store.relation}"
             query = (
@@ -51,7 +53,8 @@ def broken_rows(address: Address, schema: Schema, memory: int) -> list[int | Non
             if len(rows) > MOST_COMBINATIONS:
                 found.append(None)
                 continue
-            frame = pd.DataFrame([row[:-1] for row in rows], columns=list(rule.attributes), dtype=object)
+            values = [[read_value(value) for value in row[:-1]] for row in rows]
+            frame = pd.DataFrame(values, columns=list(rule.attributes), dtype=object)
             times = np.array([int(row[-1]) for row in rows], dtype=np.int64)
             found.append(int(times[_refused(frame, schema, place)].sum()))
         return found
@@ -59,7 +62,12 @@ def broken_rows(address: Address, schema: Schema, memory: int) -> list[int | Non
         store.close()
 
 
+def _text(column: Column) -> str:
+    """SQL of a column's value: a date or time as it is, else its text."""
+    return quoted(column.name) if column.kind in MOMENTS else f"CAST({quoted(column.name)} AS VARCHAR)"
+
+
 def _refused(frame: pd.DataFrame, schema: Schema, place: int) -> np.ndarray:
     rule = schema.row_constraints[place]
     attributes = dict(zip(schema.names, schema.attributes, strict=True))
-    return rule.refused(of_texts([rule], attributes, frame))
+    return rule.refused(of_values([rule], attributes, frame))

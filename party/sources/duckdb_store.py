@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.party.sources.address import Address, Form, found_files
 from privity.party.sources.sql_coding import quoted, text_literal
 from privity.party.sources.store import Codes
-from privity.party.sources.store_columns import Column, Kind
+from privity.party.sources.store_columns import MICROSECONDS, Column, Kind
 
 BATCH_ROWS = 1 << 20
 LEAST_MEMORY = 1 << 27
@@ -53,7 +54,18 @@ KINDS = {
     "decimal": Kind.DECIMAL,
     "date": Kind.DATE,
     "timestamp": Kind.TIMESTAMP,
+    "timestamp_s": Kind.TIMESTAMP,
+    "timestamp_ms": Kind.TIMESTAMP,
+    "timestamp_ns": Kind.TIMESTAMP,
+    "timestamp with time zone": Kind.INSTANT,
+    "timestamptz_ns": Kind.INSTANT,
+    "time": Kind.TIME,
+    "interval": Kind.DURATION,
 }
+NANOSECONDS = 1_000_000_000
+FAR = 2**62
+"""A number that stands for an infinite time: beyond every domain."""
+
 FORMATS = {Form.PARQUET: "parquet", Form.ARROW: "ipc"}
 UNSIGNED_TYPES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINTEGER"}
 
@@ -87,7 +99,22 @@ class EmbeddedStore:
         with self._open() as connection:
             found = connection.sql(f"SELECT * FROM {VIEW} LIMIT 0")
             columns = {name: _column(name, kind) for name, kind in zip(found.columns, found.types, strict=True)}
-            return {**columns, **self._disagreed()}
+            return {**columns, **self._durations(columns), **self._disagreed()}
+
+    def _durations(self, columns: Mapping[str, Column]) -> Mapping[str, Column]:
+        """Columns of Parquet that Arrow knows to be durations; DuckDB takes them for the integers that they are."""
+        if self._address.form is not Form.PARQUET:
+            return {}
+        found = {}
+        for field in pyarrow.dataset.dataset(str(self._address.files[0]), format="parquet").schema:
+            if pa.types.is_duration(field.type) and columns[field.name].kind is Kind.INTEGER:
+                second = {"s": 1, "ms": 1000, "us": MICROSECONDS, "ns": NANOSECONDS}[field.type.unit]
+                number = (
+                    quoted(field.name) if second >= MICROSECONDS else f"{quoted(field.name)} * {MICROSECONDS // second}"
+                )
+                column = Column(field.name, Kind.DURATION, str(field.type), number=number)
+                found[field.name] = replace(column, second=max(second, MICROSECONDS))
+        return found
 
     def _disagreed(self) -> Mapping[str, Column]:
         """Columns that are not of one type in all files, or not in all of them under this very name.
@@ -229,4 +256,27 @@ def _column(name: str, kind: Any) -> Column:
     scale = None
     if found is Kind.DECIMAL:
         scale = 0 if kind.id == "ubigint" else dict(kind.children)["scale"]
-    return Column(name, found, str(kind), scale)
+    number, second = _number(name, found, str(kind).lower())
+    return Column(name, found, str(kind), scale, number=number, second=second)
+
+
+def _number(name: str, kind: Kind, declared: str) -> tuple[str, int]:
+    """What a date or time is as a whole number, and parts of a second in it."""
+    value = quoted(name)
+    second = NANOSECONDS if declared.endswith("_ns") else MICROSECONDS
+    match kind:
+        case Kind.DATE:
+            made = f"DATE_DIFF('day', DATE '1970-01-01', {value})"
+        case Kind.TIMESTAMP | Kind.INSTANT:
+            made = f"EPOCH_NS({value})" if second == NANOSECONDS else f"EPOCH_US({value})"
+        case Kind.TIME:
+            return f"EPOCH_US({value})", second
+        case Kind.DURATION:
+            # A month is of no fixed length.
+            no_month = f"DATEPART('year', {value}) = 0 AND DATEPART('month', {value}) = 0"
+            made = f"CASE WHEN {no_month} THEN EPOCH_US({value}) WHEN {value} IS NOT NULL THEN {FAR} END"
+            return made, second
+        case _:
+            return "", second
+    infinite = f"CASE WHEN {value} > CAST('1970-01-01' AS {declared.upper()}) THEN {FAR} ELSE -{FAR} END"
+    return f"CASE WHEN {value} IS NOT NULL THEN COALESCE({made}, {infinite}) END", second

@@ -103,6 +103,7 @@ class IbisStore:
             columns |= {name: Column(name, Kind.OTHER, "", key=False) for name in self._without_type()}
         columns |= self._without_infinities(columns)
         if self._is_sqlite:
+            columns |= {c.name: replace(c, number="") for c in columns.values() if c.number}
             unread = [column for column in columns.values() if column.kind is Kind.OTHER]
             columns |= {c.name: replace(c, remedy=COPIED.format(name=quoted(c.name))) for c in unread}
         return columns
@@ -190,7 +191,9 @@ class IbisStore:
 
 
 def _column(name: str, kind: dt.DataType) -> Column:
-    return Column(name, _kind(kind), str(kind), kind.scale if kind.is_decimal() else None)
+    # Backends tell a time's number in ways of their own; SQLite has no dates.
+    number = f"DATE_DIFF('day', DATE '1970-01-01', {quoted(name)})" if kind.is_date() else ""
+    return Column(name, _kind(kind), str(kind), kind.scale if kind.is_decimal() else None, number=number)
 
 
 def _kind(kind: dt.DataType) -> Kind:

@@ -48,7 +48,13 @@ KINDS = {
     "numeric": Kind.DECIMAL,
     "date": Kind.DATE,
     "timestamp": Kind.TIMESTAMP,
+    "timestamptz": Kind.INSTANT,
+    "time": Kind.TIME,
+    "interval": Kind.DURATION,
 }
+FAR = 2**62
+"""A number that stands for an infinite time, or for months: beyond every domain."""
+
 
 NO_DATABASE = re.compile(r'database ".*" does not exist')
 NO_ACCOUNT = re.compile(r'authentication failed|no password supplied|role ".*" does not exist')
@@ -163,4 +169,25 @@ def _codes(rows: bytes, row: np.dtype[Any], sizes: Sequence[int]) -> list[Codes]
 def _column(name: str, kind: str, sort: str) -> Column:
     found = Kind.TEXT if sort == "e" else KINDS.get(kind, Kind.OTHER)
     # Digits and scale of a numeric are those of its declaration; without one it has no limit, and no kind needs one.
-    return Column(name, found, kind)
+    return Column(name, found, kind, number=_number(name, found))
+
+
+def _number(name: str, kind: Kind) -> str:
+    """What a date is in days, a time in microseconds."""
+    value = quoted(name)
+    microseconds = f"CAST(EXTRACT(EPOCH FROM {value}) * 1000000 AS BIGINT)"
+    match kind:
+        case Kind.DATE:
+            made = f"({value} - DATE '1970-01-01')::BIGINT"
+        case Kind.TIMESTAMP | Kind.INSTANT:
+            made = microseconds
+        case Kind.TIME:
+            return microseconds
+        case Kind.DURATION:
+            # A month is of no fixed length.
+            no_month = f"EXTRACT(YEAR FROM {value}) = 0 AND EXTRACT(MONTH FROM {value}) = 0"
+            return f"CASE WHEN {no_month} THEN {microseconds} WHEN {value} IS NOT NULL THEN {FAR} END"
+        case _:
+            return ""
+    infinite = f"WHEN {value} > '1970-01-01' THEN {FAR} WHEN {value} IS NOT NULL THEN -{FAR}"
+    return f"CASE WHEN ISFINITE({value}) THEN {made} {infinite} END"

@@ -4,6 +4,8 @@ What a value's code is, ``Attribute.code_of`` says of its text. Here the same ru
 type, so that no text is made of any row: a bin's edge becomes the least value of the type whose text is not below it.
 The text of a number is its shortest decimal (Python's ``repr``); that of a date or time is ISO 8601's, a space between.
 
+A date or time is compared by its number, which the store makes of it.
+
 Beyond texts: NULL is a missing value, or outside the domain if the attribute declares none, and a number is a
 missing value if one of the texts for them reads as this number.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
 from itertools import pairwise
@@ -19,7 +22,8 @@ from itertools import pairwise
 import numpy as np
 
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, Attribute, read_number, value_text
-from privity.party.sources.store_columns import FLOATS, Column, Kind
+from privity.common.data.temporal import SECOND
+from privity.party.sources.store_columns import FLOATS, Column, Kind, is_moment
 
 WHOLE_FROM = 2**53
 """Doubles from here on are integers, and some stores cannot round them down."""
@@ -49,7 +53,7 @@ def text_literal(text: str) -> str:
 
 def is_read_apart(attribute: Attribute, column: Column) -> bool:
     """Whether the column's different texts must be known first: texts of one number are without end."""
-    return column.kind is Kind.TEXT and attribute.type in ("integer", "number")
+    return column.kind is Kind.TEXT and attribute.numeric
 
 
 def outside(attribute: Attribute) -> int:
@@ -61,7 +65,7 @@ def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | 
     """An SQL expression of the attribute's code, or of ``outside``; never NULL.
 
     Args:
-        value: SQL of the column's value; a text is compared byte by byte.
+        value: SQL of the column's value; a text is compared byte by byte; of what ``is_moment``, of its number.
         texts: of a column that ``is_read_apart``. A text that is not among them is outside.
     """
     miss = outside(attribute)
@@ -72,14 +76,40 @@ def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | 
         known = [(text, miss if code is None else code) for text, code in texts.items()]
         cases += _among(value, column, known, _literal_of_text)
         return _case(cases, miss)
+    if is_moment(attribute, column):
+        return _case(cases, _moment_sql(attribute, column, value, other))
     literal = _literal if attribute.type in ("integer", "number") else _literal_of_text
     if attribute.missing_code is not None:
         cases += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing], literal)
     if attribute.edges:
         cases += _in_no_bin(attribute, column, value, other)
-        return _case(cases, _bin(attribute, column, value))
+        whole = attribute.type == "integer" and column.kind is Kind.INTEGER
+        return _case(cases, _bin(attribute.coding_edges, column, value, whole))
     cases += _among(value, column, [(text, code) for code, text in _category_texts(attribute)], literal)
     return _case(cases, other)
+
+
+def _moment_sql(attribute: Attribute, column: Column, value: str, other: int) -> str:
+    """The code of a whole number of days or of parts of a second; a point of the attribute holds some of these."""
+    assert attribute.temporal is not None
+    size = 1 if column.kind is Kind.DATE else attribute.temporal.unit * column.second // SECOND
+    number = replace(column, kind=Kind.INTEGER)
+    cases = []
+    if attribute.type == "date" and size > 1:
+        cases.append((f"{value} % {size} <> 0", other))
+    missing = {found for text in attribute.missing if (found := attribute.read(text)) is not None}
+    known = [(int(point), attribute.missing_code or 0) for point in sorted(missing)]
+    if not attribute.edges:
+        known += [(int(point), code) for code, point in enumerate(attribute.categories)]
+    for point, code in known:
+        cases.append((f"{value} BETWEEN {point * size} AND {(point + 1) * size - 1}", code))
+    if not attribute.edges:
+        return _case(cases, other) if cases else str(other)
+    edge = attribute.out_of_domain == "edge"
+    low, high = (0, attribute.values - 1) if edge else (outside(attribute),) * 2
+    edges = [bound * size for bound in attribute.coding_edges]
+    cases += [(below(value, number, edges[0]), low), (f"NOT ({below(value, number, edges[-1])})", high)]
+    return _case(cases, _bin(edges, number, value, whole=True))
 
 
 def derived_sql(code: str, codes: Iterable[int]) -> str:
@@ -189,11 +219,10 @@ def _in_no_bin(attribute: Attribute, column: Column, value: str, other: int) -> 
     yield f"NOT ({beyond})", high
 
 
-def _bin(attribute: Attribute, column: Column, value: str) -> str:
+def _bin(edges: Sequence[Fraction], column: Column, value: str, whole: bool) -> str:
     """The bin of a value that lies in one, found by halves; among many bins of one width of integers by division."""
-    edges = attribute.coding_edges
-    whole = attribute.type == "integer" and column.kind is Kind.INTEGER
-    starts = _runs(edges) if whole else list(range(attribute.values))
+    values = len(edges) - 1
+    starts = _runs(edges) if whole else list(range(values))
 
     def among(first: int, end: int) -> str:
         if end - first > 1:
@@ -201,7 +230,7 @@ def _bin(attribute: Attribute, column: Column, value: str) -> str:
             less = below(value, column, edges[starts[middle]])
             return f"CASE WHEN {less} THEN {among(first, middle)} ELSE {among(middle, end)} END"
         code = starts[first]
-        if (starts[end] if end < len(starts) else attribute.values) == code + 1:
+        if (starts[end] if end < len(starts) else values) == code + 1:
             return str(code)
         width = int(edges[code + 1] - edges[code])
         return (

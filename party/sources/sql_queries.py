@@ -17,7 +17,7 @@ from privity.common.data.schema import Schema
 from privity.party.sources.fingerprint import cube_sql, mixed_sql
 from privity.party.sources.sql_coding import Numbers, code_sql, derived_sql, outside, quoted
 from privity.party.sources.store import Store
-from privity.party.sources.store_columns import Kind
+from privity.party.sources.store_columns import Kind, is_moment
 
 SLOT = "privity_slot"
 
@@ -66,11 +66,22 @@ class Questions:
         self._store, self._schema, self._slots = store, schema, slots
         self._slot = SLOT
         # Stores do not tell upper and lower case apart in the names of columns.
-        while self._slot in {name.lower() for name in store.columns}:
+        while any(name.lower().startswith(self._slot) for name in store.columns):
             self._slot += "_"
+        columns = [store.columns[a.name] for a in schema.attributes]
+        # What is made of a column is computed once a row, and named.
+        self._made = {
+            f"{self._slot}_{place}": column.number
+            for place, (attribute, column) in enumerate(zip(schema.attributes, columns, strict=True))
+            if is_moment(attribute, column)
+        }
+        values = [
+            quoted(name) if (name := f"{self._slot}_{place}") in self._made else store.value(column)
+            for place, column in enumerate(columns)
+        ]
         self._codes = [
-            code_sql(a, store.columns[a.name], store.value(store.columns[a.name]), texts.get(a.name))
-            for a in schema.attributes
+            code_sql(attribute, column, value, texts.get(attribute.name))
+            for attribute, column, value in zip(schema.attributes, columns, values, strict=True)
         ]
 
     def coded(self, attributes: Sequence[int]) -> str:
@@ -82,12 +93,16 @@ class Questions:
         return f"SELECT {', '.join([*codes, *also])} FROM {self._rows()}"
 
     def _rows(self) -> str:
+        relation = self._store.relation
+        if self._made:
+            made = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in self._made.items())
+            relation = f"(SELECT *, {made} FROM {relation}) AS made"
         if self._slots is None:
-            return self._store.relation
+            return relation
         person, order = self._key_value(self._slots.person), self._key_value(self._slots.order)
-        names = map(quoted, self._schema.names)
+        names = map(quoted, (*self._schema.names, *self._made))
         number = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order}) AS {self._slot}"
-        numbered = f"SELECT {', '.join([*names, number])} FROM {self._store.relation}"
+        numbered = f"SELECT {', '.join([*names, number])} FROM {relation}"
         return f"({numbered}) AS numbered WHERE {self._slot} <= {self._slots.most}"
 
     def _key_value(self, name: str) -> str:

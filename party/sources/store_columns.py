@@ -23,19 +23,32 @@ class Kind(Enum):
     DECIMAL = "decimal"
     DATE = "date"
     TIMESTAMP = "timestamp"
+    INSTANT = "timestamp with time zone"
+    TIME = "time"
+    DURATION = "interval"
     OTHER = "other"
 
 
 NUMBERS = (Kind.INTEGER, Kind.SINGLE, Kind.DOUBLE, Kind.DECIMAL)
 FLOATS = (Kind.SINGLE, Kind.DOUBLE)
 
+MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.DURATION)
+
 FITTING = {
     "string": (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP),
     "boolean": (Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER),
     "integer": (Kind.TEXT, *NUMBERS),
     "number": (Kind.TEXT, *NUMBERS),
+    "date": (Kind.TEXT, Kind.DATE, Kind.TIMESTAMP),
+    "time": (Kind.TEXT, Kind.TIME),
+    "datetime": (Kind.TEXT, Kind.TIMESTAMP, Kind.INSTANT),
+    "duration": (Kind.TEXT, Kind.DURATION),
 }
 """By the attribute's type. How a broken number or a truth value would be spelled as a text is nobody's to guess."""
+
+
+MICROSECONDS = 1_000_000
+"""Of a second."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,9 @@ class Column:
         scale: digits after the point of a decimal; None if there is no limit.
         remedy: what to do if no attribute can be this column; empty where a view helps.
         key: whether the column may tell persons or their rows apart.
+        number: SQL of what a date or time is as a whole number, of days or of parts of a second; empty if the store
+            cannot tell.
+        second: parts of a second.
     """
 
     name: str
@@ -55,6 +71,8 @@ class Column:
     scale: int | None = None
     remedy: str = ""
     key: bool = True
+    number: str = ""
+    second: int = MICROSECONDS
 
 
 def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) -> list[Problem]:
@@ -68,9 +86,23 @@ def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) 
         if column is None:
             remedy = "Add it (a view will do), or take it out of the schema."
             problems.append(Problem(source, shorten(attribute.name), "missing-column", "no such column.", remedy))
-        elif column.kind not in FITTING[attribute.type]:
+        elif column.kind not in fitting(attribute) or (is_moment(attribute, column) and not column.number):
             problems.append(_unfit(attribute, column, source))
     return problems
+
+
+def fitting(attribute: Attribute) -> tuple[Kind, ...]:
+    """The kinds of columns that the attribute may be."""
+    kinds = FITTING[attribute.type]
+    if attribute.type != "datetime":
+        return kinds
+    other = Kind.INSTANT if attribute.timezone is None else Kind.TIMESTAMP
+    return tuple(kind for kind in kinds if kind is not other)
+
+
+def is_moment(attribute: Attribute, column: Column) -> bool:
+    """Whether the column's dates or times are those of the attribute, and no texts of them."""
+    return attribute.temporal is not None and column.kind in MOMENTS
 
 
 def key_problems(columns: Mapping[str, Column], names: Sequence[str], source: str) -> list[Problem]:
@@ -88,8 +120,9 @@ def key_problems(columns: Mapping[str, Column], names: Sequence[str], source: st
 
 
 def _unfit(attribute: Attribute, column: Column, source: str) -> Problem:
-    message = f"the column {_its_type(column)}, the attribute is of type {attribute.type}."
-    wanted = ", ".join(kind.value for kind in FITTING[attribute.type])
+    zone = "" if attribute.timezone is None else f" with the timezone {attribute.timezone}"
+    message = f"the column {_its_type(column)}, the attribute is of type {attribute.type}{zone}."
+    wanted = ", ".join(kind.value for kind in fitting(attribute) if column.number or kind not in MOMENTS)
     remedy = column.remedy or f"Make it one of these by a view: {wanted}; or declare another type."
     return Problem(source, shorten(attribute.name), "column-type", message, remedy)
 

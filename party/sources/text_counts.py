@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
-from privity.common.data.frame_values import Sort, Value, read_column, read_value
+from privity.common.data.frame_values import Sort, Value, is_unread, read_column, read_value
 from privity.common.data.table_reading import read_batches
 from privity.party.sources.address import Address, Form
 from privity.party.sources.open_rows import connect
@@ -52,7 +52,7 @@ def _counted(attribute: Attribute, values: Iterable[tuple[Value, int]]) -> Count
     found: Counter[str] = Counter()
     for value, times in values:
         if not isinstance(value, str):
-            if value.sort in (Sort.MISSING, Sort.UNREAD):
+            if value.sort is Sort.MISSING or is_unread(attribute, value):
                 continue
             value = value.text
         if value not in attribute.missing and value != attribute.other and _may_be_category(value):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from privity.common.data.attribute import Attribute, number_text, read_number, value_text
+from privity.common.data.attribute import Attribute, is_double, read_number, value_text
 from privity.common.data.constraints.expression import AllOf, AnyOf, Codes, Condition, Missing, Not, Numbers
 from privity.common.formats import LONGEST_ECHO, shorten
 
@@ -50,6 +50,7 @@ class _Ref:
 class _Literal:
     value: str | bool | Fraction
     text: str
+    kind: str = ""
 
 
 _Operand = _Ref | _Literal
@@ -223,6 +224,16 @@ class _Reader:
             raise self._fault(node, "rule-number", message, "Use a number of the attribute's range.")
         return _Literal(number, text)
 
+    def _moment(self, node: ast.expr, attribute: Attribute, literal: _Literal) -> _Literal:
+        """A text that is compared with a date or time, as its number."""
+        assert attribute.temporal is not None
+        number = attribute.temporal.read_iso(str(literal.value))
+        if number is None:
+            message = f"{literal.text[:LONGEST_ECHO]} is no {attribute.type} of ISO 8601."
+            remedy = f"Write it as in the schema, such as '{attribute.temporal.iso(0)}'."
+            raise self._fault(node, "rule-value", message, remedy)
+        return _Literal(number, literal.text, _kind(attribute))
+
     def _written(self, operand: _Operand) -> str:
         return shorten(operand.attribute.name) if isinstance(operand, _Ref) else operand.text[:LONGEST_ECHO]
 
@@ -234,6 +245,8 @@ class _Reader:
                 raise self._fault(node, "rule-type", "two values are compared, and no attribute.", remedy)
             return self._pair(node, MIRRORED[relation], right, left)
         a = left.attribute
+        if a.temporal is not None and isinstance(right, _Literal) and isinstance(right.value, str):
+            right = self._moment(node, a, right)
         kinds = _kind(a), _kind(right.attribute) if isinstance(right, _Ref) else _kind_of_literal(right)
         if kinds[0] != kinds[1]:
             message = f"{shorten(a.name)} is a {kinds[0]}, and {self._written(right)} is a {kinds[1]}."
@@ -242,8 +255,9 @@ class _Reader:
         for operand in (left, right):
             if ordering and isinstance(operand, _Ref):
                 self._check_ordered(node, operand.attribute, kinds[0])
+        numeric = a.numeric
         if isinstance(right, _Literal):
-            if kinds[0] == "number":
+            if numeric:
                 self._check_number(node, a, right, ordering)
                 assert isinstance(right.value, Fraction)
                 return Numbers(relation, a.name, right.value)
@@ -254,7 +268,7 @@ class _Reader:
         if a.name == b.name:
             message = f"{shorten(a.name)} is compared with itself."
             raise self._fault(node, "rule-type", message, "Compare it with something else.")
-        if kinds[0] == "number":
+        if numeric:
             return Numbers(relation, a.name, b.name)
         if ordering and a.categories != b.categories:
             message = f"the categories of {shorten(a.name)} and {shorten(b.name)} are not the same in the same order."
@@ -275,7 +289,7 @@ class _Reader:
             remedy = 'Use ==, != or in [...], or declare "categoriesOrdered": true.'
             raise self._fault(node, "rule-order", f"the categories of {name} have no order.", remedy)
         numbers = [value for value in attribute.categories if not isinstance(value, str)]
-        if kind == "number" and attribute.ordered and numbers != sorted(numbers):
+        if attribute.numeric and attribute.ordered and numbers != sorted(numbers):
             message = f"the categories of {name} are declared in another order than that of their numbers."
             raise self._fault(node, "rule-order", message, "Use in [...] and name the categories that are meant.")
 
@@ -291,8 +305,8 @@ class _Reader:
     def _check_number(self, node: ast.expr, attribute: Attribute, literal: _Literal, ordering: bool) -> None:
         assert isinstance(literal.value, Fraction)
         number: Fraction = literal.value
-        fits = number.denominator == 1 and attribute.type == "integer"
-        if not fits and not Fraction(number_text(number)) == Fraction(repr(float(number))) == number:
+        fits = attribute.temporal is not None or (number.denominator == 1 and attribute.whole) or attribute.exact
+        if not fits and not is_double(number):
             message = f"{shorten(literal.text)} has too many digits for a double."
             raise self._fault(node, "rule-number", message, "Write at most 15 significant digits.")
         if ordering or _holds(attribute, number):
@@ -310,10 +324,16 @@ def _holds(attribute: Attribute, number: Fraction) -> bool:
 
 
 def _kind(attribute: Attribute) -> str:
-    return {"string": "text", "boolean": "boolean"}.get(attribute.type, "number")
+    if attribute.temporal is None:
+        return {"string": "text", "boolean": "boolean"}.get(attribute.type, "number")
+    # Only values of the same points can be compared.
+    zone = "" if attribute.temporal.zone is None else " with a zone"
+    return f"{attribute.type}{zone} as fine as {attribute.temporal.iso(0)}"
 
 
 def _kind_of_literal(literal: _Literal) -> str:
+    if literal.kind:
+        return literal.kind
     if isinstance(literal.value, bool):
         return "boolean"
     return "text" if isinstance(literal.value, str) else "number"

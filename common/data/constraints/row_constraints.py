@@ -114,7 +114,9 @@ def decoded(
         data = frame[name].to_numpy()
         if data.dtype == object:
             data = np.where(missing, 0, data)
-            if attribute.type == "number":
+            if attribute.exact:
+                data = _objects(Fraction(value) for value in data)
+            elif attribute.type == "number":
                 data = data.astype(np.float64)
             elif attribute.edges or all(abs(int(value)) < 2**63 for value in attribute.categories):
                 data = data.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Rows of text as rules look at them: a number counts with all of its digits, whatever its bin."""
+"""Rows of a source as rules look at them: a number counts with all of its digits, whatever its bin."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from privity.common.data.attribute import Attribute, read_number
+from privity.common.data.attribute import Attribute
 from privity.common.data.constraints.expression import Rows, Values
 from privity.common.data.constraints.row_constraints import RowConstraint
+from privity.common.data.frame_values import Cell, code_of, number_of
 
 
-def of_texts(constraints: Iterable[RowConstraint], attributes: Mapping[str, Attribute], frame: pd.DataFrame) -> Rows:
+def of_values(constraints: Iterable[RowConstraint], attributes: Mapping[str, Attribute], frame: pd.DataFrame) -> Rows:
     """Rows of the attributes that these rules are about.
 
-    A category is the one that the schema codes the text as. What the schema gives no code, and None, is missing.
+    A category is the one that the schema codes the value as. What the schema gives no code, and None, is missing.
 
     Args:
-        frame: of texts, one column an attribute, others left alone.
+        frame: of values that ``frame_values`` read, one column an attribute, others left alone.
     """
     rows = {}
     for name in dict.fromkeys(name for constraint in constraints for name in constraint.attributes):
-        places, texts = pd.factorize(frame[name].to_numpy(dtype=object), use_na_sentinel=False)
-        found = [_value(attributes[name], text) for text in texts]
+        places, distinct = pd.factorize(frame[name].to_numpy(dtype=object), use_na_sentinel=False)
+        found = [_value(attributes[name], value) for value in distinct]
         values = np.empty(len(found), dtype=object)
         values[:] = [0 if value is None else value for value in found]
         missing = np.array([value is None for value in found], dtype=np.bool_)
@@ -32,15 +33,15 @@ def of_texts(constraints: Iterable[RowConstraint], attributes: Mapping[str, Attr
     return rows
 
 
-def _value(attribute: Attribute, text: object) -> int | Fraction | None:
+def _value(attribute: Attribute, value: object) -> int | Fraction | None:
     """A code of a text or a boolean, the number itself of a number; None if it is missing."""
-    if not isinstance(text, str) or text in attribute.missing:
+    if not isinstance(value, str | Cell):
         return None
-    if attribute.edges:
-        return read_number(text)
-    code = attribute.code_of(text)
-    if code is None or attribute.type in ("string", "boolean"):
+    code = code_of(attribute, value)
+    if attribute.edges and code != attribute.missing_code:
+        return number_of(attribute, value)
+    if code is None or code == attribute.missing_code or attribute.type in ("string", "boolean"):
         return code
-    value = attribute.categories[code]
-    assert not isinstance(value, str)
-    return value
+    category = attribute.categories[code]
+    assert not isinstance(category, str)
+    return category

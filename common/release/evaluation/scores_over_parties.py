@@ -171,7 +171,7 @@ def _most_frequent(attribute: Attribute, counts: np.ndarray) -> int | None:
 
 def _cut(attribute: Attribute, counts: np.ndarray, level: float) -> int:
     """The first code above the cut at which the synthetic rows are nearest to this quantile; 0 if there is no cut."""
-    if attribute.type not in ("integer", "number") or not attribute.edges or attribute.values < 3:
+    if not attribute.numeric or not attribute.edges or attribute.values < 3:
         return 0
     below = np.cumsum(counts[: attribute.values])
     return 1 + int(np.abs(below[:-1] - level * below[-1]).argmin())
