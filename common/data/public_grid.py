@@ -89,11 +89,12 @@ def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) 
         first = Fraction(0) if low is None else low
         last = day - 1 if high is None else high
         return _even(form, first, last)
-    days = [_days(text) for text in ("0001-01-01", *USUAL, "9999-12-31")]
+    begin, end = form.years
+    days = [_days(text) for text in (f"{begin:04d}-01-01", *USUAL, f"{end:04d}-12-31")]
     first = days[0] * day if low is None else low
     last = (days[3] + 1) * day - 1 if high is None else high
     near = max(first, days[1] * day), min(last, days[2] * day)
-    years = [_days(f"{year:04d}-01-01") * day for year in range(1, 10_000) if not 1900 <= year < 2100]
+    years = [_days(f"{year:04d}-01-01") * day for year in range(begin, end + 1) if not 1900 <= year < 2100]
     points = {*years, (days[0] + 1) * day, days[3] * day, first, last + HALF}
     if near[0] < near[1]:
         points |= set(_even(form, *near)[:-1])

@@ -121,7 +121,7 @@ class FieldReader:
             except (ValueError, OverflowError):
                 same = False
             if not same:
-                message = f"the format {attribute.format} cannot tell {attribute.name_of(value)} from another value."
+                message = f"the format {attribute.format} cannot tell an end of the domain from another value."
                 self.fault("format", "format-range", message, "Use another format, or narrower bounds.")
                 return
 

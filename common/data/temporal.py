@@ -85,6 +85,13 @@ class Temporal:
     pattern: _Pattern
     lenient: bool
 
+    @property
+    def years(self) -> tuple[int, int]:
+        """The first and the last year that can be written, in any zone."""
+        if "y" in self.pattern.letters:
+            return 1970 - (self.zone is None), 2067 + (self.zone is None)
+        return (1, 9999) if self.zone is None else (2, 9998)
+
     def read(self, text: str) -> int | None:
         """The number of a text as it stands in a file; None if it is none."""
         ticks = self._iso_ticks(text) if self.lenient else self.pattern.ticks(text)
@@ -247,8 +254,9 @@ class _Pattern:
         self._kind, self._zone, self._unit = kind, zone, unit
         self._iso = form == DEFAULT
         self._tokens = [] if self._iso else _tokens(kind, form)
+        self.letters = {letter for letter, _ in self._tokens}
         self._digits = max(0, DIGITS - (len(str(unit)) - 1)) if unit < SECOND else 0
-        self._first = next((letter for letter in "dHMS" if letter in {t for t, _ in self._tokens}), "")
+        self._first = next((letter for letter in "dHMS" if letter in self.letters), "")
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:

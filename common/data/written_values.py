@@ -23,6 +23,9 @@ LARGEST_INT64 = 2**63 - 1
 DECIMAL_DIGITS = 38
 """Of the widest decimal of Arrow that databases read."""
 
+WHOLE_DOUBLES = 2**53 - 1
+"""Up to here a double is one integer."""
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -77,7 +80,9 @@ def pandas_type(attribute: Attribute) -> Any:
         case "boolean":
             return "boolean" if attribute.missing else "bool"
         case "integer" if arrow_type(attribute) == pa.int64():
-            return "Int64" if attribute.missing else "int64"
+            # A column of int64 may have been one of doubles.
+            large = any(abs(value) > WHOLE_DOUBLES for value in (*attribute.edges, *map(int, attribute.categories)))
+            return "Int64" if attribute.missing or large else "int64"
         case "number" if not attribute.exact:
             return "float64"
         case "datetime" if attribute.temporal is not None and attribute.temporal.zone is not None:
@@ -165,7 +170,8 @@ def _pandas(attribute: Attribute, column: pd.Series) -> Any:
     if kind in ("bool", "boolean"):
         values = pd.Series(column.to_numpy(dtype=object) == "true", index=column.index, dtype=kind)
     elif kind in ("int64", "Int64", "float64"):
-        values = pd.Series(_numbers(column, missing), index=column.index).astype(kind)
+        width = "float64" if kind == "float64" else "int64"
+        values = pd.Series(_numbers(column, missing).astype(width), index=column.index).astype(kind)
     else:
         values = column
     return values.mask(missing, None) if missing.any() else values

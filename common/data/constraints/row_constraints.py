@@ -129,8 +129,11 @@ def decoded(
 def _decided(condition: Condition, attributes: Mapping[str, Attribute]) -> tuple[bool, bool]:
     """Whether some row meets the condition or leaves it unknown, and whether some row breaks it.
 
-    (True, True) where that is not found out: two binned attributes are compared, or there are too many combinations.
+    (True, True) where that is not found out: two binned attributes are compared, or there are too many combinations;
+    or a domain was discovered, which nobody who declared the rule knew.
     """
+    if any(attributes[name].histogram is not None for name in attributes_of(condition)):
+        return True, True
     points = _points(condition, attributes)
     if points is None or math.prod(len(values) for values, _ in points.values()) > MOST_DECIDED:
         return True, True

@@ -38,9 +38,11 @@ def _value(attribute: Attribute, value: object) -> int | Fraction | None:
     if not isinstance(value, str | Cell):
         return None
     code = code_of(attribute, value)
-    if attribute.edges and code != attribute.missing_code:
+    if code is not None and code == attribute.missing_code:
+        return None
+    if attribute.edges:
         return number_of(attribute, value)
-    if code is None or code == attribute.missing_code or attribute.type in ("string", "boolean"):
+    if code is None or attribute.type in ("string", "boolean"):
         return code
     category = attribute.categories[code]
     assert not isinstance(category, str)
