@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor
 
+from privity.common.data.computation import Computation
 from privity.common.data.temporal import DEFAULT, TEMPORAL, Temporal, temporal
 
 Value = str | int | Fraction  # a category: text, integer (or bool), or exact decimal
@@ -79,7 +80,8 @@ class Attribute:
     ``discover`` is whether the domain is open: ``edges`` are those of a public grid in its place
     (``privity.common.data.public_grid``), or the only category is ``other``. ``decimals`` are those of a number's
     values, None if they are not declared; values of bins are rounded to them as they are read. Of times they are those
-    of seconds. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly.
+    of seconds. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly. ``compute`` is
+    what makes the values of another column as rows are read; None where they stand in a column of their own.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Attribute:
     histogram: Histogram | None = None
     format: str = DEFAULT
     timezone: str | None = None
+    compute: Computation | None = None
     title: str | None = None
     description: str | None = None
 
@@ -115,6 +118,13 @@ class Attribute:
     def values(self) -> int:
         """Number of codes of declared values: without those for missing values and for absent rows."""
         return len(self.categories) or len(self.edges) - 1
+
+    @cached_property
+    def of_source(self) -> Attribute:
+        """Of a logarithm: the same codes as bins of the numbers that it is of."""
+        assert self.compute is not None
+        edges = tuple(self.compute.power(edge) for edge in self.coding_edges)
+        return replace(self, type="number", edges=edges, bins=None, decimals=None, histogram=None, compute=None)
 
     @property
     def numeric(self) -> bool:
@@ -299,6 +309,11 @@ class Attribute:
             return self.code_of(text)
         number = self.temporal.read_iso(text)
         return None if number is None else self._code_at(floor(number))
+
+    @property
+    def code_outside(self) -> int | None:
+        """The code of what lies outside the domain; None if there is none."""
+        return self._other_code
 
     def code_of_nothing(self) -> int | None:
         """Return the code of NULL, NaN or None: a missing value, or outside the domain if none is declared."""

@@ -16,7 +16,7 @@ is must not depend on other rows, so a value counts the same in every type that 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privity.common.data.attribute import LONGEST_NUMBER, Attribute
+from privity.common.data.schema import Schema
 from privity.common.data.temporal import DEFAULT, DIGITS, SECOND, temporal
 from privity.common.formats import shorten
 
@@ -97,6 +98,54 @@ def code_of(attribute: Attribute, value: Value) -> int | None:
             return attribute.code_of_nothing()
         case _:
             return attribute.code_of_moment(value.sort.value, value.text)
+
+
+def code_in_source(attribute: Attribute, value: Value) -> int | None:
+    """The code of a value of the column that the attribute is computed of."""
+    compute = attribute.compute
+    assert compute is not None
+    if isinstance(value, str) and value in attribute.missing:
+        return attribute.missing_code
+    if isinstance(value, Cell) and value.sort is Sort.MISSING:
+        return attribute.code_of_nothing()
+    if compute.log is not None:
+        return code_of(attribute.of_source, value)
+    found = computed_value(attribute, value)
+    return attribute.code_outside if found is None else code_of(attribute, found)
+
+
+def computed_value(attribute: Attribute, value: Value) -> Value | None:
+    """What is computed of a value; None if nothing can be. A logarithm is only about what it is."""
+    compute = attribute.compute
+    assert compute is not None
+    if isinstance(value, Cell) and value.sort is Sort.MISSING:
+        return value
+    if compute.log is not None:
+        power = number_of(attribute.of_source, value)
+        return None if power is None else Cell(Sort.NUMBER, repr(compute.logarithm(power)))
+    if compute.moment is None:
+        text = value if isinstance(value, str) else value.text if value.sort is Sort.NUMBER else None
+        return None if text is None else compute.of_text(text)
+    if isinstance(value, str):
+        number = compute.moment.read(value)
+    else:
+        takes = compute.moment.takes(value.sort.value)
+        number = compute.moment.of_value(value.sort.value, value.text) if takes else None
+    return None if number is None else Cell(Sort.NUMBER, str(compute.of_number(number)))
+
+
+def with_computed(columns: Mapping[str, Sequence[Value]], schema: Schema) -> Mapping[str, Sequence[Value]]:
+    """The columns of a table, and those of attributes that are computed of them."""
+    found = dict(columns)
+    for attribute in schema.attributes:
+        if attribute.compute is not None and attribute.name not in columns and attribute.compute.source in columns:
+            known: dict[Value, Value] = {}
+            for value in columns[attribute.compute.source]:
+                if value not in known:
+                    missing = value in attribute.missing
+                    known[value] = MISSING if missing else computed_value(attribute, value) or MISSING
+            found[attribute.name] = [known[value] for value in columns[attribute.compute.source]]
+    return found
 
 
 def number_of(attribute: Attribute, value: Value) -> int | Fraction | None:

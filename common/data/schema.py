@@ -79,6 +79,21 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
 
+    def columns_of(self, there: Collection[str]) -> tuple[tuple[str, bool], ...]:
+        """For each attribute its column in a table of such columns, and whether the attribute is computed of it."""
+        names = set(there)
+        return tuple(
+            (attribute.name, False)
+            if attribute.compute is None or attribute.name in names
+            else (attribute.compute.source, True)
+            for attribute in self.attributes
+        )
+
+    @cached_property
+    def known_columns(self) -> frozenset[str]:
+        """Columns that a table may have: of attributes, and of what these are computed of."""
+        return frozenset((*self.names, *(a.compute.source for a in self.attributes if a.compute is not None)))
+
     @cached_property
     def domain(self) -> tuple[int, ...]:
         """The number of codes of each attribute."""
@@ -104,7 +119,7 @@ class Schema:
 
         Per attribute, in order: name, type, categories, ordered, edges, taxonomy, missing, outOfDomain,
         other; decimals and histogram, if a binned number declares them; decimals, format and timezone of dates and
-        times. Defaults are written out, a number of bins as the edges it gives,
+        times; what is computed of another column. Defaults are written out, a number of bins as the edges it gives,
         a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
         RFC 8785 has no exact ones; and absentRows if it is true. A schema without these keeps the digest it had before
         there were any.
@@ -124,6 +139,7 @@ class Schema:
                 "other": None if attribute.other is None else exact_text(attribute.other),
             }
             | _points_in_words(attribute)
+            | ({} if attribute.compute is None else {"compute": dict(attribute.compute.document)})
             for attribute in self.attributes
         ]
         document: dict[str, Any] = {"format_version": FORMAT_VERSION, "attributes": attributes}
@@ -209,6 +225,7 @@ def parse_schema(document: object, file: str) -> Schema:
     top_missing = document.get("missingValues")
     if any(problem.field.startswith("missingValues") for problem in problems):
         top_missing = None
+    well_formed = {item["name"]: item for place, item in enumerate(document["fields"]) if place not in malformed}
     attributes = []
     first_of: dict[str, int] = {}
     for place, item in enumerate(document["fields"]):
@@ -218,7 +235,7 @@ def parse_schema(document: object, file: str) -> Schema:
             remedy = "Give every attribute its own name."
             problems.append(Problem(file, f"fields[{place}].name", "duplicate-name", message, remedy))
         if place not in malformed:
-            reader = FieldReader(file, place, item, top_missing or [])
+            reader = FieldReader(file, place, item, top_missing or [], well_formed)
             attributes.append(replace(reader.read(), absent=document.get("absentRows") is True))
             problems += reader.problems
     rules: tuple[RowConstraint, ...] = ()

@@ -51,6 +51,8 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
     texts = {"title": attribute.title, "description": attribute.description}
     item |= {key: text for key, text in texts.items() if text is not None}
     item["type"] = attribute.type
+    if attribute.compute is not None:
+        item["compute"] = dict(attribute.compute.document)
     if attribute.format != DEFAULT:
         item["format"] = attribute.format
     if attribute.timezone is not None:

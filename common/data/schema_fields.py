@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -22,6 +22,7 @@ from privity.common.data.attribute import (
     read_number,
     value_text,
 )
+from privity.common.data.computation import PARTS, Computation, read_computation
 from privity.common.data.public_grid import DECIMALS, grid_edges, temporal_edges
 from privity.common.data.temporal import DEFAULT, TEMPORAL, FormError, Temporal, temporal
 from privity.common.errors import Problem
@@ -41,15 +42,27 @@ _TYPED = {
 
 
 class FieldReader:
-    """Reads one well-formed field; ``problems`` holds every rule that it breaks."""
+    """Reads one well-formed field; ``problems`` holds every rule that it breaks.
 
-    def __init__(self, file: str, place: int, item: dict[str, Any], top_missing: list[str]) -> None:
+    Args:
+        others: all well-formed fields, by name.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        place: int,
+        item: dict[str, Any],
+        top_missing: list[str],
+        others: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         self.file = file
         self.place = place
         self.item = item
         self.type: str = item["type"]
         self.missing: list[str] = item.get("missingValues", top_missing)
         self.problems: list[Problem] = []
+        self.others = others or {}
         self.temporal: Temporal | None = None
 
     def fault(self, key: str, rule: str, message: str, remedy: str) -> None:
@@ -59,6 +72,7 @@ class FieldReader:
 
     def read(self) -> Attribute:
         """Return the attribute; it is of use only if ``problems`` is empty."""
+        compute = self._read_compute()
         item = self.item
         self._check_keys()
         self._check_text("name", [item["name"]])
@@ -74,6 +88,7 @@ class FieldReader:
             decimals=item.get("decimals"),
             format=item.get("format", DEFAULT),
             timezone=item.get("timezone"),
+            compute=compute,
             title=item.get("title"),
             description=item.get("description"),
         )
@@ -111,6 +126,30 @@ class FieldReader:
             self.temporal = temporal(self.type, item.get("format", DEFAULT), item.get("decimals"), item.get("timezone"))
         except FormError as error:
             self.fault(error.key, "format", error.message, error.remedy)
+
+    def _read_compute(self) -> Computation | None:
+        """Read what the values are computed of."""
+        declared: dict[str, Any] | None = self.item.get("compute")
+        if declared is None or self.problems:
+            return None
+        try:
+            compute = read_computation(declared, self.others)
+        except FormError as error:
+            self.fault("compute", "compute", error.message, error.remedy)
+            return None
+        wanted = "integer" if compute.part else "number" if compute.log else "string"
+        if self.type != wanted:
+            message = f"what is computed is of type {wanted}, and {self.type} is declared."
+            self.fault("type", "compute", message, f"Declare the type {wanted}.")
+        ends = PARTS.get(compute.part or "")
+        if ends is not None and not {"categories", "edges", "bins", "domain"} & self.item.keys():
+            first, last = ends
+            self.item = {**self.item, "categories": list(range(first, last + 1)), "categoriesOrdered": True}
+        if compute.log and ("categories" in self.item or ("domain" in self.item and "constraints" not in self.item)):
+            self.fault(
+                "compute", "compute", "a logarithm needs bounds.", "Declare 'bins' or 'edges', or 'constraints'."
+            )
+        return compute
 
     def _check_written(self, attribute: Attribute) -> None:
         """What is written of a value must be read as this value."""

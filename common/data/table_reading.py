@@ -23,7 +23,16 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column, code_type
-from privity.common.data.frame_values import READ_TYPES, Sort, Value, code_of, is_unread, read_column, shown
+from privity.common.data.frame_values import (
+    READ_TYPES,
+    Sort,
+    Value,
+    code_in_source,
+    code_of,
+    is_unread,
+    read_column,
+    shown,
+)
 from privity.common.data.schema import Schema
 from privity.common.data.temporal import DEFAULT
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
@@ -76,7 +85,8 @@ def encode(frame: pd.DataFrame, schema: Schema, file: str) -> CodedTable:
     """
     coder = Coder(schema, file)
     names = [str(name) for name in frame.columns]
-    columns = [read_column(frame.iloc[:, place]) if name in schema.names else () for place, name in enumerate(names)]
+    read = {column for column, _ in schema.columns_of(names)}
+    columns = [read_column(frame.iloc[:, place]) if name in read else () for place, name in enumerate(names)]
     return _joined([coder.code(Batch(names, columns, range(1, len(frame) + 1)))], coder)
 
 
@@ -127,12 +137,13 @@ class _Places:
 class _Codes(dict[Value, int]):
     """The codes of the values of an attribute; one beyond its codes stands for a value outside the domain."""
 
-    def __init__(self, attribute: Attribute) -> None:
+    def __init__(self, attribute: Attribute, computed: bool = False) -> None:
         super().__init__()
         self._attribute = attribute
+        self._code_of = code_in_source if computed else code_of
 
     def __missing__(self, value: Value) -> int:
-        found = code_of(self._attribute, value)
+        found = self._code_of(self._attribute, value)
         code = self._attribute.size if found is None else found
         if len(self) < MOST_TEXTS:
             self[value] = code
@@ -181,14 +192,18 @@ class Coder:
         if not self._columns_checked:
             self._columns_checked = True
             self._problems = _column_problems(list(batch.names), self.schema, self.file, self._also)
+            columns = zip(self.schema.attributes, self.schema.columns_of(batch.names), strict=True)
+            self._codes = [_Codes(attribute, computed) for attribute, (_, computed) in columns]
         self.rows += len(batch.numbers)
         places = {name: place for place, name in enumerate(batch.names)}
         if len(places) < len(batch.names):
             return []
         return [
-            self._code(place, attribute, batch.columns[places[attribute.name]], batch.numbers)
-            for place, attribute in enumerate(self.schema.attributes)
-            if attribute.name in places
+            self._code(place, attribute, batch.columns[places[column]], batch.numbers)
+            for place, (attribute, (column, _)) in enumerate(
+                zip(self.schema.attributes, self.schema.columns_of(batch.names), strict=True)
+            )
+            if column in places
         ]
 
     def _code(self, place: int, attribute: Attribute, values: Sequence[Value], numbers: Sequence[int]) -> Column:
@@ -304,11 +319,12 @@ def _repeated(names: list[str], file: str) -> list[Problem]:
 
 
 def _column_problems(names: list[str], schema: Schema, file: str, also: Sequence[str]) -> list[Problem]:
-    declared = {*schema.names, *also}
-    missing = [shorten(name) for name in schema.names if name not in set(names)]
+    wanted = list(dict.fromkeys(column for column, _ in schema.columns_of(names)))
+    declared = {*wanted, *schema.known_columns, *also}
+    missing = [shorten(name) for name in wanted if name not in set(names)]
     extra = [shorten(name) for name in names if name not in declared]
     problems = []
-    if len(missing) == len(schema.names):
+    if len(missing) == len(wanted):
         message = "the first line names none of the declared attributes."
         remedy = "Begin with a header of their names, or use the schema of this table."
         return [Problem(file, "header", "no-header", message, remedy)]

@@ -81,7 +81,7 @@ def pandas_type(attribute: Attribute) -> Any:
             return "boolean" if attribute.missing else "bool"
         case "integer" if arrow_type(attribute) == pa.int64():
             # A column of int64 may have been one of doubles.
-            large = any(abs(value) > WHOLE_DOUBLES for value in (*attribute.edges, *map(int, attribute.categories)))
+            large = any(abs(int(value)) > WHOLE_DOUBLES for value in (*attribute.edges, *attribute.categories))
             return "Int64" if attribute.missing or large else "int64"
         case "number" if not attribute.exact:
             return "float64"

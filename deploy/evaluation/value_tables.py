@@ -19,7 +19,7 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.constraints.row_constraints import RowConstraint
 from privity.common.data.constraints.row_texts import of_values
-from privity.common.data.frame_values import Value, number_of, read_column, read_value
+from privity.common.data.frame_values import Value, number_of, read_column, read_value, with_computed
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Batch, Coder, RowProblemsFound, no_rows
 from privity.party.sources.address import Address, Form
@@ -197,7 +197,7 @@ class _Reading:
 
     def add(self, codes: list[Column], batch: Batch) -> None:
         """Keep these rows."""
-        columns = dict(zip(batch.names, batch.columns, strict=True))
+        columns = with_computed(dict(zip(batch.names, batch.columns, strict=True)), self._schema)
         self._codes.append(codes)
         self._numbers.append(
             [
@@ -212,7 +212,7 @@ class _Reading:
             return
         attributes = {attribute.name: attribute for attribute in self._schema.attributes}
         named = {name for rule in rules for name in rule.attributes}
-        columns = dict(zip(batch.names, batch.columns, strict=True))
+        columns = with_computed(dict(zip(batch.names, batch.columns, strict=True)), self._schema)
         if named <= set(columns):
             frame = pd.DataFrame({name: list(columns[name]) for name in named}, dtype=object)
             rows = of_values(rules, attributes, frame)

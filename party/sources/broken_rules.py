@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from privity.common.data.constraints.row_texts import of_values
-from privity.common.data.frame_values import read_value
+from privity.common.data.frame_values import read_value, with_computed
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_batches
 from privity.party.sources.address import Address, Form
@@ -42,7 +42,9 @@ def broken_rows(address: Address, schema: Schema, memory: int) -> list[int | Non
     try:
         found: list[int | None] = []
         for place, rule in enumerate(rules):
-            texts = [f"{_text(store.columns[name])} AS t{i}" for i, name in enumerate(rule.attributes)]
+            columns = dict(zip(schema.names, schema.columns_of(store.columns), strict=True))
+            names = [columns[name][0] for name in rule.attributes]
+            texts = [f"{_text(store.columns[name])} AS t{i}" for i, name in enumerate(names)]
             keys = ", ".join(f"t{i}" for i in range(len(texts)))
             listed = f"SELECT {', '.join(texts)} FROM {store.relation}"
             query = (
@@ -54,7 +56,8 @@ def broken_rows(address: Address, schema: Schema, memory: int) -> list[int | Non
                 found.append(None)
                 continue
             values = [[read_value(value) for value in row[:-1]] for row in rows]
-            frame = pd.DataFrame(values, columns=list(rule.attributes), dtype=object)
+            frame = pd.DataFrame(values, columns=names, dtype=object)
+            frame = frame.loc[:, ~frame.columns.duplicated()]
             times = np.array([int(row[-1]) for row in rows], dtype=np.int64)
             found.append(int(times[_refused(frame, schema, place)].sum()))
         return found
@@ -70,4 +73,6 @@ def _text(column: Column) -> str:
 def _refused(frame: pd.DataFrame, schema: Schema, place: int) -> np.ndarray:
     rule = schema.row_constraints[place]
     attributes = dict(zip(schema.names, schema.attributes, strict=True))
+    columns = with_computed({str(name): list(frame[name]) for name in frame.columns}, schema)
+    frame = pd.DataFrame({name: columns[name] for name in rule.attributes}, dtype=object)
     return rule.refused(of_values([rule], attributes, frame))

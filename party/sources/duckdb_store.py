@@ -66,6 +66,8 @@ NANOSECONDS = 1_000_000_000
 FAR = 2**62
 """A number that stands for an infinite time: beyond every domain."""
 
+PART = f"CASE WHEN {{value}} IS NOT NULL THEN COALESCE(CAST(EXTRACT({{part}} FROM {{value}}) AS BIGINT), {FAR}) END"
+
 FORMATS = {Form.PARQUET: "parquet", Form.ARROW: "ipc"}
 UNSIGNED_TYPES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINTEGER"}
 
@@ -257,7 +259,8 @@ def _column(name: str, kind: Any) -> Column:
     if found is Kind.DECIMAL:
         scale = 0 if kind.id == "ubigint" else dict(kind.children)["scale"]
     number, second = _number(name, found, str(kind).lower())
-    return Column(name, found, str(kind), scale, number=number, second=second)
+    part = PART if found in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME) else ""
+    return Column(name, found, str(kind), scale, number=number, second=second, part=part)
 
 
 def _number(name: str, kind: Kind, declared: str) -> tuple[str, int]:

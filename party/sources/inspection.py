@@ -52,7 +52,7 @@ def inspect(address: Address, schema: Schema, access: Access) -> Inspection:
             questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
             survey = surveyed(store.rows(questions.survey())[0])
             problems = faults(store, questions, schema, access.slots, survey)
-            types = tuple(store.columns[attribute.name].declared for attribute in schema.attributes)
+            types = tuple(store.columns[name].declared for name, _ in schema.columns_of(store.columns))
         finally:
             store.close()
     return Inspection(survey, types, tuple(problems), time.monotonic() - started)

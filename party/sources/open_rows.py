@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from privity.common.data.coded_table import CodedTable, Column
+from privity.common.data.frame_values import code_in_source
+from privity.common.data.frame_values import code_of as code_of_value
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import RowProblemsFound, expected
 from privity.common.errors import Catalogue, PrivityError, Problem
@@ -115,9 +117,9 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
     if problems:
         raise RowProblemsFound(problems)
     found: dict[str, Numbers] = {}
-    for attribute in schema.attributes:
-        column = store.columns[attribute.name]
-        if not is_read_apart(attribute, column):
+    for attribute, (name, computed) in zip(schema.attributes, schema.columns_of(store.columns), strict=True):
+        column = store.columns[name]
+        if not is_read_apart(attribute, column, computed):
             continue
         query = (
             f"SELECT DISTINCT {store.value(column)} AS found FROM {store.relation} "
@@ -125,10 +127,11 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
         )
         texts = [text for (text,) in store.rows(query)]
         if len(texts) > MOST_TEXTS:
-            message = f"a column of texts with more than {MOST_TEXTS} different ones, and the attribute is a number."
-            remedy = "Make it a column of numbers, by a view."
+            message = f"a column of texts with more than {MOST_TEXTS} different ones, and the attribute is no text."
+            remedy = "Make it a column of numbers, dates or times, by a view."
             problems.append(Problem(store.name, shorten(column.name), "column-type", message, remedy))
-        found[attribute.name] = {text: attribute.code_of(text) for text in texts}
+        code_of = code_in_source if computed else code_of_value
+        found[attribute.name] = {text: code_of(attribute, text) for text in texts}
     if problems:
         raise RowProblemsFound(problems)
     return found

@@ -55,6 +55,9 @@ KINDS = {
 FAR = 2**62
 """A number that stands for an infinite time, or for months: beyond every domain."""
 
+TIME_PART = "CAST(EXTRACT({part} FROM {value}) AS BIGINT)"
+PART = f"CASE WHEN ISFINITE({{value}}) THEN {TIME_PART} WHEN {{value}} IS NOT NULL THEN {FAR} END"
+
 
 NO_DATABASE = re.compile(r'database ".*" does not exist')
 NO_ACCOUNT = re.compile(r'authentication failed|no password supplied|role ".*" does not exist')
@@ -169,7 +172,8 @@ def _codes(rows: bytes, row: np.dtype[Any], sizes: Sequence[int]) -> list[Codes]
 def _column(name: str, kind: str, sort: str) -> Column:
     found = Kind.TEXT if sort == "e" else KINDS.get(kind, Kind.OTHER)
     # Digits and scale of a numeric are those of its declaration; without one it has no limit, and no kind needs one.
-    return Column(name, found, kind, number=_number(name, found))
+    part = TIME_PART if found is Kind.TIME else PART if found in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT) else ""
+    return Column(name, found, kind, number=_number(name, found), part=part)
 
 
 def _number(name: str, kind: Kind) -> str:

@@ -51,9 +51,9 @@ def text_literal(text: str) -> str:
     return " || CHR(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
 
 
-def is_read_apart(attribute: Attribute, column: Column) -> bool:
+def is_read_apart(attribute: Attribute, column: Column, computed: bool = False) -> bool:
     """Whether the column's different texts must be known first: texts of one number are without end."""
-    return column.kind is Kind.TEXT and attribute.numeric
+    return column.kind is Kind.TEXT and (attribute.numeric or computed)
 
 
 def outside(attribute: Attribute) -> int:
@@ -110,6 +110,22 @@ def _moment_sql(attribute: Attribute, column: Column, value: str, other: int) ->
     edges = [bound * size for bound in attribute.coding_edges]
     cases += [(below(value, number, edges[0]), low), (f"NOT ({below(value, number, edges[-1])})", high)]
     return _case(cases, _bin(edges, number, value, whole=True))
+
+
+def part_sql(attribute: Attribute, column: Column) -> str:
+    """SQL of the part of a date or time that the attribute is."""
+    compute = attribute.compute
+    assert compute is not None
+    assert compute.moment is not None
+    zone = compute.moment.zone
+    value = quoted(column.name)
+    if zone is not None:
+        offset = zone.utcoffset(None)
+        # A zone without a name is an offset, whose sign some stores turn round.
+        value = f"({value} AT TIME ZONE {text_literal('UTC' if offset is not None else str(zone))})"
+        value = f"({value} + INTERVAL '{int(offset.total_seconds())} seconds')" if offset else value
+    part = "ISODOW" if compute.part == "weekday" else str(compute.part).upper()
+    return column.part.format(part=part, value=value)
 
 
 def derived_sql(code: str, codes: Iterable[int]) -> str:

@@ -7,17 +7,18 @@ without a look at any other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from privity.common.data.attribute import Attribute
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.party.sources.fingerprint import cube_sql, mixed_sql
-from privity.party.sources.sql_coding import Numbers, code_sql, derived_sql, outside, quoted
+from privity.party.sources.sql_coding import Numbers, code_sql, derived_sql, outside, part_sql, quoted
 from privity.party.sources.store import Store
-from privity.party.sources.store_columns import Kind, is_moment
+from privity.party.sources.store_columns import Column, Kind, has_parts, is_moment
 
 SLOT = "privity_slot"
 
@@ -68,21 +69,28 @@ class Questions:
         # Stores do not tell upper and lower case apart in the names of columns.
         while any(name.lower().startswith(self._slot) for name in store.columns):
             self._slot += "_"
-        columns = [store.columns[a.name] for a in schema.attributes]
         # What is made of a column is computed once a row, and named.
-        self._made = {
-            f"{self._slot}_{place}": column.number
-            for place, (attribute, column) in enumerate(zip(schema.attributes, columns, strict=True))
-            if is_moment(attribute, column)
-        }
-        values = [
-            quoted(name) if (name := f"{self._slot}_{place}") in self._made else store.value(column)
-            for place, column in enumerate(columns)
-        ]
+        self._made: dict[str, str] = {}
+        self._columns = [name for name, _ in schema.columns_of(store.columns)]
         self._codes = [
-            code_sql(attribute, column, value, texts.get(attribute.name))
-            for attribute, column, value in zip(schema.attributes, columns, values, strict=True)
+            self._code(place, attribute, store.columns[name], computed, texts.get(attribute.name))
+            for place, (attribute, (name, computed)) in enumerate(
+                zip(schema.attributes, schema.columns_of(store.columns), strict=True)
+            )
         ]
+
+    def _code(self, place: int, attribute: Attribute, column: Column, computed: bool, texts: Numbers | None) -> str:
+        """SQL of an attribute's code."""
+        made = f"{self._slot}_{place}"
+        if computed and attribute.compute is not None and attribute.compute.log is not None:
+            attribute = attribute.of_source
+        elif computed and has_parts(attribute, column):
+            self._made[made] = part_sql(attribute, column)
+            column = replace(column, kind=Kind.INTEGER)
+        elif is_moment(attribute, column):
+            self._made[made] = column.number
+        value = quoted(made) if made in self._made else self._store.value(column)
+        return code_sql(attribute, column, value, texts)
 
     def coded(self, attributes: Sequence[int]) -> str:
         """All rows, with the codes of these attributes of the schema as a0, a1, ..."""
@@ -100,7 +108,7 @@ class Questions:
         if self._slots is None:
             return relation
         person, order = self._key_value(self._slots.person), self._key_value(self._slots.order)
-        names = map(quoted, (*self._schema.names, *self._made))
+        names = map(quoted, (*dict.fromkeys(self._columns), *self._made))
         number = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order}) AS {self._slot}"
         numbered = f"SELECT {', '.join([*names, number])} FROM {relation}"
         return f"({numbered}) AS numbered WHERE {self._slot} <= {self._slots.most}"
@@ -147,7 +155,7 @@ class Questions:
     def misses(self, attribute: int, most: int) -> str:
         """Some different values outside an attribute's domain in the rows that count, as texts."""
         a = self._schema.attributes[attribute]
-        column = self._store.columns[a.name]
+        column = self._store.columns[self._columns[attribute]]
         text = f"CAST({quoted(column.name)} AS VARCHAR)"
         where = f"{'AND' if self._slots else 'WHERE'} {self._codes[attribute]} = {outside(a)}"
         return f"SELECT DISTINCT {text} AS found FROM {self._rows()} {where} LIMIT {most}"

@@ -63,6 +63,7 @@ class Column:
         number: SQL of what a date or time is as a whole number, of days or of parts of a second; empty if the store
             cannot tell.
         second: parts of a second.
+        part: SQL of a part of a date or time, the name of the part as ``{part}``; empty if the store cannot tell.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Column:
     key: bool = True
     number: str = ""
     second: int = MICROSECONDS
+    part: str = ""
 
 
 def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) -> list[Problem]:
@@ -81,14 +83,38 @@ def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) 
     The messages hold names and types, which are no rows' business.
     """
     problems = []
-    for attribute in schema.attributes:
-        column = columns.get(attribute.name)
+    for attribute, (name, computed) in zip(schema.attributes, schema.columns_of(columns), strict=True):
+        column = columns.get(name)
         if column is None:
             remedy = "Add it (a view will do), or take it out of the schema."
-            problems.append(Problem(source, shorten(attribute.name), "missing-column", "no such column.", remedy))
-        elif column.kind not in fitting(attribute) or (is_moment(attribute, column) and not column.number):
+            problems.append(Problem(source, shorten(name), "missing-column", "no such column.", remedy))
+        elif computed and not is_computed(attribute, column):
+            problems.append(_uncomputed(attribute, column, source))
+        elif not computed and not _is_fit(attribute, column):
             problems.append(_unfit(attribute, column, source))
     return problems
+
+
+def _is_fit(attribute: Attribute, column: Column) -> bool:
+    return column.kind in fitting(attribute) and (bool(column.number) or not is_moment(attribute, column))
+
+
+def is_computed(attribute: Attribute, column: Column) -> bool:
+    """Whether the attribute can be computed of the column."""
+    compute = attribute.compute
+    assert compute is not None
+    if compute.log is not None:
+        return _is_fit(attribute.of_source, column)
+    return column.kind is Kind.TEXT or (has_parts(attribute, column) and bool(column.part))
+
+
+def has_parts(attribute: Attribute, column: Column) -> bool:
+    """Whether the column's dates or times are those that the attribute is a part of."""
+    compute = attribute.compute
+    if compute is None or compute.moment is None:
+        return False
+    instant = Kind.TIMESTAMP if compute.moment.zone is None else Kind.INSTANT
+    return column.kind is {"date": Kind.DATE, "time": Kind.TIME}.get(compute.moment.type, instant)
 
 
 def fitting(attribute: Attribute) -> tuple[Kind, ...]:
@@ -125,6 +151,12 @@ def _unfit(attribute: Attribute, column: Column, source: str) -> Problem:
     wanted = ", ".join(kind.value for kind in fitting(attribute) if column.number or kind not in MOMENTS)
     remedy = column.remedy or f"Make it one of these by a view: {wanted}; or declare another type."
     return Problem(source, shorten(attribute.name), "column-type", message, remedy)
+
+
+def _uncomputed(attribute: Attribute, column: Column, source: str) -> Problem:
+    message = f"the column {_its_type(column)}, and {shorten(attribute.name)} is not computed of such a one here."
+    remedy = column.remedy or f"Add a column {shorten(attribute.name)} by a view, or make this one text."
+    return Problem(source, shorten(column.name), "column-type", message, remedy)
 
 
 def _its_type(column: Column) -> str:

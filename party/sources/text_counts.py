@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
-from privity.common.data.frame_values import Sort, Value, is_unread, read_column, read_value
+from privity.common.data.frame_values import Sort, Value, computed_value, is_unread, read_column, read_value
 from privity.common.data.table_reading import read_batches
 from privity.party.sources.address import Address, Form
 from privity.party.sources.open_rows import connect
@@ -19,7 +19,7 @@ LONGEST_TEXT = 200
 
 def texts_of_frame(frame: pd.DataFrame, attribute: Attribute) -> Counter[str]:
     """Of a column of a frame; each value is read alone."""
-    return _counted(attribute, ((value, 1) for value in read_column(frame[attribute.name])))
+    return _counted(attribute, frame.columns, lambda name: ((value, 1) for value in read_column(frame[name])))
 
 
 def texts_of_source(address: Address, attribute: Attribute, memory: int) -> Counter[str]:
@@ -36,10 +36,14 @@ def texts_of_source(address: Address, attribute: Attribute, memory: int) -> Coun
         return found
     store = connect(address, memory)
     try:
-        # Texts are told apart byte by byte, whatever collation the column has.
-        text = store.value(store.columns[attribute.name])
-        query = f"SELECT {text} AS t, CAST(COUNT(*) AS BIGINT) AS n FROM {store.relation} GROUP BY {text}"
-        return _counted(attribute, ((_read(value), int(times)) for value, times in store.rows(query)))
+
+        def counts(name: str) -> Iterator[tuple[Value, int]]:
+            # Texts are told apart byte by byte, whatever collation the column has.
+            text = store.value(store.columns[name])
+            query = f"SELECT {text} AS t, CAST(COUNT(*) AS BIGINT) AS n FROM {store.relation} GROUP BY {text}"
+            return ((_read(value), int(times)) for value, times in store.rows(query))
+
+        return _counted(attribute, store.columns, counts)
     finally:
         store.close()
 
@@ -48,9 +52,18 @@ def _read(value: object) -> Value:
     return value if isinstance(value, str) else read_value(value)
 
 
-def _counted(attribute: Attribute, values: Iterable[tuple[Value, int]]) -> Counter[str]:
+def _counted(
+    attribute: Attribute, there: Collection[str], values: Callable[[str], Iterable[tuple[Value, int]]]
+) -> Counter[str]:
     found: Counter[str] = Counter()
-    for value, times in values:
+    computed = attribute.compute is not None and attribute.name not in there
+    name = attribute.compute.source if computed and attribute.compute is not None else attribute.name
+    for given, times in values(name):
+        value: Value | None = given
+        if computed:
+            value = None if given in attribute.missing else computed_value(attribute, given)
+        if value is None:
+            continue
         if not isinstance(value, str):
             if value.sort is Sort.MISSING or is_unread(attribute, value):
                 continue
