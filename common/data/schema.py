@@ -24,6 +24,7 @@ from privity.common.data.constraints.row_constraints import RowConstraint, read_
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.schema_document import exact_text, field_document, nested_lists
 from privity.common.data.schema_fields import FieldReader
+from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
 
@@ -41,6 +42,8 @@ class Schema:
         carried: the schema's texts that no code needs.
         row_constraints: what each synthetic row must meet.
         reviewed: False of a draft that nobody has reviewed: rows are not released by it.
+        unread: columns of a synthetic table that are no attributes.
+        left_out: other columns that a table may have; they are not read.
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -51,6 +54,8 @@ class Schema:
     carried: tuple[tuple[str, str], ...] = ()
     row_constraints: tuple[RowConstraint, ...] = ()
     reviewed: bool = True
+    unread: tuple[UnreadColumn, ...] = ()
+    left_out: tuple[str, ...] = ()
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,7 +73,9 @@ class Schema:
             return self
         attributes = tuple(self.attributes[i] for i in sorted(map(self.index, names)))
         kept = tuple(rule for rule in self.row_constraints if set(rule.attributes) <= set(names))
-        return replace(self, attributes=attributes, row_constraints=kept)
+        places = [self.index(attribute.name) for attribute in attributes]
+        unread = tuple(replace(column, before=sum(place < column.before for place in places)) for column in self.unread)
+        return replace(self, attributes=attributes, row_constraints=kept, unread=unread)
 
     @property
     def absent_rows(self) -> bool:
@@ -91,8 +98,9 @@ class Schema:
 
     @cached_property
     def known_columns(self) -> frozenset[str]:
-        """Columns that a table may have: of attributes, and of what these are computed of."""
-        return frozenset((*self.names, *(a.compute.source for a in self.attributes if a.compute is not None)))
+        """Columns that a table may have: of attributes, of what these are computed of, and some that are not read."""
+        sources = (a.compute.source for a in self.attributes if a.compute is not None)
+        return frozenset((*self.names, *sources, *(column.name for column in self.unread), *self.left_out))
 
     @cached_property
     def domain(self) -> tuple[int, ...]:
@@ -150,9 +158,12 @@ class Schema:
     def table_schema(self) -> dict[str, Any]:
         """Return the Table Schema, ready for JSON, that ``parse_schema`` reads back as an equal schema."""
         fields = [field_document(attribute) for attribute in self.attributes]
+        for column in reversed(self.unread):
+            fields.insert(column.before, dict(column.document))
         name = {"name": self.name} if self.name else {}
         absent = {"absentRows": True} if self.absent_rows else {}
         rules = {"rowConstraints": [rule.rule for rule in self.row_constraints]} if self.row_constraints else {}
+        left = {"leaveOut": list(self.left_out)} if self.left_out else {}
         draft = {} if self.reviewed else {"reviewed": False}
         return {
             "format_version": FORMAT_VERSION,
@@ -160,6 +171,7 @@ class Schema:
             **draft,
             **dict(self.carried),
             **absent,
+            **left,
             "fields": fields,
             **rules,
         }
@@ -226,7 +238,8 @@ def parse_schema(document: object, file: str) -> Schema:
     if any(problem.field.startswith("missingValues") for problem in problems):
         top_missing = None
     well_formed = {item["name"]: item for place, item in enumerate(document["fields"]) if place not in malformed}
-    attributes = []
+    attributes: list[Attribute] = []
+    columns: list[UnreadColumn] = []
     first_of: dict[str, int] = {}
     for place, item in enumerate(document["fields"]):
         name = item.get("name") if isinstance(item, dict) else None
@@ -234,10 +247,21 @@ def parse_schema(document: object, file: str) -> Schema:
             message = f"the name {formats.shorten(name)} is that of fields[{first_of[name]}] already."
             remedy = "Give every attribute its own name."
             problems.append(Problem(file, f"fields[{place}].name", "duplicate-name", message, remedy))
-        if place not in malformed:
+        if place not in malformed and is_unread_column(item):
+            column, faults = read_unread_column(item, place, len(attributes), file)
+            columns.append(column)
+            problems += faults
+        elif place not in malformed:
             reader = FieldReader(file, place, item, top_missing or [], well_formed)
             attributes.append(replace(reader.read(), absent=document.get("absentRows") is True))
             problems += reader.problems
+    if not problems and not attributes:
+        message, remedy = "no column of it is read.", "Declare an attribute."
+        problems.append(Problem(file, "fields", "no-attribute", message, remedy))
+    left_out = document.get("leaveOut", [])
+    for name in (name for name in left_out if name in first_of) if not problems else ():
+        message, remedy = f"{formats.shorten(name)} is a field, too.", "Keep it in one of the two places."
+        problems.append(Problem(file, "leaveOut", "duplicate-name", message, remedy))
     rules: tuple[RowConstraint, ...] = ()
     # A rule is about attributes, and says nothing while one of them is at fault.
     if not problems:
@@ -245,4 +269,12 @@ def parse_schema(document: object, file: str) -> Schema:
     if problems:
         raise ProblemsFound(problems)
     carried = tuple((key, document[key]) for key in CARRIED if key in document)
-    return Schema(document.get("name", ""), tuple(attributes), carried, rules, document.get("reviewed", True))
+    return Schema(
+        document.get("name", ""),
+        tuple(attributes),
+        carried,
+        rules,
+        document.get("reviewed", True),
+        tuple(columns),
+        tuple(left_out),
+    )

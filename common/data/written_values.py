@@ -31,23 +31,31 @@ Mask = npt.NDArray[np.bool_]
 
 def as_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """The rows as they stand in a CSV file: dates and times in their declared format; other columns as they are."""
-    written = {attribute.name: _texts(attribute, frame[attribute.name]) for attribute in schema.attributes}
+    written = {name: _texts(attribute, frame[name]) for name, attribute in _columns(frame, schema)}
     return pd.DataFrame(written, index=frame.index)
 
 
 def as_arrow(frame: pd.DataFrame, schema: Schema) -> pa.Table:
     """The rows with a type for each column; a missing value is null, and only where it is declared."""
-    fields = [pa.field(a.name, arrow_type(a), nullable=bool(a.missing)) for a in schema.attributes]
-    columns = [_arrow(attribute, frame[attribute.name]) for attribute in schema.attributes]
+    there = _columns(frame, schema)
+    fields = [pa.field(name, arrow_type(attribute), nullable=bool(attribute.missing)) for name, attribute in there]
+    columns = [_arrow(attribute, frame[name]) for name, attribute in there]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 def as_pandas(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """The rows as pandas has such values: a missing one is NA, NaN, NaT or None, as the type has it."""
-    return pd.DataFrame(
-        {attribute.name: _pandas(attribute, frame[attribute.name]) for attribute in schema.attributes},
-        index=frame.index,
-    )
+    values = {name: _pandas(attribute, frame[name]) for name, attribute in _columns(frame, schema)}
+    return pd.DataFrame(values, index=frame.index)
+
+
+def _columns(frame: pd.DataFrame, schema: Schema) -> list[tuple[str, Attribute]]:
+    """The columns of decoded rows with what is declared of them; a column that stays empty is all missing."""
+    known = {attribute.name: attribute for attribute in schema.attributes}
+    for column in schema.unread:
+        # Categories say how large numbers are, and those of a column without values are none.
+        known[column.name] = Attribute(column.name, column.type, missing=() if column.generate else ("",))
+    return [(str(name), known[str(name)]) for name in frame.columns]
 
 
 def arrow_type(attribute: Attribute) -> pa.DataType:
