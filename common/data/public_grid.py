@@ -38,7 +38,7 @@ HALF = Fraction(1, 2)
 """Of a point: the last cell, which is closed, ends so far beyond the last value."""
 
 USUAL = "1900-01-01", "2100-01-01"
-"""Days between which all are told apart; others are by year."""
+"""Days between which all are told apart."""
 
 
 @lru_cache(maxsize=256)
@@ -76,8 +76,8 @@ def grid_edges(decimals: int, low: Fraction | None, high: Fraction | None) -> tu
 def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) -> tuple[Fraction, ...]:
     """The same of dates and times: edges in the points of these.
 
-    Days of two centuries, or parts of a day where the bounds are narrower, then years; the first and the last day of
-    the calendar, which often mean never, stand alone. Durations have the grid of numbers.
+    Days of two centuries, or parts of a day where the bounds are narrower, then decades and centuries; the first and the
+    last day of the calendar, which often mean never, stand alone. Durations have the grid of numbers.
     """
     if form.type == "duration":
         digits = len(str(SECOND // form.unit)) - 1 if form.unit < SECOND else 0
@@ -94,7 +94,8 @@ def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) 
     first = days[0] * day if low is None else low
     last = (days[3] + 1) * day - 1 if high is None else high
     near = max(first, days[1] * day), min(last, days[2] * day)
-    years = [_days(f"{year:04d}-01-01") * day for year in range(begin, end + 1) if not 1900 <= year < 2100]
+    far = (*range(100, 10_000, 100), *range(1810, 1900, 10), *range(2110, 2200, 10))
+    years = [_days(f"{year:04d}-01-01") * day for year in far]
     points = {*years, (days[0] + 1) * day, days[3] * day, first, last + HALF}
     if near[0] < near[1]:
         points |= set(_even(form, *near)[:-1])

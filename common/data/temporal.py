@@ -278,7 +278,7 @@ class _Pattern:
         if letter == "z":
             return _OFFSET
         if self._kind == "duration" and letter == self._first:
-            return "[0-9]{1,12}"
+            return "[0-9]{1,15}"
         alone = not self._is_digits(place - 1) and not self._is_digits(place + 1)
         width = _WIDTH[letter]
         return f"[0-9]{{1,{width}}}" if alone and letter not in "Yy" else f"[0-9]{{{width}}}"
