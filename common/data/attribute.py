@@ -19,7 +19,8 @@ from itertools import pairwise
 from math import ceil, floor
 
 from privity.common.data.computation import Computation
-from privity.common.data.temporal import DEFAULT, TEMPORAL, Temporal, temporal
+from privity.common.data.temporal import TEMPORAL, Temporal, temporal
+from privity.common.data.temporal_pattern import DEFAULT
 
 Value = str | int | Fraction  # a category: text, integer (or bool), or exact decimal
 

@@ -13,7 +13,8 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from privity.common.data.temporal import DAY, DEFAULT, EPOCH, HOUR, MINUTE, UNIX_DAY, FormError, Temporal, temporal
+from privity.common.data.temporal import Temporal, temporal
+from privity.common.data.temporal_pattern import DAY, DEFAULT, EPOCH, HOUR, MINUTE, UNIX_DAY, FormError
 
 PARTS = {
     "year": None, "quarter": (1, 4), "month": (1, 12), "week": (1, 53), "day": (1, 31), "weekday": (1, 7),

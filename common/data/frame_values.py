@@ -30,7 +30,8 @@ import pyarrow.compute as pc
 
 from privity.common.data.attribute import LONGEST_NUMBER, Attribute
 from privity.common.data.schema import Schema
-from privity.common.data.temporal import DEFAULT, DIGITS, SECOND, temporal
+from privity.common.data.temporal import temporal
+from privity.common.data.temporal_pattern import DEFAULT, DIGITS, SECOND
 from privity.common.formats import shorten
 
 READ_TYPES = "text, numbers, booleans, dates, times without a zone, or missing values"

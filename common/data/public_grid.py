@@ -14,7 +14,8 @@ from functools import lru_cache
 from math import floor
 
 from privity.common.data.attribute import SIGNIFICANT_DIGITS
-from privity.common.data.temporal import DAY, HOUR, MINUTE, SECOND, UNIX_DAY, Temporal
+from privity.common.data.temporal import Temporal
+from privity.common.data.temporal_pattern import DAY, HOUR, MINUTE, SECOND, UNIX_DAY
 
 EXACT = 10_000
 """Points of the lattice on either side of zero that have a cell each."""
@@ -76,8 +77,8 @@ def grid_edges(decimals: int, low: Fraction | None, high: Fraction | None) -> tu
 def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) -> tuple[Fraction, ...]:
     """The same of dates and times: edges in the points of these.
 
-    Days of two centuries, or parts of a day where the bounds are narrower, then decades and centuries; the first and the
-    last day of the calendar, which often mean never, stand alone. Durations have the grid of numbers.
+    Days of two centuries, or parts of a day where the bounds are narrower, then decades and centuries; the first and
+    the last day of the calendar, which often mean never, stand alone. Durations have the grid of numbers.
     """
     if form.type == "duration":
         digits = len(str(SECOND // form.unit)) - 1 if form.unit < SECOND else 0

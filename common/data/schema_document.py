@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.data.attribute import Attribute, Group, Value, is_double, value_text
-from privity.common.data.temporal import DEFAULT
+from privity.common.data.temporal_pattern import DEFAULT
 
 DIGITS = 40
 """More than any decimal has that is no double."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -20,16 +19,13 @@ from privity.common.data.attribute import (
     Value,
     is_double,
     read_number,
-    value_text,
 )
-from privity.common.data.computation import PARTS, Computation, read_computation
+from privity.common.data.field_form import LARGEST_INTEGER, FieldForm, listed
 from privity.common.data.public_grid import DECIMALS, grid_edges, temporal_edges
-from privity.common.data.temporal import DEFAULT, TEMPORAL, FormError, Temporal, temporal
-from privity.common.errors import Problem
+from privity.common.data.temporal import TEMPORAL
+from privity.common.data.temporal_pattern import DEFAULT
 
 LARGEST_EXPONENT = 100  # numbers lie within 10**-100 .. 10**100
-MOST_DECIMALS = 6  # of a second: what databases keep
-LARGEST_INTEGER = 2**62  # bounds and edges of integers, so that a bin's width fits 64 bits
 
 
 OTHER = "(other)"
@@ -41,43 +37,17 @@ _TYPED = {
 }
 
 
-class FieldReader:
-    """Reads one well-formed field; ``problems`` holds every rule that it breaks.
-
-    Args:
-        others: all well-formed fields, by name.
-    """
-
-    def __init__(
-        self,
-        file: str,
-        place: int,
-        item: dict[str, Any],
-        top_missing: list[str],
-        others: Mapping[str, Mapping[str, Any]] | None = None,
-    ) -> None:
-        self.file = file
-        self.place = place
-        self.item = item
-        self.type: str = item["type"]
-        self.missing: list[str] = item.get("missingValues", top_missing)
-        self.problems: list[Problem] = []
-        self.others = others or {}
-        self.temporal: Temporal | None = None
-
-    def fault(self, key: str, rule: str, message: str, remedy: str) -> None:
-        where = formats.path_text(["fields", self.place, *([key] if key else [])])
-        message = f"attribute {formats.shorten(self.item['name'])}: {message}"
-        self.problems.append(Problem(self.file, where, rule, message, remedy))
+class FieldReader(FieldForm):
+    """Reads one well-formed field: an attribute, or every rule that the field breaks."""
 
     def read(self) -> Attribute:
         """Return the attribute; it is of use only if ``problems`` is empty."""
-        compute = self._read_compute()
+        compute = self.read_compute()
         item = self.item
         self._check_keys()
         self._check_text("name", [item["name"]])
         self._check_text("missingValues", self.missing)
-        self._read_form()
+        self.read_form()
         if self.type in TEMPORAL and self.temporal is None:
             return Attribute(item["name"], self.type)
         attribute = Attribute(
@@ -105,72 +75,13 @@ class FieldReader:
         if "histogram" in item and not self.problems:
             attribute = self._read_histogram(attribute)
         if not self.problems and self.temporal is not None:
-            self._check_written(attribute)
+            self.check_written(attribute)
         if not self.problems:
             attribute = self._read_missing(attribute)
             if attribute.size < 2 and not attribute.discover:
                 remedy = "Leave the attribute out, or declare its other values."
                 self.fault("", "one-value", "the domain has a single value.", remedy)
         return attribute
-
-    def _read_form(self) -> None:
-        """Read how dates or times are written."""
-        if self.type not in TEMPORAL or self.problems:
-            return
-        item = self.item
-        if item.get("decimals", 0) > MOST_DECIMALS:
-            message, remedy = f"times have at most {MOST_DECIMALS}.", f"Declare {MOST_DECIMALS}: the rest is cut off."
-            self.fault("decimals", "format", message, remedy)
-            return
-        try:
-            self.temporal = temporal(self.type, item.get("format", DEFAULT), item.get("decimals"), item.get("timezone"))
-        except FormError as error:
-            self.fault(error.key, "format", error.message, error.remedy)
-
-    def _read_compute(self) -> Computation | None:
-        """Read what the values are computed of."""
-        declared: dict[str, Any] | None = self.item.get("compute")
-        if declared is None or self.problems:
-            return None
-        try:
-            compute = read_computation(declared, self.others)
-        except FormError as error:
-            self.fault("compute", "compute", error.message, error.remedy)
-            return None
-        wanted = "integer" if compute.part else "number" if compute.log else "string"
-        if self.type != wanted:
-            message = f"what is computed is of type {wanted}, and {self.type} is declared."
-            self.fault("type", "compute", message, f"Declare the type {wanted}.")
-        ends = PARTS.get(compute.part or "")
-        if ends is not None and not {"categories", "edges", "bins", "domain"} & self.item.keys():
-            first, last = ends
-            self.item = {**self.item, "categories": list(range(first, last + 1)), "categoriesOrdered": True}
-        if compute.log and ("categories" in self.item or ("domain" in self.item and "constraints" not in self.item)):
-            self.fault(
-                "compute", "compute", "a logarithm needs bounds.", "Declare 'bins' or 'edges', or 'constraints'."
-            )
-        return compute
-
-    def _check_written(self, attribute: Attribute) -> None:
-        """What is written of a value must be read as this value."""
-        ends = (attribute.point_edges[0], attribute.point_edges[-1] - 1) if attribute.edges else attribute.categories
-        for value in ends:
-            try:
-                same = attribute.read(attribute.text_of(value)) == value
-            except (ValueError, OverflowError):
-                same = False
-            if not same:
-                message = f"the format {attribute.format} cannot tell an end of the domain from another value."
-                self.fault("format", "format-range", message, "Use another format, or narrower bounds.")
-                return
-
-    def _named(self, value: Value) -> str:
-        if self.temporal is None or isinstance(value, str):
-            return value_text(value)
-        return self.temporal.iso(value)
-
-    def _some(self, values: Sequence[Value]) -> str:
-        return _listed([self._named(value) for value in values])
 
     def _check_keys(self) -> None:
         """Report keys that do not go together or with the type."""
@@ -233,7 +144,7 @@ class FieldReader:
     def _number(self, key: str, value: Any) -> Fraction | None:
         """Read a number exactly; report one that no double or 64-bit integer can carry on."""
         if self.temporal is not None:
-            return self._moment(key, value, self.temporal)
+            return self.moment(key, value, self.temporal)
         if isinstance(value, str) and (self.type != "number" or read_number(value) is None):
             message = f"{formats.shorten(value)} is a text, and the type is {self.type}."
             self.fault(key, "bound-type", message, "Write numbers without quotes.")
@@ -268,22 +179,6 @@ class FieldReader:
         declared = "decimals" in self.item and key in ("constraints", "edges", "histogram")
         return declared and scaled.denominator == 1 and abs(scaled) <= LARGEST_POINT
 
-    def _moment(self, key: str, value: Any, form: Temporal) -> Fraction | None:
-        """Read a date, time or duration, which stands in ISO 8601 in every schema."""
-        number = form.read_iso(value) if isinstance(value, str) else None
-        if number is None:
-            zone = "" if form.zone is None else " with its offset from UTC"
-            message = f"{formats.shorten(value)} is no {self.type} of ISO 8601{zone}."
-            self.fault(key, "bound-type", message, f'Write it as a text, such as "{form.iso(0)}".')
-        elif number.denominator != 1 and key in ("categories", "other", "taxonomy"):
-            message = f"{formats.shorten(value)} is finer than the values, which have the form {form.iso(0)}."
-            self.fault(key, "bound-type", message, "Write a coarser one, or declare a finer format or 'decimals'.")
-            return None
-        elif abs(number) > LARGEST_INTEGER:
-            self.fault(key, "number-range", f"{formats.shorten(value)} is too far away.", "Declare fewer 'decimals'.")
-            return None
-        return number
-
     def _category(self, key: str, value: Any) -> Value | None:
         """Read a category; report one that is not of the field's type."""
         if self.type == "string":
@@ -305,7 +200,7 @@ class FieldReader:
         self._check_text("categories", [value for value in categories if isinstance(value, str)])
         repeated = _repeated(categories)
         if repeated:
-            message = f"{self._some(repeated)} appear more than once."
+            message = f"{self.some(repeated)} appear more than once."
             self.fault("categories", "duplicate-category", message, "Keep each category once.")
         codes = {value: code for code, value in enumerate(dict.fromkeys(categories))}
         attribute = replace(attribute, categories=categories)
@@ -344,7 +239,7 @@ class FieldReader:
         for what, values in faults.items():
             if values:
                 remedy = "Put every category in exactly one list."
-                self.fault("taxonomy", "taxonomy-leaves", f"{self._some(values)} {what}.", remedy)
+                self.fault("taxonomy", "taxonomy-leaves", f"{self.some(values)} {what}.", remedy)
         return taxonomy
 
     def _read_bins(self, attribute: Attribute) -> Attribute:
@@ -358,7 +253,7 @@ class FieldReader:
             self.fault("constraints", "no-bounds", message, "Declare both in 'constraints'.")
         low, high = ends.get("minimum"), ends.get("maximum")
         if low is not None and high is not None and low >= high:
-            message = f"the minimum {self._named(low)} is not below the maximum {self._named(high)}."
+            message = f"the minimum {self.named(low)} is not below the maximum {self.named(high)}."
             self.fault("constraints", "empty-range", message, "Correct one of them.")
         if "domain" in self.item:
             if self.problems:
@@ -427,18 +322,18 @@ class FieldReader:
     def _check_edges(self, edges: tuple[Fraction, ...], low: Fraction | None, high: Fraction | None) -> None:
         falls = [place for place in range(len(edges) - 1) if edges[place] >= edges[place + 1]]
         if falls:
-            pair = f"{self._named(edges[falls[0]])} is followed by {self._named(edges[falls[0] + 1])}"
+            pair = f"{self.named(edges[falls[0]])} is followed by {self.named(edges[falls[0] + 1])}"
             self.fault("edges", "edges-order", f"{pair}.", "Write the edges in strictly increasing order.")
         for bound, edge, which in ((low, edges[0], "first"), (high, edges[-1], "last")):
             if bound is not None and bound != edge:
-                message = f"the bound {self._named(bound)} is not the {which} edge {self._named(edge)}."
+                message = f"the bound {self.named(bound)} is not the {which} edge {self.named(edge)}."
                 self.fault("edges", "edges-bounds", message, "Make them equal, or leave 'constraints' out.")
 
     def _check_bins_hold_values(self, attribute: Attribute) -> None:
         empty = [place for place, grid in enumerate(attribute.grids) if grid.count < 1]
         if not empty:
             return
-        low, high = (self._named(attribute.edges[place]) for place in (empty[0], empty[0] + 1))
+        low, high = (self.named(attribute.edges[place]) for place in (empty[0], empty[0] + 1))
         key = "bins" if "bins" in self.item else "edges"
         count = f"{len(empty)} of {attribute.values} bins, the first one from {low} to {high},"
         if attribute.whole:
@@ -453,7 +348,7 @@ class FieldReader:
         strict = replace(attribute, out_of_domain="refuse", other=None)
         clashes = [text for text in self.missing if strict.code_of(text) is not None]
         if clashes:
-            message = f"{_listed(clashes)} mean a missing value and a value of the domain."
+            message = f"{listed(clashes)} mean a missing value and a value of the domain."
             remedy = "Take it out of 'missingValues', or out of the domain."
             self.fault("missingValues", "missing-in-domain", message, remedy)
         return replace(attribute, missing=tuple(self.missing))
@@ -461,9 +356,3 @@ class FieldReader:
 
 def _repeated(values: list[Value] | tuple[Value, ...]) -> list[Value]:
     return [value for value, times in Counter(values).items() if times > 1]
-
-
-def _listed(texts: Sequence[str]) -> str:
-    """Name the first few of some texts, for a message."""
-    shown = ", ".join(map(formats.shorten, texts[:5]))
-    return shown + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")

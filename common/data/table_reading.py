@@ -34,7 +34,7 @@ from privity.common.data.frame_values import (
     shown,
 )
 from privity.common.data.schema import Schema
-from privity.common.data.temporal import DEFAULT
+from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import shorten
 

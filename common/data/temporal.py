@@ -3,68 +3,31 @@
 A value is a number of points from 1970-01-01T00:00:00 (with a time zone: in UTC), from midnight, or from nothing. A
 point is a day of a date; of other types a second or a decimal part of it, or a minute or an hour where the format has
 nothing finer. A finer value lies in the point that holds it. So bins, edges and histograms are those of integers.
-
-The calendar is the Gregorian one, from year 1 to 9999; names of months and weekdays are English, whatever the machine
-is set to.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, timedelta, timezone, tzinfo
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from zoneinfo import ZoneInfo
 
+from privity.common.data.temporal_pattern import (
+    DAY,
+    DEFAULT,
+    HOUR,
+    MINUTE,
+    SECOND,
+    FormError,
+    Pattern,
+    iso_format,
+    iso_ticks,
+    tokens_of,
+)
+
 TEMPORAL = ("date", "time", "datetime", "duration")
-DEFAULT = "default"
-"""The format of ISO 8601."""
-
-DIGITS = 9
-"""Of a second's decimals: ticks are nanoseconds."""
-
-SECOND = 10**DIGITS
-MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
-UNIX_DAY = date(1970, 1, 1).toordinal()
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-_CLOCK = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
-_OFFSET = r"(?:Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)"
-_ISO = {
-    "date": re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})"),
-    "time": re.compile(_CLOCK),
-    "datetime": re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})[T ]{_CLOCK}({_OFFSET})?"),
-    "duration": re.compile(
-        r"([+-])?P(?=[0-9T])(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
-        r"(?:T(?=[0-9])(?:([0-9]{1,12})H)?(?:([0-9]{1,12})M)?(?:([0-9]{1,15})(?:\.([0-9]{1,9}))?S)?)?"
-    ),
-}
-_OF_DAY, _OF_CLOCK = "YymbBdjaA", "HIMSfp"
-DIRECTIVES = {"date": _OF_DAY, "time": _OF_CLOCK, "datetime": f"{_OF_DAY}{_OF_CLOCK}z:", "duration": "dHMSf"}
-"""By type, the letters that may stand behind a % sign of its format."""
-
-_WIDTH = {"Y": 4, "y": 2, "m": 2, "d": 2, "H": 2, "I": 2, "M": 2, "S": 2, "j": 3}
-_WORDS = {
-    "b": [month[:3] for month in MONTHS], "B": list(MONTHS), "a": [day[:3] for day in WEEKDAYS], "A": list(WEEKDAYS),
-    "p": ["AM", "PM"],
-}  # fmt: skip
-_TOKEN = re.compile(r"%(:z|.)|([^%]+)")
-
-
-class FormError(ValueError):
-    """What is wrong with a declared format or time zone: the key, and what to do."""
-
-    def __init__(self, key: str, message: str, remedy: str) -> None:
-        self.key, self.message, self.remedy = key, message, remedy
-        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -82,7 +45,7 @@ class Temporal:
     type: str
     unit: int
     zone: tzinfo | None
-    pattern: _Pattern
+    pattern: Pattern
     lenient: bool
 
     @property
@@ -108,7 +71,7 @@ class Temporal:
         """
         ticks = self._iso_ticks(text)
         if ticks is None and self.zone is None and self.type in ("date", "datetime"):
-            ticks, _ = _iso_ticks("datetime" if self.type == "date" else "date", text)
+            ticks, _ = iso_ticks("datetime" if self.type == "date" else "date", text)
         return None if ticks is None else Fraction(ticks, self.unit)
 
     def iso(self, number: int | Fraction) -> str:
@@ -117,7 +80,7 @@ class Temporal:
             return self._iso_pattern.write(int(number) * self.unit)
         ticks = int(number * self.unit)
         unit, kind = 1 if ticks % SECOND else SECOND, "datetime" if self.type == "date" else self.type
-        return _Pattern(kind, iso_format(kind, unit, self.zone is not None), unit, self.zone).write(ticks)
+        return Pattern(kind, iso_format(kind, unit, self.zone is not None), unit, self.zone).write(ticks)
 
     def of_value(self, kind: str, text: str) -> int | None:
         """The number of a value of a program; None if it is none of this type.
@@ -129,7 +92,7 @@ class Temporal:
         if kind != "datetime" or self.type == "datetime":
             ticks = self._iso_ticks(text)
             return None if ticks is None else ticks // self.unit
-        ticks = _iso_ticks("datetime", text)[0]
+        ticks = iso_ticks("datetime", text)[0]
         return None if ticks is None or ticks % DAY else ticks // DAY
 
     def takes(self, kind: str) -> bool:
@@ -141,14 +104,14 @@ class Temporal:
         return kind == wanted or (self.type, kind) == ("date", "datetime")
 
     def _iso_ticks(self, text: str) -> int | None:
-        ticks, offset = _iso_ticks(self.type, text)
+        ticks, offset = iso_ticks(self.type, text)
         if ticks is None or (offset is None) != (self.zone is None):
             return None
         return ticks - (offset or 0)
 
     @cached_property
-    def _iso_pattern(self) -> _Pattern:
-        return _Pattern(self.type, iso_format(self.type, self.unit, self.zone is not None), self.unit, self.zone)
+    def _iso_pattern(self) -> Pattern:
+        return Pattern(self.type, iso_format(self.type, self.unit, self.zone is not None), self.unit, self.zone)
 
 
 @lru_cache(maxsize=1024)
@@ -161,8 +124,8 @@ def temporal(kind: str, form: str, decimals: int | None, zone: str | None) -> Te
     found = None if zone is None else _zone(zone)
     if form == DEFAULT:
         unit = DAY if kind == "date" else SECOND // 10 ** (decimals or 0)
-        return Temporal(kind, unit, found, _Pattern(kind, iso_format(kind, unit, found is not None), unit, found), True)
-    tokens = _tokens(kind, form)
+        return Temporal(kind, unit, found, Pattern(kind, iso_format(kind, unit, found is not None), unit, found), True)
+    tokens = tokens_of(kind, form)
     letters = {letter for letter, _ in tokens}
     if (("z" in letters) or (":z" in letters)) != (found is not None):
         message, remedy = "it has %z, and no 'timezone' is declared.", "Declare the time zone, or leave %z out."
@@ -184,13 +147,7 @@ def temporal(kind: str, form: str, decimals: int | None, zone: str | None) -> Te
         ("f", SECOND // 10 ** (decimals or 0)),
     ):
         unit = size if letter in letters else unit
-    return Temporal(kind, unit, found, _Pattern(kind, form, unit, found), False)
-
-
-def iso_format(kind: str, unit: int, zoned: bool) -> str:
-    """The format of ISO 8601 as a pattern; of a duration there is none."""
-    clock = "%H:%M" + ("" if unit >= MINUTE else ":%S") + ("" if unit >= SECOND else ".%f")
-    return {"date": "%Y-%m-%d", "time": clock, "datetime": f"%Y-%m-%dT{clock}{'%:z' * zoned}"}.get(kind, DEFAULT)
+    return Temporal(kind, unit, found, Pattern(kind, form, unit, found), False)
 
 
 def _zone(name: str) -> tzinfo:
@@ -206,250 +163,3 @@ def _zone(name: str) -> tzinfo:
         message = f"no time zone is called {name!r} here."
         remedy = 'Write UTC, an offset such as "+01:00", or a name such as "Europe/Vienna" (install tzdata for these).'
         raise FormError("timezone", message, remedy) from None
-
-
-def _tokens(kind: str, form: str) -> list[tuple[str, str]]:
-    """The format in parts: a letter, or "" and a text; checked as a whole."""
-    tokens = []
-    for found in _TOKEN.finditer(form):
-        letter, text = found[1], found[2]
-        tokens.append(("", "%") if letter == "%" else ("", text) if letter is None else (letter, ""))
-    letters = [letter for letter, _ in tokens if letter]
-    allowed = DIRECTIVES[kind]
-    odd = [letter for letter in letters if letter.removeprefix(":") not in allowed]
-    if odd or "%" in _TOKEN.sub("", form) or not letters:
-        known = ", ".join(f"%{letter}" for letter in allowed if letter != ":")
-        message = f"%{odd[0]} is not read in a {kind}." if odd else "it is no format."
-        raise FormError("format", message, f"Use {DEFAULT!r}, or a pattern of {known}, such as {EXAMPLES[kind]}.")
-    if len(set(letters)) < len(letters):
-        raise FormError("format", "a part appears twice.", "Write each part once.")
-    if missing := _lacking(kind, set(letters)):
-        raise FormError("format", f"it lacks {missing}, so that values would be lost.", f"Such as {EXAMPLES[kind]}.")
-    return tokens
-
-
-EXAMPLES = {"date": "%d/%m/%Y", "time": "%H:%M", "datetime": "%d/%m/%Y %H:%M:%S", "duration": "%H:%M:%S"}
-
-
-def _lacking(kind: str, letters: set[str]) -> str:
-    """What a format must have besides: nothing between its coarsest and its finest part may be left out."""
-    if kind in ("date", "datetime"):
-        if not letters & {"Y", "y"}:
-            return "the year"
-        if "j" not in letters and not (letters & {"m", "b", "B"} and "d" in letters):
-            return "the month or the day"
-    if kind in ("time", "datetime") and "H" not in letters and not {"I", "p"} <= letters:
-        return "the hour (%H, or %I with %p)"
-    order = [letter for letter in "dHMSf" if letter in letters or (letter == "H" and "I" in letters)]
-    clock = [letter for letter in order if letter != "d" or kind == "duration"]
-    whole = "dHMSf"[("dHMSf").index(clock[0]) : "dHMSf".index(clock[-1]) + 1] if clock else ""
-    between = set(whole) - set(clock)
-    return f"%{sorted(between)[0]}" if between else ""
-
-
-class _Pattern:
-    """A format, ready to read and to write ticks."""
-
-    def __init__(self, kind: str, form: str, unit: int, zone: tzinfo | None) -> None:
-        self._kind, self._zone, self._unit = kind, zone, unit
-        self._iso = form == DEFAULT
-        self._tokens = [] if self._iso else _tokens(kind, form)
-        self.letters = {letter for letter, _ in self._tokens}
-        self._digits = max(0, DIGITS - (len(str(unit)) - 1)) if unit < SECOND else 0
-        self._first = next((letter for letter in "dHMS" if letter in self.letters), "")
-
-    @cached_property
-    def _regex(self) -> re.Pattern[str]:
-        parts = []
-        for place, (letter, text) in enumerate(self._tokens):
-            if not letter:
-                parts.append(re.escape(text))
-                continue
-            name = letter.removeprefix(":")
-            parts.append(f"(?P<{name}>{self._expression(place, name)})")
-        sign = "(?P<sign>-)?" if self._kind == "duration" else ""
-        return re.compile(sign + "".join(parts), re.IGNORECASE | re.ASCII)
-
-    def _expression(self, place: int, letter: str) -> str:
-        if letter in _WORDS:
-            return "|".join(sorted(_WORDS[letter], key=len, reverse=True))
-        if letter == "f":
-            return "[0-9]{1,9}"
-        if letter == "z":
-            return _OFFSET
-        if self._kind == "duration" and letter == self._first:
-            return "[0-9]{1,15}"
-        alone = not self._is_digits(place - 1) and not self._is_digits(place + 1)
-        width = _WIDTH[letter]
-        return f"[0-9]{{1,{width}}}" if alone and letter not in "Yy" else f"[0-9]{{{width}}}"
-
-    def _is_digits(self, place: int) -> bool:
-        """Whether what stands there may begin or end with a digit."""
-        if not 0 <= place < len(self._tokens):
-            return False
-        letter, text = self._tokens[place]
-        return letter not in (*_WORDS, "z", ":z") if letter else any(sign.isdigit() for sign in (text[0], text[-1]))
-
-    def ticks(self, text: str) -> int | None:
-        """What a text stands for; None if it is not of the format."""
-        if self._iso:
-            return _iso_ticks(self._kind, text)[0]
-        found = self._regex.fullmatch(text)
-        if found is None:
-            return None
-        parts = found.groupdict()
-        if self._kind == "duration":
-            return self._duration(parts)
-        day = _day_of(parts) if self._kind != "time" else 0
-        clock = _clock_of(parts) if self._kind != "date" else 0
-        if day is None or clock is None:
-            return None
-        return day * DAY + clock - (_offset(parts["z"]) if "z" in parts else 0)
-
-    def _duration(self, parts: Mapping[str, str | None]) -> int | None:
-        whole = 0
-        for letter, size, most in (("d", DAY, 0), ("H", HOUR, 24), ("M", MINUTE, 60), ("S", SECOND, 60)):
-            if (found := parts.get(letter)) is not None:
-                if letter != self._first and int(found) >= most:
-                    return None
-                whole += int(found) * size
-        whole += _fraction(parts.get("f"))
-        return -whole if parts["sign"] else whole
-
-    def write(self, ticks: int) -> str:
-        """The text of a value."""
-        if self._kind == "duration":
-            return self._written_duration(ticks)
-        offset = 0
-        if self._zone is not None:
-            shift = (EPOCH + timedelta(microseconds=ticks // 1000)).astimezone(self._zone).utcoffset()
-            offset = round((shift or timedelta()).total_seconds())
-        day, clock = divmod(ticks + offset * SECOND, DAY)
-        parts = {**_clock_parts(clock, self._digits), "z": _offset_text(offset, ""), ":z": _offset_text(offset, ":")}
-        if self._kind != "time":
-            parts |= _day_parts(day)
-        return self._filled(parts)
-
-    def _written_duration(self, ticks: int) -> str:
-        sign, rest = "-" if ticks < 0 else "", abs(ticks)
-        if self._iso:
-            day, rest = divmod(rest, DAY)
-            hour, rest = divmod(rest, HOUR)
-            minute, rest = divmod(rest, MINUTE)
-            second = f"{rest // SECOND}.{rest % SECOND:09d}"[: -DIGITS + self._digits or None].rstrip(".")
-            parts = [(hour, f"{hour}H"), (minute, f"{minute}M"), (rest or not (day or hour or minute), f"{second}S")]
-            clock = "".join(text for there, text in parts if there)
-            return f"{sign}P{f'{day}D' if day else ''}{f'T{clock}' if clock else ''}"
-        written = {"f": f"{rest % SECOND:09d}"[: self._digits]}
-        for letter, size in (("d", DAY), ("H", HOUR), ("M", MINUTE), ("S", SECOND)):
-            if any(letter == token for token, _ in self._tokens):
-                whole, rest = divmod(rest, size)
-                written[letter] = f"{whole:02d}" if letter != "d" else str(whole)
-        return sign + self._filled(written)
-
-    def _filled(self, parts: Mapping[str, str]) -> str:
-        return "".join(parts[letter] if letter else text for letter, text in self._tokens)
-
-
-def _iso_ticks(kind: str, text: str) -> tuple[int | None, int | None]:
-    """Ticks of a text of ISO 8601, and the offset that it names, in ticks; (None, None) if it is none."""
-    found = _ISO[kind].fullmatch(text)
-    if found is None:
-        return None, None
-    parts = found.groups()
-    if kind == "duration":
-        sizes = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
-        whole = sum(int(part or 0) * size for part, size in zip(parts[1:6], sizes, strict=True)) + _fraction(parts[6])
-        return (-whole if parts[0] == "-" else whole), None
-    day = 0 if kind == "time" else _day(*map(int, parts[:3]))
-    clock = 0 if kind == "date" else _clock(*(int(part or 0) for part in parts[-4 - (kind == "datetime") :][:3]))
-    if day is None or clock is None:
-        return None, None
-    if kind == "date":
-        return day * DAY, None
-    fraction, offset = (parts[3], None) if kind == "time" else (parts[6], parts[7])
-    return day * DAY + clock + _fraction(fraction), None if offset is None else _offset(offset)
-
-
-def _day(year: int, month: int, day: int) -> int | None:
-    try:
-        return date(year, month, day).toordinal() - UNIX_DAY
-    except ValueError:
-        return None
-
-
-def _clock(hour: int, minute: int, second: int) -> int | None:
-    return hour * HOUR + minute * MINUTE + second * SECOND if hour < 24 and minute < 60 and second < 60 else None
-
-
-def _fraction(digits: str | None) -> int:
-    return int((digits or "").ljust(DIGITS, "0"))
-
-
-def _offset(text: str | None) -> int:
-    if text is None or text in "Zz":
-        return 0
-    digits = text[1:].replace(":", "").ljust(6, "0")
-    seconds = int(digits[:2]) * 3600 + int(digits[2:4]) * 60 + int(digits[4:])
-    return (-seconds if text[0] == "-" else seconds) * SECOND
-
-
-def _offset_text(seconds: int, colon: str) -> str:
-    if not seconds and colon:
-        return "Z"
-    minutes, rest = divmod(abs(seconds), 60)
-    tail = f"{colon}{rest:02d}" if rest else ""
-    return f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}{colon}{minutes % 60:02d}{tail}"
-
-
-def _day_of(parts: Mapping[str, str | None]) -> int | None:
-    """The day that the parts name; None if there is none, or its weekday is another."""
-    short = int(parts.get("y") or 0)
-    # As POSIX has it: 69 to 99 are of the twentieth century.
-    year = int(parts["Y"] or 0) if "Y" in parts else short + (1900 if short >= 69 else 2000)
-    if "j" in parts:
-        first, place = _day(year, 1, 1), int(parts["j"] or 0)
-        found = None if first is None or not place >= 1 else first + place - 1
-        if found is not None and place > 365 and _day(year, 12, 31) != found:
-            return None
-    else:
-        month = next((_word(parts, letter) + 1 for letter in "bB" if letter in parts), int(parts.get("m") or 0))
-        found = _day(year, month, int(parts["d"] or 0))
-    named = [_word(parts, letter) for letter in "aA" if letter in parts]
-    if found is not None and named and named[0] != (found + 3) % 7:
-        return None
-    return found
-
-
-def _word(parts: Mapping[str, str | None], letter: str) -> int:
-    return [word.lower() for word in _WORDS[letter]].index((parts[letter] or "").lower())
-
-
-def _clock_of(parts: Mapping[str, str | None]) -> int | None:
-    hour = int(parts.get("H") or 0)
-    if "I" in parts:
-        twelve = int(parts["I"] or 0)
-        if not 1 <= twelve <= 12:
-            return None
-        hour = twelve % 12 + 12 * _word(parts, "p")
-    clock = _clock(hour, int(parts.get("M") or 0), int(parts.get("S") or 0))
-    return None if clock is None else clock + _fraction(parts.get("f"))
-
-
-def _clock_parts(clock: int, digits: int) -> dict[str, str]:
-    hour, rest = divmod(clock, HOUR)
-    minute, rest = divmod(rest, MINUTE)
-    second, rest = divmod(rest, SECOND)
-    return {
-        "H": f"{hour:02d}", "I": f"{(hour - 1) % 12 + 1:02d}", "p": "AM" if hour < 12 else "PM", "M": f"{minute:02d}",
-        "S": f"{second:02d}", "f": f"{rest:09d}"[:digits],
-    }  # fmt: skip
-
-
-def _day_parts(day: int) -> dict[str, str]:
-    found = date.fromordinal(day + UNIX_DAY)
-    return {
-        "Y": f"{found.year:04d}", "y": f"{found.year % 100:02d}", "m": f"{found.month:02d}", "d": f"{found.day:02d}",
-        "j": f"{found.timetuple().tm_yday:03d}", "B": MONTHS[found.month - 1], "b": MONTHS[found.month - 1][:3],
-        "A": WEEKDAYS[found.weekday()], "a": WEEKDAYS[found.weekday()][:3],
-    }  # fmt: skip

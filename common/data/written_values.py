@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.schema import Schema
-from privity.common.data.temporal import SECOND
+from privity.common.data.temporal_pattern import SECOND
 
 LARGEST_INT64 = 2**63 - 1
 DECIMAL_DIGITS = 38

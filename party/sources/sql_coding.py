@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, Attribute, read_number, value_text
-from privity.common.data.temporal import SECOND
+from privity.common.data.temporal_pattern import SECOND
 from privity.party.sources.store_columns import FLOATS, Column, Kind, is_moment
 
 WHOLE_FROM = 2**53

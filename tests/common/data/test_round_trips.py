@@ -1,4 +1,4 @@
-"""Every type round-trips: a value that is drawn, and written in any form, has its code, its format and its precision."""
+"""Every type round-trips: a value that is drawn, and written in any form, has its code, format and precision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from privity.common.data.attribute import TYPES
 from privity.common.data.coded_table import CodedTable, decode, write_csv
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode, read_table
-from privity.common.data.temporal import DEFAULT, temporal
+from privity.common.data.temporal import temporal
+from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.data.written_values import as_arrow, as_pandas, as_texts
 from privity.party.sources.address import parse_address
 from privity.party.sources.open_rows import load_table

@@ -37,7 +37,8 @@ FIELDS: list[dict[str, Any]] = [
     {"name": "listed", "type": "date", "categories": ["2020-01-05", "2020-02-01", "2020-03-01"],
      "outOfDomain": "other", "other": "2020-03-01", **MISSING},
     {"name": "moment", "type": "datetime", "constraints": YEAR, "bins": 40, "outOfDomain": "edge", **MISSING},
-    {"name": "fine", "type": "datetime", "constraints": YEAR, "bins": 3, "decimals": 6, "outOfDomain": "edge", **MISSING},
+    {"name": "fine", "type": "datetime", "constraints": YEAR, "bins": 3, "decimals": 6, **MISSING,
+     "outOfDomain": "edge"},
     {"name": "minutes", "type": "datetime", "constraints": YEAR, "bins": 366, "format": "%Y-%m-%d %H:%M",
      "outOfDomain": "edge", **MISSING},
     {"name": "point", "type": "datetime", "timezone": "Europe/Vienna", "bins": 7, "outOfDomain": "edge", **MISSING,
@@ -72,9 +73,9 @@ COMPUTED: list[dict[str, Any]] = [
 TYPES, PARTS_OF = parse_schema({"fields": FIELDS}, "types"), parse_schema({"fields": COMPUTED}, "computed")
 COLUMNS = [*TYPES.names, "icd", "income"]
 POSTGRESQL = {
-    "day": "date", "open": "date", "midnight": "timestamp", "listed": "date", "moment": "timestamp", "fine": "timestamp",
-    "minutes": "timestamp", "point": "timestamptz", "clock": "time", "length": "interval", "icd": "text",
-    "income": "float8",
+    "day": "date", "open": "date", "midnight": "timestamp", "listed": "date", "moment": "timestamp",
+    "fine": "timestamp", "minutes": "timestamp", "point": "timestamptz", "clock": "time", "length": "interval",
+    "icd": "text", "income": "float8",
 }  # fmt: skip
 WRITTEN: dict[str, Callable[[Any], str]] = {
     "day": lambda value: value.strftime("%d/%m/%Y"), "midnight": lambda value: value.date().isoformat(),
