@@ -109,6 +109,8 @@ def code_in_source(attribute: Attribute, value: Value) -> int | None:
         return attribute.missing_code
     if isinstance(value, Cell) and value.sort is Sort.MISSING:
         return attribute.code_of_nothing()
+    if is_unread(attribute, value, computed=True):
+        return None
     if compute.log is not None:
         return code_of(attribute.of_source, value)
     found = computed_value(attribute, value)
@@ -121,17 +123,17 @@ def computed_value(attribute: Attribute, value: Value) -> Value | None:
     assert compute is not None
     if isinstance(value, Cell) and value.sort is Sort.MISSING:
         return value
+    if is_unread(attribute, value, computed=True):
+        return None
     if compute.log is not None:
         power = number_of(attribute.of_source, value)
         return None if power is None else Cell(Sort.NUMBER, repr(compute.logarithm(power)))
     if compute.moment is None:
-        text = value if isinstance(value, str) else value.text if value.sort is Sort.NUMBER else None
-        return None if text is None else compute.of_text(text)
+        return compute.of_text(value if isinstance(value, str) else value.text)
     if isinstance(value, str):
         number = compute.moment.read(value)
     else:
-        takes = compute.moment.takes(value.sort.value)
-        number = compute.moment.of_value(value.sort.value, value.text) if takes else None
+        number = compute.moment.of_value(value.sort.value, value.text)
     return None if number is None else Cell(Sort.NUMBER, str(compute.of_number(number)))
 
 
@@ -160,10 +162,20 @@ def number_of(attribute: Attribute, value: Value) -> int | Fraction | None:
     return attribute.read({"True": "1", "False": "0"}.get(value.text, value.text))
 
 
-def is_unread(attribute: Attribute, value: Value) -> bool:
-    """Whether the value is of a type that is not read, or not as this attribute."""
+def is_unread(attribute: Attribute, value: Value, computed: bool = False) -> bool:
+    """Whether the value is of a type that is not read, or not as this attribute.
+
+    Args:
+        computed: whether the value stands in the column that the attribute is computed of.
+    """
     if isinstance(value, str):
         return False
+    if computed and attribute.compute is not None and attribute.compute.log is None:
+        moment = attribute.compute.moment
+        read = value.sort is Sort.NUMBER if moment is None else moment.takes(value.sort.value)
+        return not read and value.sort is not Sort.MISSING
+    if computed:
+        return is_unread(attribute.of_source, value)
     if value.sort in MOMENTS:
         if attribute.temporal is not None:
             return not attribute.temporal.takes(value.sort.value)

@@ -140,6 +140,7 @@ class _Codes(dict[Value, int]):
     def __init__(self, attribute: Attribute, computed: bool = False) -> None:
         super().__init__()
         self._attribute = attribute
+        self.computed = computed
         self._code_of = code_in_source if computed else code_of
 
     def __missing__(self, value: Value) -> int:
@@ -237,8 +238,8 @@ class Coder:
     def problems(self) -> list[Problem]:
         """All that was found wrong so far."""
         problems = list(self._problems)
-        for attribute, outside in zip(self.schema.attributes, self._outside, strict=True):
-            unread = {value: rows for value, rows in outside.items() if is_unread(attribute, value)}
+        for attribute, codes, outside in zip(self.schema.attributes, self._codes, self._outside, strict=True):
+            unread = {value: rows for value, rows in outside.items() if is_unread(attribute, value, codes.computed)}
             unfit = {value: rows for value, rows in outside.items() if value not in unread}
             if unread:
                 problems.append(_type_problem(attribute, unread, self.file))
