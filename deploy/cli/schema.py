@@ -24,6 +24,7 @@ from privity.common.release.release_folder import read_release
 from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.terminal import say
+from privity.deploy.cli.schema_types import types
 from privity.deploy.options import refuse_existing, row_options
 from privity.deploy.python.discovery import Discover
 from privity.party.rows import Rows
@@ -35,6 +36,7 @@ from privity.party.sources.open_rows import open_rows
 from privity.party.sources.text_counts import texts_of_source
 
 schema_app = typer.Typer(help="Check or draft the schema of a table.", no_args_is_help=True)
+schema_app.command("types")(types)
 
 
 @schema_app.command("check")

@@ -134,8 +134,9 @@ def rules_of(module):
 )
 def test_every_rule_is_described(module, heading):
     text = sections("schema.md")["privity schema check"].split(heading)[1].split("\n###")[0]
-    also = rules_of("common/data/schema.py") if module.endswith("schema_fields.py") else set()
-    assert set(first_column(text, r"^ `([^`]+)` $")) == rules_of(module) | also
+    also = ("schema", "field_form", "unread_columns") if module.endswith("schema_fields.py") else ()
+    rules = rules_of(module).union(*(rules_of(f"common/data/{name}.py") for name in also))
+    assert set(first_column(text, r"^ `([^`]+)` $")) == rules
 
 
 def load_example(name, content, folder):
