@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable, decode
 from privity.common.data.constraints.row_constraints import decoded
+from privity.common.data.constraints.row_texts import of_values
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
+from privity.common.data.written_values import as_pandas, as_texts
 from privity.common.errors import ProblemsFound
 from tests.harness.places import ROOT
 
@@ -340,3 +342,55 @@ def test_a_drawn_decimal_at_the_edge_is_not_beyond_it():
     table = encode(frame.map(str), schema, "t")
     found = refused(schema, table, frame)
     assert [some.tolist() for some in found] == [[False, False, True, False], [True, False, False, True]]
+
+
+STAY = [
+    {"name": "start", "type": "date", "format": "%d.%m.%Y", "edges": ["2024-01-01", "2024-06-01", "2025-01-01"]},
+    {"name": "end", "type": "date", "edges": ["2024-01-01", "2024-06-01", "2025-01-01"], "missingValues": [""]},
+    {"name": "seen", "type": "datetime", "edges": ["2024-01-01", "2024-06-01", "2025-01-01"], "decimals": 3},
+    {"name": "left", "type": "datetime", "format": "%Y-%m-%d %H:%M", "edges": ["2024-01-01", "2024-06-01", "2026-01-01"]},
+]  # fmt: skip
+
+
+def test_dates_are_compared_by_their_values() -> None:
+    rules = ["start <= end", "start != '2024-02-29'", "seen < '2024-12-31T12:00:00'"]
+    schema = parse_schema({"fields": STAY, "rowConstraints": rules}, "s")
+    generator = np.random.default_rng(1)
+    table = CodedTable(schema, tuple(generator.integers(0, size, 3000) for size in schema.domain))
+    frame = decode(table, generator)
+    attributes = dict(zip(schema.names, schema.attributes, strict=True))
+    rows = decoded(schema.row_constraints, attributes, dict(zip(schema.names, table.columns, strict=True)), frame)
+    shown = as_pandas(frame, schema)
+    expected = [
+        shown["start"] > shown["end"], shown["start"] == "2024-02-29", shown["seen"] >= "2024-12-31T12:00:00",
+    ]  # fmt: skip
+    texts = as_texts(frame, schema)
+    for rule, wanted in zip(schema.row_constraints, expected, strict=True):
+        assert 0 < wanted.sum() < 3000
+        assert rule.refused(rows).tolist() == wanted.tolist()
+        assert rule.refused(of_values([rule], attributes, texts)).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("start < seen", "start' is a date as fine as 1970-01-01, and 'seen' is a datetime as fine"),
+        ("seen < left", "as fine as 1970-01-01T00:00:00.000, and 'left' is a datetime as fine as 1970-01-01T00:00"),
+        ("start < '29.02.2024'", "is no date of ISO 8601"),
+        ("start < 19000", "and 19000 is a number"),
+        ("start == '2030-01-01'", "is no value of"),
+    ],
+)
+def test_what_are_no_two_dates_is_not_compared(rule: str, message: str) -> None:
+    with pytest.raises(ProblemsFound) as found:
+        parse_schema({"fields": STAY, "rowConstraints": [rule]}, "s")
+    assert message in str(found.value)
+
+
+def test_a_rule_over_a_discovered_domain_may_hold_by_itself() -> None:
+    """Whoever declared it did not know the domain, and the release is paid for by then."""
+    field = {"name": "age", "type": "integer", "edges": [0, 50, 99]}
+    with pytest.raises(ProblemsFound, match="rule-always-met"):
+        parse_schema({"fields": [field], "rowConstraints": ["age >= 0"]}, "s")
+    found = {**field, "histogram": {"edges": [0, 50, 99], "weights": [1, 1]}}
+    assert parse_schema({"fields": [found], "rowConstraints": ["age >= 0"]}, "s").row_constraints
