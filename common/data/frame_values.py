@@ -16,14 +16,16 @@ is must not depend on other rows, so a value counts the same in every type that 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +33,7 @@ import pyarrow.compute as pc
 from privity.common.data.attribute import LONGEST_NUMBER, Attribute
 from privity.common.data.schema import Schema
 from privity.common.data.temporal import temporal
+from privity.common.data.temporal_columns import NOT_A_TIME, codes_of
 from privity.common.data.temporal_pattern import DEFAULT, DIGITS, SECOND
 from privity.common.formats import shorten
 
@@ -42,8 +45,8 @@ FROM_HERE_ROUNDED = 2**53
 
 EXACT_DURATION = temporal("duration", DEFAULT, DIGITS, None)
 
-NOT_A_TIME = -(2**63)
-"""NaT, in ticks."""
+NANOSECONDS = {"s": SECOND, "ms": SECOND // 1000, "us": SECOND // 1_000_000, "ns": 1}
+"""Of NumPy's units."""
 
 
 class Sort(Enum):
@@ -194,13 +197,10 @@ def shown(value: Value) -> str:
 def read_column(column: pd.Series) -> Sequence[Value]:
     """Read the values of a column, of any type."""
     column, zoned = _with_numpy_times(column)
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufMm":
-        # Equal values of one such type are read alike, so each is read once.
-        distinct, places = np.unique(column.to_numpy(), return_inverse=True)
-        values = [read_value(value) for value in distinct]
-        if zoned:
-            values = [_in_utc(value) for value in values]
-        return [values[place] for place in places.tolist()]
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Mm":
+        return Moments(column.to_numpy(), zoned)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return _each_once(column.to_numpy(), read_value)
     exact = _holds_exact_integers(column.dtype)
     try:
         listed = column.tolist()
@@ -208,6 +208,46 @@ def read_column(column: pd.Series) -> Sequence[Value]:
         # Some value is beyond what Python can hold, or is no UTF-8: that is a fault of this value alone.
         return [_read_at(column, place, exact) for place in range(len(column))]
     return [value if type(value) is str else read_value(value, exact) for value in listed]
+
+
+def _each_once(values: npt.NDArray[Any], read: Callable[[object], Value]) -> list[Value]:
+    """Equal values of one such type are read alike, so each is read once."""
+    distinct, places = np.unique(values, return_inverse=True)
+    known = [read(value) for value in distinct]
+    return [known[place] for place in places.tolist()]
+
+
+class Moments(Sequence[Value]):
+    """A column of NumPy's times or durations; its codes are found without a look at each value, if they can be."""
+
+    def __init__(self, values: npt.NDArray[Any], zoned: bool) -> None:
+        self._values, self._zoned = values, zoned
+
+    def codes(self, attribute: Attribute) -> npt.NDArray[np.int64] | None:
+        """As ``temporal_columns.codes_of``."""
+        unit, count = np.datetime_data(self._values.dtype)
+        if unit not in NANOSECONDS:
+            return None
+        kind = "duration" if self._values.dtype.kind == "m" else "instant" if self._zoned else "datetime"
+        return codes_of(attribute, kind, self._values.view(np.int64), NANOSECONDS[unit] * count)
+
+    def listed(self) -> list[Value]:
+        """Each value."""
+        return _each_once(self._values, self._read)
+
+    def _read(self, value: object) -> Value:
+        return _in_utc(read_value(value)) if self._zoned else read_value(value)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.listed())
+
+    def __getitem__(self, place: Any) -> Any:
+        return (
+            Moments(self._values[place], self._zoned) if isinstance(place, slice) else self._read(self._values[place])
+        )
 
 
 def _holds_exact_integers(dtype: object) -> bool:

@@ -25,6 +25,7 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column, code_type
 from privity.common.data.frame_values import (
     READ_TYPES,
+    Moments,
     Sort,
     Value,
     code_in_source,
@@ -208,8 +209,10 @@ class Coder:
         ]
 
     def _code(self, place: int, attribute: Attribute, values: Sequence[Value], numbers: Sequence[int]) -> Column:
-        found = map(self._codes[place].__getitem__, values)
-        codes: Column = np.fromiter(found, code_type(attribute.size + 1), len(values))
+        coding, width = self._codes[place], code_type(attribute.size + 1)
+        known = values.codes(attribute) if isinstance(values, Moments) and not coding.computed else None
+        found = map(coding.__getitem__, values)
+        codes: Column = np.fromiter(found, width, len(values)) if known is None else known.astype(width)
         missed = np.flatnonzero(codes == attribute.size)
         if missed.size:
             self._misses[place] += missed.size

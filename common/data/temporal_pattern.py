@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Literal
 
 TEMPORAL = ("date", "time", "datetime", "duration")
 DEFAULT = "default"
@@ -79,12 +80,15 @@ def tokens_of(kind: str, form: str) -> list[tuple[str, str]]:
         known = ", ".join(f"%{letter}" for letter in allowed if letter != ":")
         message = f"%{odd[0]} is not read in a {kind}." if odd else "it is no format."
         raise FormError("format", message, f"Use {DEFAULT!r}, or a pattern of {known}, such as {EXAMPLES[kind]}.")
-    if len(set(letters)) < len(letters):
+    if len(set(letters)) < len(letters) or any(len(part & set(letters)) > 1 for part in SAME):
         raise FormError("format", "a part appears twice.", "Write each part once.")
     if missing := _lacking(kind, set(letters)):
         raise FormError("format", f"it lacks {missing}, so that values would be lost.", f"Such as {EXAMPLES[kind]}.")
     return tokens
 
+
+SAME = ({"Y", "y"}, {"m", "b", "B", "j"}, {"d", "j"}, {"a", "A"}, {"H", "I"}, {"H", "p"}, {"z", ":z"})
+"""Letters that say the same."""
 
 EXAMPLES = {"date": "%d/%m/%Y", "time": "%H:%M", "datetime": "%d/%m/%Y %H:%M:%S", "duration": "%H:%M:%S"}
 
@@ -106,20 +110,26 @@ def _lacking(kind: str, letters: set[str]) -> str:
 
 
 class Pattern:
-    """A format, ready to read and to write ticks."""
+    """A format, ready to read and to write ticks.
+
+    Attributes:
+        tokens: its parts: a letter, or "" and a text.
+        letters: that it has.
+        digits: of a second's fraction.
+    """
 
     def __init__(self, kind: str, form: str, unit: int, zone: tzinfo | None) -> None:
         self._kind, self._zone, self._unit = kind, zone, unit
         self._iso = form == DEFAULT
-        self._tokens = [] if self._iso else tokens_of(kind, form)
-        self.letters = {letter for letter, _ in self._tokens}
-        self._digits = max(0, DIGITS - (len(str(unit)) - 1)) if unit < SECOND else 0
+        self.tokens = [] if self._iso else tokens_of(kind, form)
+        self.letters = {letter for letter, _ in self.tokens}
+        self.digits = max(0, DIGITS - (len(str(unit)) - 1)) if unit < SECOND else 0
         self._first = next((letter for letter in "dHMS" if letter in self.letters), "")
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
         parts = []
-        for place, (letter, text) in enumerate(self._tokens):
+        for place, (letter, text) in enumerate(self.tokens):
             if not letter:
                 parts.append(re.escape(text))
                 continue
@@ -143,9 +153,9 @@ class Pattern:
 
     def _is_digits(self, place: int) -> bool:
         """Whether what stands there may begin or end with a digit."""
-        if not 0 <= place < len(self._tokens):
+        if not 0 <= place < len(self.tokens):
             return False
-        letter, text = self._tokens[place]
+        letter, text = self.tokens[place]
         return letter not in (*_WORDS, "z", ":z") if letter else any(sign.isdigit() for sign in (text[0], text[-1]))
 
     def ticks(self, text: str) -> int | None:
@@ -183,9 +193,9 @@ class Pattern:
             shift = (EPOCH + timedelta(microseconds=ticks // 1000)).astimezone(self._zone).utcoffset()
             offset = round((shift or timedelta()).total_seconds())
         day, clock = divmod(ticks + offset * SECOND, DAY)
-        parts = {**_clock_parts(clock, self._digits), "z": _offset_text(offset, ""), ":z": _offset_text(offset, ":")}
+        parts = {**clock_parts(clock, self.digits), "z": offset_text(offset, ""), ":z": offset_text(offset, ":")}
         if self._kind != "time":
-            parts |= _day_parts(day)
+            parts |= day_parts(day)
         return self._filled(parts)
 
     def _written_duration(self, ticks: int) -> str:
@@ -194,23 +204,27 @@ class Pattern:
             day, rest = divmod(rest, DAY)
             hour, rest = divmod(rest, HOUR)
             minute, rest = divmod(rest, MINUTE)
-            second = f"{rest // SECOND}.{rest % SECOND:09d}"[: -DIGITS + self._digits or None].rstrip(".")
+            second = f"{rest // SECOND}.{rest % SECOND:09d}"[: -DIGITS + self.digits or None].rstrip(".")
             parts = [(hour, f"{hour}H"), (minute, f"{minute}M"), (rest or not (day or hour or minute), f"{second}S")]
             clock = "".join(text for there, text in parts if there)
             return f"{sign}P{f'{day}D' if day else ''}{f'T{clock}' if clock else ''}"
-        written = {"f": f"{rest % SECOND:09d}"[: self._digits]}
+        written = {"f": f"{rest % SECOND:09d}"[: self.digits]}
         for letter, size in (("d", DAY), ("H", HOUR), ("M", MINUTE), ("S", SECOND)):
-            if any(letter == token for token, _ in self._tokens):
+            if any(letter == token for token, _ in self.tokens):
                 whole, rest = divmod(rest, size)
                 written[letter] = f"{whole:02d}" if letter != "d" else str(whole)
         return sign + self._filled(written)
 
     def _filled(self, parts: Mapping[str, str]) -> str:
-        return "".join(parts[letter] if letter else text for letter, text in self._tokens)
+        return "".join(parts[letter] if letter else text for letter, text in self.tokens)
 
 
 def iso_ticks(kind: str, text: str) -> tuple[int | None, int | None]:
     """Ticks of a text of ISO 8601, and the offset that it names, in ticks; (None, None) if it is none."""
+    if kind == "datetime" and len(text) >= 19 and text[10] in "T " and text[19:20] != ".":
+        day, clock = _known_ticks("date", text[:10]), _known_ticks("time", text[11:19])
+        known = _known_offset(text[19:])
+        return (None, None) if day is None or clock is None or known is False else (day + clock, known)
     found = _ISO[kind].fullmatch(text)
     if found is None:
         return None, None
@@ -227,6 +241,20 @@ def iso_ticks(kind: str, text: str) -> tuple[int | None, int | None]:
         return day * DAY, None
     fraction, offset = (parts[3], None) if kind == "time" else (parts[6], parts[7])
     return day * DAY + clock + _fraction(fraction), None if offset is None else _offset(offset)
+
+
+@lru_cache(maxsize=1 << 17)
+def _known_ticks(kind: str, text: str) -> int | None:
+    """Ticks of a date or a time of day: there are not many of them."""
+    return iso_ticks(kind, text)[0]
+
+
+@lru_cache(maxsize=1 << 10)
+def _known_offset(text: str) -> int | Literal[False] | None:
+    """Ticks of an offset; None of no text, False of one that is no offset."""
+    if not text:
+        return None
+    return _offset(text) if re.fullmatch(_OFFSET, text) else False
 
 
 def _day(year: int, month: int, day: int) -> int | None:
@@ -252,7 +280,8 @@ def _offset(text: str | None) -> int:
     return (-seconds if text[0] == "-" else seconds) * SECOND
 
 
-def _offset_text(seconds: int, colon: str) -> str:
+def offset_text(seconds: int, colon: str) -> str:
+    """An offset from UTC; Z in the form with a colon, which is that of ISO 8601."""
     if not seconds and colon:
         return "Z"
     minutes, rest = divmod(abs(seconds), 60)
@@ -294,7 +323,8 @@ def _clock_of(parts: Mapping[str, str | None]) -> int | None:
     return None if clock is None else clock + _fraction(parts.get("f"))
 
 
-def _clock_parts(clock: int, digits: int) -> dict[str, str]:
+def clock_parts(clock: int, digits: int) -> dict[str, str]:
+    """By letter, the parts of a time of day in ticks."""
     hour, rest = divmod(clock, HOUR)
     minute, rest = divmod(rest, MINUTE)
     second, rest = divmod(rest, SECOND)
@@ -304,7 +334,8 @@ def _clock_parts(clock: int, digits: int) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _day_parts(day: int) -> dict[str, str]:
+def day_parts(day: int) -> dict[str, str]:
+    """By letter, the parts of a day from 1970-01-01 on."""
     found = date.fromordinal(day + UNIX_DAY)
     return {
         "Y": f"{found.year:04d}", "y": f"{found.year % 100:02d}", "m": f"{found.month:02d}", "d": f"{found.day:02d}",

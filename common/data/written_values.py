@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.schema import Schema
+from privity.common.data.temporal_columns import texts_of
 from privity.common.data.temporal_pattern import SECOND
 
 LARGEST_INT64 = 2**63 - 1
@@ -139,7 +140,7 @@ def _texts(attribute: Attribute, column: pd.Series) -> Any:
         return [value if isinstance(value, str) else format(value, "f") for value in column]
     missing = _missing(attribute, column)
     distinct, places = np.unique(_numbers(column, missing).astype(np.int64), return_inverse=True)
-    texts = np.array([attribute.text_of(number) for number in distinct.tolist()], dtype=object)[places]
+    texts = texts_of(attribute.temporal, distinct)[places]
     texts[missing] = attribute.missing[0] if attribute.missing else ""
     return texts
 

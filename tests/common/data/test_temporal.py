@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta, timezone
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.data.frame_values import Moments, code_of
+from privity.common.data.schema import parse_schema
 from privity.common.data.temporal import temporal
+from privity.common.data.temporal_columns import NOT_A_TIME, texts_of
 from privity.common.data.temporal_pattern import DAY, DEFAULT, SECOND, FormError
 
 EPOCH = datetime(1970, 1, 1)
@@ -117,6 +121,7 @@ def test_a_date_may_be_a_midnight_of_pandas_and_no_other_time():
         ("date", "any", None, None, "format", "no format"),
         ("date", "%Y-%m-%d%", None, None, "format", "no format"),
         ("date", "%d/%d/%Y", None, None, "format", "twice"),
+        ("date", "%d/%m/%b/%Y", None, None, "format", "twice"),
         ("datetime", "%Y-%m-%d %H:%S", None, None, "format", "it lacks %M"),
         ("datetime", "%Y-%m-%d", None, None, "format", "the hour"),
         ("datetime", "%Y-%m-%d %H %z", None, None, "format", "no 'timezone' is declared"),
@@ -138,3 +143,42 @@ def test_two_digits_of_a_year_are_of_1969_to_2068():
     assert read.iso(read.read("1.1.69")) == "1969-01-01"
     assert read.iso(read.read("31.12.68")) == "2068-12-31"
     assert time.fromisoformat(temporal("time", DEFAULT, None, None).text(0)) == time(0)
+
+
+@given(st.sampled_from([
+    ("date", DEFAULT, None, None), ("date", "%A %d %B %y", None, None), ("time", "%I:%M:%S %p", None, None),
+    ("datetime", DEFAULT, 6, None), ("datetime", DEFAULT, 0, "America/St_Johns"), ("datetime", DEFAULT, 3, "UTC"),
+    ("datetime", "at %H:%M on %d.%m.%Y", None, None), ("datetime", "%Y-%m-%d %H:%M:%S.%f %z", 2, "+05:30"),
+    ("duration", DEFAULT, 1, None),
+]), st.lists(st.integers(0, 86_399), min_size=1, max_size=9), st.integers(1, 20_000))  # fmt: skip
+def test_many_texts_are_written_as_each_one(declared, numbers, step):
+    form = temporal(*declared)
+    most = 86_399 if form.type == "time" else 30_000 if form.type == "date" else 10**12
+    some = np.array([number * step % most for number in numbers])
+    assert texts_of(form, some).tolist() == [form.text(number) for number in some.tolist()]
+
+
+@given(
+    st.sampled_from(["date", "datetime", "instant", "duration"]), st.sampled_from(["s", "ms", "us", "ns"]),
+    st.lists(st.none() | st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(-(10**5), 10**5), min_size=1, max_size=9),
+    st.sampled_from(["refuse", "edge", "other"]), st.booleans(),
+)  # fmt: skip
+def test_codes_of_a_column_are_those_of_its_values(kind, unit, ticks, rule, missing):
+    zone = {"timezone": "Europe/Vienna"} if kind == "instant" else {}
+    declared = {"instant": "datetime"}.get(kind, kind)
+    form = temporal(declared, DEFAULT, None, zone.get("timezone"))
+    values = [form.iso(number) for number in (-1, 0, 1, 50, 90_000)]
+    domain = {"categories": values, "other": values[3]} if rule == "other" else {"edges": values}
+    field = {"name": "x", "type": declared, **zone, **domain, "outOfDomain": rule}
+    if missing:
+        field["missingValues"] = ["", form.iso(91_000 if rule == "other" else 99_999)]
+    schema = parse_schema({"fields": [field]}, "s")
+    numbers = np.array([NOT_A_TIME if tick is None else tick for tick in ticks])
+    moments = Moments(numbers.view(f"{'m' if kind == 'duration' else 'M'}8[{unit}]"), kind == "instant")
+    (attribute,) = schema.attributes
+    expected = [code_of(attribute, value) for value in moments.listed()]
+    known = moments.codes(attribute)
+    if known is not None:
+        assert known.tolist() == [attribute.size if code is None else code for code in expected]
+    # Far beyond the calendar each value is looked at.
+    assert known is not None or any(tick is None or abs(tick) > 10**5 for tick in ticks)

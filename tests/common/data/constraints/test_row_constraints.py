@@ -344,12 +344,13 @@ def test_a_drawn_decimal_at_the_edge_is_not_beyond_it():
     assert [some.tolist() for some in found] == [[False, False, True, False], [True, False, False, True]]
 
 
+EDGES = ["2024-01-01", "2024-06-01", "2025-01-01"]
 STAY = [
-    {"name": "start", "type": "date", "format": "%d.%m.%Y", "edges": ["2024-01-01", "2024-06-01", "2025-01-01"]},
-    {"name": "end", "type": "date", "edges": ["2024-01-01", "2024-06-01", "2025-01-01"], "missingValues": [""]},
-    {"name": "seen", "type": "datetime", "edges": ["2024-01-01", "2024-06-01", "2025-01-01"], "decimals": 3},
-    {"name": "left", "type": "datetime", "format": "%Y-%m-%d %H:%M", "edges": ["2024-01-01", "2024-06-01", "2026-01-01"]},
-]  # fmt: skip
+    {"name": "start", "type": "date", "format": "%d.%m.%Y", "edges": EDGES},
+    {"name": "end", "type": "date", "edges": EDGES, "missingValues": [""]},
+    {"name": "seen", "type": "datetime", "edges": EDGES, "decimals": 3},
+    {"name": "left", "type": "datetime", "format": "%Y-%m-%d %H:%M", "edges": EDGES},
+]
 
 
 def test_dates_are_compared_by_their_values() -> None:
