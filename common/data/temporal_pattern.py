@@ -224,7 +224,8 @@ def iso_ticks(kind: str, text: str) -> tuple[int | None, int | None]:
     if kind == "datetime" and len(text) >= 19 and text[10] in "T " and text[19:20] != ".":
         day, clock = _known_ticks("date", text[:10]), _known_ticks("time", text[11:19])
         known = _known_offset(text[19:])
-        return (None, None) if day is None or clock is None or known is False else (day + clock, known)
+        if day is not None and clock is not None and known is not False:
+            return day + clock, known
     found = _ISO[kind].fullmatch(text)
     if found is None:
         return None, None

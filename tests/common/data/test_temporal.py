@@ -49,6 +49,8 @@ def test_a_time_with_a_zone_is_a_point_of_time_whatever_offset_it_is_written_wit
     assert read.read(text) == number
     assert datetime.fromisoformat(text) == there
     assert read.read(moment.isoformat()) is None, "what has no offset is not guessed"
+    minutes = there.replace(second=0, microsecond=0)
+    assert read.read(minutes.isoformat(timespec="minutes")) == read.read(minutes.isoformat())
 
 
 @given(st.times(), st.sampled_from([DEFAULT, "%I:%M:%S %p", "%H.%M.%S", "%H%M%S"]))
