@@ -262,11 +262,12 @@ def _with_numpy_times(column: pd.Series) -> tuple[pd.Series, bool]:
     dtype = column.dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
         return column.dt.tz_convert(None), True
-    if not isinstance(dtype, pd.ArrowDtype) or not pa.types.is_timestamp(dtype.pyarrow_dtype):
+    kind = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None
+    if kind is None or not (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)):
         return column, False
-    numbers = column.array.__arrow_array__()
-    ticks = pc.fill_null(numbers.cast(pa.int64()), NOT_A_TIME).to_numpy()
-    return pd.Series(ticks.view(f"M8[{dtype.pyarrow_dtype.unit}]")), dtype.pyarrow_dtype.tz is not None
+    ticks = pc.fill_null(column.array.__arrow_array__().cast(pa.int64()), NOT_A_TIME).to_numpy()
+    zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    return pd.Series(ticks.view(f"{'M' if pa.types.is_timestamp(kind) else 'm'}8[{kind.unit}]")), zoned
 
 
 def _in_utc(value: Value) -> Value:

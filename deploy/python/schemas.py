@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from privity.common.data import schema as read
-from privity.common.data.attribute import value_text
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.schema_draft import draft_schema
 from privity.common.errors import Catalogue, PrivityError
@@ -242,7 +242,8 @@ def open_schema(table: given.Table) -> Schema:
     for name, column in frame.items():
         kind = _type_of(column)
         opened = {} if kind == "boolean" else {"domain": "discover"}
-        fields.append({"name": str(name), "type": kind, **opened, "missingValues": [""]})
+        zone = {} if kind != "datetime" or (found := _zone_of(column)) is None else {"timezone": found}
+        fields.append({"name": str(name), "type": kind, **opened, **zone, "missingValues": [""]})
     return Schema({"fields": fields})
 
 
@@ -254,10 +255,23 @@ def _type_of(column: pd.Series) -> str:
         return "integer"
     if kinds.is_numeric_dtype(column.dtype):
         return "number"
+    if isinstance(column.dtype, pd.ArrowDtype):
+        kind = column.dtype.pyarrow_dtype
+        tests = {"date": pa.types.is_date, "time": pa.types.is_time, "duration": pa.types.is_duration}
+        if found := next((name for name, fits in tests.items() if fits(kind)), None):
+            return found
+    if kinds.is_datetime64_any_dtype(column.dtype) or kinds.is_timedelta64_dtype(column.dtype):
+        return "duration" if column.dtype.kind == "m" else "datetime"
     if kinds.is_string_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype):
         return "string"
     reason = f"the column {column.name!r} holds {column.dtype}, for which nothing can be discovered"
     raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint="Declare it in a schema of your own.")
+
+
+def _zone_of(column: pd.Series) -> str | None:
+    """The time zone of a column of times, as a schema declares it; None if they have none."""
+    zone = column.dt.tz
+    return None if zone is None else str(zone).removeprefix("UTC") or "UTC"
 
 
 def _written(frame: pd.DataFrame, path: Path) -> Path:
@@ -278,9 +292,9 @@ def _domain(attribute: Any) -> str:
     if attribute.discover:
         return "to be discovered"
     if attribute.edges:
-        low, high = (value_text(edge) for edge in (attribute.edges[0], attribute.edges[-1]))
+        low, high = (attribute.name_of(edge) for edge in (attribute.edges[0], attribute.edges[-1]))
         return f"{low} to {high} in {len(attribute.edges) - 1} bins"
-    values = ", ".join(value_text(value) for value in attribute.categories) or "false, true"
+    values = ", ".join(attribute.name_of(value) for value in attribute.categories) or "false, true"
     return values if len(values) <= LONGEST_SHOWN else f"{len(attribute.categories)} categories"
 
 
