@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil
+from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
@@ -89,15 +89,21 @@ class Deciles:
             return [*(" or ".join(labels) for labels in told), "(missing)"]
         if not len(cuts):
             return ["all", "(missing)"]
-        texts = [f"below {cuts[0]:.6g}"]
-        for below, low, high in zip([-np.inf, *cuts], cuts, [*cuts[1:], np.inf], strict=False):
+        shown = [_shown(attribute, cut) for cut in cuts]
+        texts = [f"below {shown[0]}"]
+        for place, (below, low, high) in enumerate(zip([-np.inf, *cuts], cuts, [*cuts[1:], np.inf], strict=False)):
             if high == np.nextafter(low, np.inf):
-                texts.append(f"{low:.6g}")
+                texts.append(shown[place])
                 continue
             mass = low == np.nextafter(below, np.inf)
-            start = f"above {below:.6g}" if mass else f"from {low:.6g}"
-            texts.append(start if high == np.inf else f"{start} to {high:.6g}".removeprefix("from "))
+            start = f"above {shown[place - 1]}" if mass else f"from {shown[place]}"
+            texts.append(start if high == np.inf else f"{start} to {shown[place + 1]}".removeprefix("from "))
         return [*texts, "(missing)"]
+
+
+def _shown(attribute: Attribute, number: float) -> str:
+    """A number in a label; a date or time in ISO 8601."""
+    return f"{number:.6g}" if attribute.temporal is None else attribute.name_of(floor(number))
 
 
 def _cuts(numbers: Floats) -> Floats:

@@ -6,11 +6,13 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privity.common.data.attribute import Attribute
 from privity.common.storage.safe_files import write_private
 from privity.common.text.visible import in_lines
 from privity.deploy.evaluation.evaluation import Evaluation, TableResult
@@ -127,7 +129,7 @@ def _distribution(evaluation: Evaluation, place: int) -> Picture:
             _bars(axes, attribute.labels, shares, [result.name for result in evaluation.results])
         else:
             others = [candidate.table.numbers[place] for candidate in candidates]
-            _histogram(axes, numbers, [one for one in others if one is not None], evaluation, attribute.whole)
+            _histogram(axes, numbers, [one for one in others if one is not None], evaluation, attribute)
 
     words = "; ".join(f"{result.name}: distance {result.columns[place].distance:.3f}" for result in evaluation.results)
     return Picture(
@@ -139,13 +141,15 @@ def _shares(codes: np.ndarray, size: int) -> Floats:
     return np.bincount(codes, minlength=size) / len(codes)
 
 
-def _histogram(axes: Axes, real: Floats, others: Sequence[Floats], evaluation: Evaluation, integers: bool) -> None:
+def _histogram(
+    axes: Axes, real: Floats, others: Sequence[Floats], evaluation: Evaluation, attribute: Attribute
+) -> None:
     tables = [numbers[~np.isnan(numbers)] for numbers in (real, *others)]
     present = [numbers for numbers in tables if len(numbers)]
     if not present:
         axes.text(0.5, 0.5, "no value is present", ha="center", transform=axes.transAxes)
         return
-    bins = _bins(present, integers)
+    bins = _bins(present, attribute.whole)
     low, high = float(bins[0]), float(bins[-1])
     for numbers, colour, name in zip(
         tables, (REAL, *(colour for _, colour in _colours(evaluation))), _names(evaluation), strict=False
@@ -157,8 +161,12 @@ def _histogram(axes: Axes, real: Floats, others: Sequence[Floats], evaluation: E
         else:
             axes.stairs(counts, bins, color=colour, linewidth=1.2, label=name)
     axes.set_ylabel("share of rows")
-    axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 5))
-    axes.locator_params(axis="x", nbins=5)
+    if attribute.temporal is None:
+        axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 5))
+    else:
+        axes.xaxis.set_major_formatter(lambda number, _: attribute.name_of(floor(number)))
+        axes.tick_params(axis="x", labelsize=6)
+    axes.locator_params(axis="x", nbins=5 if attribute.temporal is None else 3)
     axes.legend()
 
 
