@@ -16,11 +16,12 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil, floor
+from math import floor
 
 from privity.common.data.computation import Computation
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
 from privity.common.data.temporal_pattern import DEFAULT
+from privity.common.data.value_grids import SIGNIFICANT_DIGITS, Grid, decimal_grid, integer_edges, nearest
 
 Value = str | int | Fraction  # a category: text, integer (or bool), or exact decimal
 
@@ -29,9 +30,7 @@ TYPES = ("string", "integer", "number", "boolean", *TEMPORAL)
 TRUE_TEXTS = ("true", "True", "TRUE", "1")  # as Frictionless reads booleans; the first one is written
 FALSE_TEXTS = ("false", "False", "FALSE", "0")
 
-SIGNIFICANT_DIGITS = 15  # a decimal of so many digits survives the way into a double and back
 LARGEST_POINT = 2**62  # a decimal of more digits is counted in points, of which there may be so many
-POINTS_PER_BIN = 10_000  # a value drawn inside a bin has decimals enough to tell so many points apart
 LONGEST_NUMBER = 400  # characters; a longer text is not read as a number
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
@@ -45,15 +44,6 @@ class Group:
     name: str
     groups: tuple[Group, ...] = ()
     codes: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The decimals in a bin from which a value is drawn: ``(first + i) / 10**decimals``, ``i < count``."""
-
-    first: int
-    count: int
-    decimals: int
 
 
 @dataclass(frozen=True)
@@ -236,7 +226,7 @@ class Attribute:
     def point_edges(self) -> tuple[int, ...]:
         """Edges of the bins in points: bin i is ``range(e[i], e[i + 1])``."""
         scale = 10**self.places
-        return _integer_edges([edge * scale for edge in self.edges])
+        return integer_edges([edge * scale for edge in self.edges])
 
     @cached_property
     def grids(self) -> tuple[Grid, ...]:
@@ -251,10 +241,10 @@ class Attribute:
     def _grids_between(self, edges: Sequence[Fraction]) -> tuple[Grid, ...]:
         """Of cells of which the last one is closed."""
         if self.whole:
-            return tuple(Grid(low, high - low, 0) for low, high in pairwise(_integer_edges(edges)))
+            return tuple(Grid(low, high - low, 0) for low, high in pairwise(integer_edges(edges)))
         last = len(edges) - 2
         return tuple(
-            _decimal_grid(low, high, closed=place == last, decimals=self.decimals, exact=self.exact)
+            decimal_grid(low, high, closed=place == last, decimals=self.decimals, exact=self.exact)
             for place, (low, high) in enumerate(pairwise(edges))
         )
 
@@ -336,7 +326,7 @@ class Attribute:
             return self._codes.get(number)  # an int and an equal Fraction have the same hash
         edges: Sequence[int | Fraction] = self.edges
         if self.point is not None:  # compared with integers, which takes a third of the time
-            edges, number = self.point_edges, _nearest(number, self.point)
+            edges, number = self.point_edges, nearest(number, self.point)
             above = number >= edges[-1]
         else:
             above = number > edges[-1]
@@ -409,32 +399,6 @@ def _distinct_texts(edges: tuple[Fraction, ...]) -> list[str]:
         if len(set(texts)) == len(texts):
             return texts
     return [str(edge) for edge in edges]
-
-
-def _nearest(number: int | Fraction, point: Fraction) -> int:
-    """The point that is nearest to a number, the upper one of two."""
-    if number.denominator == 1 == point.denominator:
-        return int(number)
-    return (2 * number.numerator * point.denominator + number.denominator) // (2 * number.denominator)
-
-
-def _integer_edges(edges: Sequence[Fraction]) -> tuple[int, ...]:
-    return (*(ceil(edge) for edge in edges[:-1]), floor(edges[-1]) + 1)
-
-
-def _decimal_grid(low: Fraction, high: Fraction, *, closed: bool, decimals: int | None, exact: bool) -> Grid:
-    """The decimals of a bin: as declared, or the coarsest that give it enough points; in ``SIGNIFICANT_DIGITS``."""
-    if decimals is None:
-        decimals = 0
-        while (high - low) * 10**decimals < POINTS_PER_BIN and decimals < 400:
-            decimals += 1
-    largest = max(abs(low), abs(high))
-    while not exact and largest * Fraction(10) ** decimals > 10**SIGNIFICANT_DIGITS:
-        decimals -= 1
-    scale = Fraction(10) ** decimals
-    first = ceil(low * scale)
-    end = floor(high * scale) + 1 if closed else ceil(high * scale)
-    return Grid(first, end - first, decimals)
 
 
 def _paths(groups: tuple[Group, ...], above: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:

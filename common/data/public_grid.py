@@ -13,9 +13,9 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
-from privity.common.data.attribute import SIGNIFICANT_DIGITS
 from privity.common.data.temporal import Temporal
 from privity.common.data.temporal_pattern import DAY, HOUR, MINUTE, SECOND, UNIX_DAY
+from privity.common.data.value_grids import SIGNIFICANT_DIGITS
 
 EXACT = 10_000
 """Points of the lattice on either side of zero that have a cell each."""
