@@ -211,8 +211,9 @@ class Coder:
     def _code(self, place: int, attribute: Attribute, values: Sequence[Value], numbers: Sequence[int]) -> Column:
         coding, width = self._codes[place], code_type(attribute.size + 1)
         known = values.codes(attribute) if isinstance(values, Moments) and not coding.computed else None
-        found = map(coding.__getitem__, values)
-        codes: Column = np.fromiter(found, width, len(values)) if known is None else known.astype(width)
+        if known is None:
+            known = np.fromiter(map(coding.__getitem__, values), width, len(values))
+        codes: Column = known.astype(width)
         missed = np.flatnonzero(codes == attribute.size)
         if missed.size:
             self._misses[place] += missed.size
