@@ -47,7 +47,7 @@ def _decoded(texts: pd.Series[Any], attribute: Attribute | None) -> pd.Series[An
     values = [text if text in missing else made(text) for text in texts]
     # As they are drawn: whatever may be missing, or is of no width, is an object.
     plain = not attribute.missing and arrow_type(attribute) == pa.float64()
-    whole = not attribute.missing and attribute.whole and all(abs(value) < 2**63 for value in attribute.categories)
+    whole = not attribute.missing and (attribute.temporal is not None or arrow_type(attribute) == pa.int64())
     return pd.Series(values, dtype="float64" if plain else "int64" if whole else object)
 
 

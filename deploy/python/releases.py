@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import read_bytes
 from privity.common.privacy.exact_numbers import ExactNumber
@@ -151,7 +152,8 @@ class Release(Shown):
     @cached_property
     def _rows(self) -> pd.DataFrame:
         verify_release(self._folder)
-        return read_decoded(self._folder / SYNTHETIC, self._contents.schema)
+        schema = self._contents.schema
+        return as_pandas(read_decoded(self._folder / SYNTHETIC, schema), schema)
 
     @cached_property
     def marginals(self) -> Marginals:

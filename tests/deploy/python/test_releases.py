@@ -28,6 +28,7 @@ import privity
 from privity import Release, load_model
 from privity.common.data.coded_table import CodedTable, decode, write_csv
 from privity.common.data.schema import parse_schema
+from privity.common.data.written_values import as_texts
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.budget import parse_epsilon, readable
 from privity.common.privacy.exact_numbers import ExactNumber
@@ -388,6 +389,10 @@ KINDS = [
     {"type": "number", "categories": [0.1, 2, 1e22]},
     {"type": "boolean"},
     {"type": "string", "categories": ["01", "1", 'a,"b"', " x", "ä"]},
+    {"type": "number", "decimals": 2, "edges": [0, 10**14, 10**16]},
+    {"type": "date", "format": "%d.%m.%Y", "edges": ["2020-01-01", "2020-02-01", "2020-03-01"]},
+    {"type": "datetime", "timezone": "+01:00", "categories": ["2020-01-01T00:00:00Z", "2020-02-01T00:00:00Z"]},
+    {"type": "duration", "decimals": 1, "edges": ["PT0S", "PT1H", "P9D"]},
 ]
 
 
@@ -398,6 +403,6 @@ def test_decoded_rows_are_read_as_they_were_written(kinds: list, seed: int) -> N
     draw = np.random.default_rng(seed)
     frame = decode(CodedTable(schema, tuple(draw.integers(0, size, 30) for size in schema.domain)), draw)
     own = OwnFolder()
-    write_csv(frame, own.path / "rows.csv", quote_all=True)
+    write_csv(as_texts(frame, schema), own.path / "rows.csv", quote_all=True)
     pd.testing.assert_frame_equal(read_decoded(own.path / "rows.csv", schema), frame)
     own.close()
