@@ -231,8 +231,9 @@ class FieldReader(FieldForm):
             return tuple(nodes)
 
         taxonomy = read(self.item["taxonomy"])
+        grouped = set(leaves)
         faults = {
-            "are in no group": [value for value in codes if value not in set(leaves)],
+            "are in no group": [value for value in codes if value not in grouped],
             "are in more than one place": _repeated(leaves),
             "are no categories": [value for value in dict.fromkeys(leaves) if value not in codes],
         }

@@ -13,6 +13,7 @@ from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.synthesis.algorithm_settings import choice
 from privity.common.synthesis.inference.graphical_model import cells_of_tree, tree_over
+from privity.common.synthesis.inference.pooled_codes import MOST_APART
 
 TABLES, PGM = "tables", "pgm"
 INFERENCES = (TABLES, PGM)
@@ -22,6 +23,9 @@ MOST_SECONDS = 120
 
 ARRAYS = 12
 """Of 64-bit numbers for each cell of the cliques: potentials, sums, weights, probabilities, and copies of them."""
+
+RELEASED = 2
+"""Of the same, for each cell of the model with all codes told apart."""
 
 SECONDS_A_CELL = 1e-7
 SECONDS_A_TABLE = 6e-5
@@ -80,13 +84,17 @@ def fit_setting(default: str, *, by_default: str = "") -> Any:
 
 
 def size_of_fit(marginals: Sequence[Marginal], domain: Sequence[int], steps: int) -> Size:
-    """Of a fit to tables over these attributes of the schema."""
+    """Of a fit to tables over these attributes of the schema.
+
+    The rare ones of many codes are told apart only when the fit is done.
+    """
     tree = tree_over(marginals, domain)
     cells = cells_of_tree(tree, domain)
+    fitted = cells_of_tree(tree, [min(size, MOST_APART) for size in domain])
     seconds = (
-        steps * EVALUATIONS_A_STEP * (cells * SECONDS_A_CELL + (len(marginals) + len(tree.cliques)) * SECONDS_A_TABLE)
+        steps * EVALUATIONS_A_STEP * (fitted * SECONDS_A_CELL + (len(marginals) + len(tree.cliques)) * SECONDS_A_TABLE)
     )
-    return Size(cells, ARRAYS * 8 * cells, seconds)
+    return Size(cells, 8 * (ARRAYS * fitted + RELEASED * (cells - fitted)), seconds)
 
 
 def choose_inference(asked: str, tables: Iterable[Marginal], schema: Schema, steps: int) -> Inference:

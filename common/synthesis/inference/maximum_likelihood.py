@@ -33,6 +33,7 @@ from privity.common.data.schema import Schema
 from privity.common.synthesis.inference.estimation import Estimate, average, collect, marginalise, one_way_marginals
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation, tree_over
 from privity.common.synthesis.inference.groups import Codes, condense, expand, groups_of
+from privity.common.synthesis.inference.pooled_codes import Pools, pooled
 from privity.common.synthesis.inference.table_consistency import make_consistent
 from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
@@ -66,20 +67,25 @@ class _Term:
         attributes: of the schema, ascending; the clique table's axes that it is over.
         groups: for each axis the derived code of each code, or None if the table is over the attribute itself.
         counts: target, axes as ``attributes``.
-        ridge: in rows.
+        ridge: in rows, of each cell.
     """
 
     key: Marginal
     attributes: Marginal
     groups: tuple[Codes | None, ...]
     counts: Numbers
-    ridge: float
+    ridge: Numbers
 
     def expand(self, potential: Numbers) -> Numbers:
         """A potential of the table's cells as one of the attributes' codes."""
         for axis, groups in enumerate(self.groups):
             potential = expand(potential, axis, groups)
         return potential
+
+    def pooled(self, pools: Mapping[int, Pools]) -> list[tuple[int, int]]:
+        """The axes that are over pools, with their attributes."""
+        axes = enumerate(zip(self.attributes, self.groups, strict=True))
+        return [(axis, a) for axis, (a, groups) in axes if a in pools and groups is None]
 
     def condense(self, table: Numbers) -> Numbers:
         """The table's cells from those of the attributes' codes."""
@@ -93,7 +99,7 @@ class Fit:
     """A fitted model, with what the next fit starts from.
 
     Attributes:
-        potentials: of the cells of each measured table.
+        potentials: of the cells of each measured table, over codes and not pools.
     """
 
     model: GraphicalModel
@@ -114,16 +120,60 @@ def fit_model(
         start: a fit to some of the tables.
     """
     estimates = collect(tables)
-    terms = _terms(estimates, schema, rows)
-    propagation = Propagation(tree_over([term.attributes for term in terms], schema.domain), schema.domain)
+    single = one_way_marginals(estimates, range(len(schema.attributes)), rows, schema.ordered_codes)
+    pools = pooled(estimates, single, schema, SINGLE_RIDGE)
+    terms = _terms(estimates, single, schema, rows, pools)
+    tree = tree_over([term.attributes for term in terms], schema.domain)
+    domain = [int(pools[a].members.size) if a in pools else size for a, size in enumerate(schema.domain)]
     with one_blas_thread():
-        return _Problem(terms, propagation, rows).solve({} if start is None else start.potentials, steps)
+        potentials, beliefs = _Problem(terms, Propagation(tree, domain), rows).solve(
+            [_start(term, pools, None if start is None else start.potentials.get(term.key)) for term in terms], steps
+        )
+    return Fit(
+        GraphicalModel(Propagation(tree, schema.domain), _divided(tree.cliques, beliefs, pools)),
+        {term.key: _of_codes(term, found, pools) for term, found in zip(terms, potentials, strict=True)},
+    )
 
 
-def _terms(estimates: Mapping[Marginal, Estimate], schema: Schema, rows: int) -> list[_Term]:
-    derived, attributes = schema.derived, range(len(schema.attributes))
-    single = one_way_marginals(estimates, attributes, rows, schema.ordered_codes)
-    terms = [_Term((a,), (a,), (None,), single[a], SINGLE_RIDGE) for a in attributes]
+def _start(term: _Term, pools: Mapping[int, Pools], before: Numbers | None) -> Numbers:
+    """Potentials to start from, by those that a former fit gave the table's codes."""
+    if before is None:
+        return np.zeros(term.counts.shape)
+    for axis, attribute in term.pooled(pools):
+        before = np.take(before, pools[attribute].first_codes, axis=axis)
+    return before
+
+
+def _of_codes(term: _Term, potentials: Numbers, pools: Mapping[int, Pools]) -> Numbers:
+    for axis, attribute in term.pooled(pools):
+        potentials = expand(potentials, axis, pools[attribute].of_code)
+    return potentials
+
+
+def _divided(cliques: Sequence[Marginal], beliefs: Sequence[Numbers], pools: Mapping[int, Pools]) -> list[Numbers]:
+    """The cliques' probabilities of codes."""
+    found = []
+    for clique, table in zip(cliques, beliefs, strict=True):
+        for axis, attribute in enumerate(clique):
+            if attribute in pools:
+                table = pools[attribute].divided(table, axis)
+        found.append(table)
+    return found
+
+
+def _terms(
+    estimates: Mapping[Marginal, Estimate],
+    single: Mapping[int, Numbers],
+    schema: Schema,
+    rows: int,
+    pools: Mapping[int, Pools],
+) -> list[_Term]:
+    derived = schema.derived
+    of_code = {a: found.of_code for a, found in pools.items()}
+    terms = []
+    for a, counts in single.items():
+        counts = condense(counts, 0, of_code.get(a))
+        terms.append(_Term((a,), (a,), (None,), counts, np.full(counts.shape, SINGLE_RIDGE)))
     for key, estimate in _with_pairs(estimates, rows).items():
         if len(key) == 1:
             continue
@@ -131,10 +181,25 @@ def _terms(estimates: Mapping[Marginal, Estimate], schema: Schema, rows: int) ->
         axes = [int(axis) for axis in np.argsort(bases)]
         groups = [groups_of(derived, a, schema.domain[base]) for a, base in zip(key, bases, strict=True)]
         marginals = [condense(single[base], 0, codes) for base, codes in zip(bases, groups, strict=True)]
-        strength = _strength(estimate, _independent(marginals, rows))
-        ridge = max(LEAST_RIDGE, PRIOR * estimate.variance * rows / strength)
-        counts = _with_margins(estimate.counts, marginals).transpose(axes)
-        terms.append(_Term(key, tuple(bases[i] for i in axes), tuple(groups[i] for i in axes), counts, ridge))
+        estimate = Estimate(_with_margins(estimate.counts, marginals), estimate.variance)
+        # How many cells each one stands for.
+        held = np.ones([1] * len(key))
+        for axis, (attribute, base, codes) in enumerate(zip(key, bases, groups, strict=True)):
+            if base not in pools:
+                continue
+            if attribute != base:
+                assert codes is not None
+                groups[axis] = codes[pools[base].first_codes]
+                continue
+            estimate = Estimate(condense(estimate.counts, axis, of_code[base]), estimate.variance)
+            marginals[axis] = condense(marginals[axis], 0, of_code[base])
+            held = held * pools[base].members.reshape([-1 if other == axis else 1 for other in range(len(key))])
+        strength = _strength(estimate, _independent(marginals, rows), held)
+        ridge = np.broadcast_to(
+            np.maximum(LEAST_RIDGE, PRIOR * estimate.variance * held * rows / strength), estimate.counts.shape
+        )
+        order = tuple(bases[i] for i in axes), tuple(groups[i] for i in axes)
+        terms.append(_Term(key, *order, estimate.counts.transpose(axes), ridge.transpose(axes)))
     return terms
 
 
@@ -178,10 +243,13 @@ def _with_margins(counts: Numbers, marginals: Sequence[Numbers]) -> Numbers:
     return np.asarray(found)
 
 
-def _strength(estimate: Estimate, independent: Numbers) -> float:
+def _strength(estimate: Estimate, independent: Numbers, held: Numbers) -> float:
     """Return tau: the squares of the residuals against independence, less those of the noise.
 
     It is hardly above 0 for a table below the noise floor.
+
+    Args:
+        held: how many measured cells each cell is the sum of, beside the table's axes; it counts so much less.
     """
     residual = estimate.counts - independent
     for axis in range(residual.ndim):
@@ -189,7 +257,8 @@ def _strength(estimate: Estimate, independent: Numbers) -> float:
         residual = residual - residual.mean(axis=axis, keepdims=True)
     freedom = math.prod(1 - 1 / size for size in residual.shape)
     chance = estimate.variance * freedom * (residual.size + CHANCE * math.sqrt(2 * residual.size))
-    return max(LEAST_STRENGTH, float((residual**2).sum()) - chance)
+    known = float((independent / held).sum()) / max(float(independent.sum()), LEAST_STRENGTH)
+    return max(LEAST_STRENGTH, (float((residual**2 / held).sum()) - chance) / max(known, LEAST_STRENGTH))
 
 
 class _Problem:
@@ -201,7 +270,7 @@ class _Problem:
         ends = np.cumsum([0, *sizes])
         self._parts = [slice(start, end) for start, end in pairwise(ends.tolist())]
         self._counts = np.concatenate([term.counts.ravel() for term in terms])
-        self._ridge = np.repeat([term.ridge for term in terms], sizes)
+        self._ridge = np.concatenate([term.ridge.ravel() for term in terms])
         self._scale = 1 / np.sqrt(self._ridge + np.maximum(self._counts, SCALE_ROWS))
         self._homes = [propagation.home(term.attributes) for term in terms]
         self._beside = [self._shape_beside(term, home) for term, home in zip(terms, self._homes, strict=True)]
@@ -212,14 +281,13 @@ class _Problem:
         shape = tuple(domain[a] if a in term.attributes else 1 for a in clique)
         return shape, tuple(axis for axis, a in enumerate(clique) if a not in term.attributes)
 
-    def solve(self, start: Mapping[Marginal, Numbers], steps: int) -> Fit:
+    def solve(self, start: Sequence[Numbers], steps: int) -> tuple[list[Numbers], list[Numbers]]:
+        """The potentials of the terms, and the probabilities of the cliques' cells."""
         from scipy.optimize import minimize  # half a second to load, which every command would pay for
 
-        known = [start.get(term.key) for term in self._terms]
-        first = [np.zeros(t.counts.size) if k is None else k.ravel() for t, k in zip(self._terms, known, strict=True)]
         found = minimize(
             self._value,
-            np.concatenate(first) / self._scale,
+            np.concatenate([potentials.ravel() for potentials in start]) / self._scale,
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": steps, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-4},
@@ -227,10 +295,7 @@ class _Problem:
         potentials = found.x * self._scale
         beliefs, _ = self._propagation.beliefs(self._clique_potentials(potentials))
         parts = zip(self._terms, self._parts, strict=True)
-        return Fit(
-            GraphicalModel(self._propagation, beliefs),
-            {term.key: potentials[part].reshape(term.counts.shape) for term, part in parts},
-        )
+        return [potentials[part].reshape(term.counts.shape) for term, part in parts], beliefs
 
     def _clique_potentials(self, potentials: Numbers) -> list[Numbers]:
         sums = [np.zeros(shape) for shape in self._propagation.shapes]

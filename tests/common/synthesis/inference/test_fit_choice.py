@@ -21,6 +21,7 @@ from privity.common.synthesis.algorithms import ALGORITHMS, aim, dp_ccbn, dp_sub
 from privity.common.synthesis.inference import fit_choice
 from privity.common.synthesis.inference.fit_choice import MOST_BYTES, PGM, TABLES, choose_inference, size_of_fit
 from privity.common.synthesis.inference.maximum_likelihood import STEPS
+from privity.common.synthesis.inference.pooled_codes import MOST_APART
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.deploy.operator.request_options import RunOptions, run_request
 from privity.deploy.options import learning_settings
@@ -108,11 +109,17 @@ def test_generalised_tables_are_part_of_a_graphical_model(people):
 
 
 def test_the_bound_is_a_gibibyte_and_a_fit_just_above_it_is_not_begun(make_table):
-    cells = MOST_BYTES // 96
-    side = int(cells**0.5)
+    side = MOST_BYTES // (96 * 104 * MOST_APART)
     for size, method in ((side, PGM), (side + 1, TABLES)):
-        schema = make_table([size, size], 1).schema
-        assert choose_inference(PGM, [(0,), (1,), (0, 1)], schema, 1).method == method
+        schema = make_table([104, MOST_APART, size], 1).schema
+        assert choose_inference(PGM, [(0,), (1,), (2,), (0, 1, 2)], schema, 1).method == method
+
+
+def test_rare_ones_of_many_codes_take_no_time(make_table):
+    tables = [(0,), (1,), (0, 1)]
+    few, many = (size_of_fit(tables, [size, 16], STEPS) for size in (MOST_APART, 5 * MOST_APART))
+    assert few.seconds == many.seconds
+    assert few.bytes < many.bytes < 2 * few.bytes
 
 
 # Where it is said

@@ -11,7 +11,7 @@ import pytest
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import parse_schema
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
-from privity.common.synthesis.inference.estimation import collect
+from privity.common.synthesis.inference.estimation import collect, one_way_marginals
 from privity.common.synthesis.inference.graphical_model import Propagation, tree_over
 from privity.common.synthesis.inference.groups import condense
 from privity.common.synthesis.inference.maximum_likelihood import STEPS, _Problem, _terms, fit_model
@@ -91,10 +91,16 @@ def onto(table, attributes):
     return table.sum(axis=tuple(a for a in range(4) if a not in attributes))
 
 
+def terms_of(tables):
+    estimates = collect(tables)
+    single = one_way_marginals(estimates, range(len(SCHEMA.names)), ROWS, SCHEMA.ordered_codes)
+    return _terms(estimates, single, SCHEMA, ROWS, {})
+
+
 @pytest.mark.parametrize("wide", [LOOP, [(0, 1, 2), (2, 3)], [(1, HALVES), (HALVES, 2), (0, 3)]])
 def test_the_gradient_is_that_of_the_objective(wide):
     tables = all_measured(wide)
-    terms = _terms(collect(tables), SCHEMA, ROWS)
+    terms = terms_of(tables)
     problem = _Problem(terms, Propagation(tree_over([t.attributes for t in terms], DOMAIN), DOMAIN), ROWS)
     generator = np.random.default_rng(3)
     size = sum(term.counts.size for term in terms)
@@ -112,7 +118,7 @@ def test_the_model_is_what_its_potentials_make_and_meets_the_condition_of_the_op
     """n p = y - r l in every cell, p by the full joint table; tables of generalised attributes among them."""
     tables = all_measured(wide)
     fit = fit_model(tables, SCHEMA, ROWS, steps=TO_THE_END)
-    terms = _terms(collect(tables), SCHEMA, ROWS)
+    terms = terms_of(tables)
     asked = {tuple(sorted(t.attributes)) for t in tables}
     held = {pair for key in asked if len(key) > 2 for pair in combinations(key, 2)}
     assert {term.key for term in terms} == asked | held
@@ -165,7 +171,7 @@ def test_the_same_tables_give_the_same_bits():
 def test_the_margins_of_a_wide_table_are_those_of_the_one_way_tables_before_the_fit(wide):
     counts = joint()
     tables = [*(measured((a,), counts) for a in range(4)), measured(wide, counts, 900.0)]
-    terms = _terms(collect(tables), SCHEMA, ROWS)
+    terms = terms_of(tables)
     single, term = terms[:4], next(t for t in terms if t.key == tuple(sorted(wide)))
     for axis, (a, groups) in enumerate(zip(term.attributes, term.groups, strict=True)):
         others = tuple(other for other in range(term.counts.ndim) if other != axis)
