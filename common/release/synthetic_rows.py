@@ -1,8 +1,9 @@
 """Synthetic rows of a released model: post-processing, and free.
 
-A schema's row constraints, and conditions on values, are met by rejection: rows are drawn from the model and decoded,
-those that break a rule are refused, and others are drawn. What is left has exactly the model's distribution given that
-the rules hold.
+Rows are drawn from the model. Where rules are about numbers in bins, values are drawn again within the same bins for a
+row that breaks one. Rows that no values mend are refused, and others are drawn in their place: for conditions on codes
+as they come, so that these have the model's distribution; for rules by weights that keep the marginals of what they are
+about (``rule_projection``).
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import pandas as pd
 from privity.common.data.coded_table import CodedTable, decode, joined
 from privity.common.data.constraints.row_constraints import RowConstraint, decoded
 from privity.common.data.schema import Schema
-from privity.common.data.unread_columns import with_unread
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.release_contents import MOST_RELEASE_CELLS
+from privity.common.release.rule_projection import Projection, cells_of, project
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.conditioning import conditioned
 from privity.common.synthesis.models.present_rows import present_count, sample_present
@@ -31,6 +32,18 @@ LEAST_SAMPLE = 1 << 14
 
 MOST_SAMPLE = 1 << 18
 """Rows of a sample beyond the first, of which most are refused."""
+
+PILOT = 1 << 17
+"""Rows of the model from which the weights of rows that meet the rules are found."""
+
+REDRAWS = 16
+"""Times that values are drawn anew within the bins of a row that breaks a rule."""
+
+HOPELESS = 64
+"""Such rows with the same codes of which none was mended."""
+
+MOST_THINNED = 4.0
+"""Rows that are drawn for one that is kept, so that it stands for as many; one that weighs more is kept repeatedly."""
 
 SPARE = 1.05
 """Of rows drawn over those that are expected to be enough."""
@@ -126,11 +139,9 @@ def synthesise(
     rules, codes = model.schema.row_constraints, where or {}
     generator = np.random.default_rng(seed)
     if not rules and not codes:
-        frame = decode(sample_present(model, rows, generator), generator)
-        return with_unread(frame, model.schema.unread, generator)
+        return decode(sample_present(model, rows, generator), generator)
     try:
-        found = _accepted(conditioned(model, codes), rows, generator, rules, codes, patience, tell)
-        return with_unread(found.frame, model.schema.unread, generator)
+        return _accepted(model, rows, generator, rules, codes, patience, tell, conditioned(model, codes)).frame
     except _TooFew as few:
         raise _too_rare(model, few, rules, codes) from None
 
@@ -159,8 +170,7 @@ def synthesise_release(model: Model, rows: int, seed: int) -> Synthesis:
         table = sample_present(model, rows, generator)
         found = _Accepted(decode(table, generator), table, [])
     told = (Refused(rule.rule, share, rule in kept) for rule, share in zip(rules, shares or [], strict=True))
-    frame = with_unread(found.frame, model.schema.unread, np.random.default_rng([seed, 2]))
-    return Synthesis(frame, found.table, tuple(told))
+    return Synthesis(found.frame, found.table, tuple(told))
 
 
 def check_release_size(rows: int, schema: Schema, reason: str = "") -> None:
@@ -198,32 +208,70 @@ def _accepted(
     codes: Mapping[int, int],
     patience: Patience,
     tell: Tell | None,
+    entered: Model | None = None,
 ) -> _Accepted:
-    """Rows that have the codes and meet the rules."""
+    """Rows that have the codes and meet the rules.
+
+    Args:
+        entered: the model with codes entered into it.
+    """
     frames: list[pd.DataFrame] = []
     tables: list[CodedTable] = []
-    found = drawn = fitting = 0
+    found = drawn = fitting = met = 0
     broken = np.zeros(len(rules), dtype=np.int64)
+    projection = _projection(model, rules, generator)
+    thinned: float | None = None
     count = max(rows, LEAST_SAMPLE)
     while True:
-        table = _with_codes(sample_present(model, count, generator), codes)
-        frame = decode(table, generator)
-        refused = _refused(table, frame, rules)
+        table = _with_codes(sample_present(entered or model, count, generator), codes)
+        values, refused = _values_and_refused(table, rules, generator)
         drawn, fitting = drawn + count, fitting + table.rows
         broken += refused.sum(axis=1)
-        places = np.flatnonzero(~refused.any(axis=0))[: rows - found]
-        frames.append(frame.take(places))
-        tables.append(table.take(places))
+        places = np.flatnonzero(~refused.any(axis=0))
+        met += len(places)
+        if projection is not None and len(places):
+            weights = projection.weights(table.take(places))
+            if thinned is None:
+                thinned = min(MOST_THINNED * float(weights.mean()), float(weights.max()))
+            places = places[
+                _kept(weights / thinned, [table.columns[a][places] for a in projection.attributes], generator)
+            ]
+        places = places[: rows - found]
+        chosen = table.take(places)
+        frame = decode(chosen, generator)
+        for name in values:
+            frame[name] = values[name].to_numpy()[places]
+        frames.append(frame)
+        tables.append(chosen)
         found += len(places)
         if tell is not None:
             tell(found, drawn)
         if found == rows:
             whole = pd.concat([part for part in frames if len(part)] or frames, ignore_index=True)
             return _Accepted(whole, joined(tables), (broken / max(fitting, 1)).tolist())
-        if drawn >= patience.drawn and drawn >= found * patience.times:
-            raise _TooFew(found, drawn, (broken / max(fitting, 1)).tolist())
+        if drawn >= patience.drawn and drawn >= met * patience.times:
+            raise _TooFew(met, drawn, (broken / max(fitting, 1)).tolist())
         enough = math.ceil((rows - found) * drawn / max(found, 1) * SPARE)
         count = min(max(enough, LEAST_SAMPLE), MOST_SAMPLE)
+
+
+def _projection(model: Model, rules: Sequence[RowConstraint], generator: np.random.Generator) -> Projection | None:
+    """The weights of rows that meet the rules; None without rules, or if no row breaks one."""
+    if not rules:
+        return None
+    table = sample_present(model, PILOT, generator)
+    refused = np.logical_or.reduce(_values_and_refused(table, rules, generator)[1])
+    names = dict.fromkeys(name for rule in rules for name in rule.attributes)
+    return project(table, ~refused, [model.schema.index(name) for name in names]) if refused.any() else None
+
+
+def _kept(
+    weights: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.unsignedinteger]], generator: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    """Rows in a random order, each as often as its weight on average; alike rows together as often as theirs."""
+    order = np.lexsort(columns)
+    upto = np.floor(np.cumsum(weights[order]) + generator.random()).astype(np.int64)
+    return generator.permutation(np.repeat(order, np.diff(upto, prepend=0)))
 
 
 def _with_codes(table: CodedTable, codes: Mapping[int, int]) -> CodedTable:
@@ -232,10 +280,45 @@ def _with_codes(table: CodedTable, codes: Mapping[int, int]) -> CodedTable:
     return table.take(np.logical_and.reduce([table.columns[place] == code for place, code in codes.items()]))
 
 
+def _values_and_refused(
+    table: CodedTable, rules: Sequence[RowConstraint], generator: np.random.Generator
+) -> tuple[pd.DataFrame, npt.NDArray[np.bool_]]:
+    """Values of the attributes that rules are about, and which rows each rule refuses, shape (rules, rows).
+
+    A row that breaks a rule gets other values of its bins, so that bins of which only some values meet the rule keep
+    all of their rows.
+    """
+    schema = table.schema
+    named = {name for rule in rules for name in rule.attributes}
+    if not rules:
+        return pd.DataFrame(index=range(table.rows)), np.zeros((0, table.rows), dtype=np.bool_)
+    table = table.over(named)
+    frame = decode(table, generator)
+    refused = _refused(table, frame, rules)
+    if not any(schema.attributes[schema.index(name)].edges for name in named):
+        return frame, refused
+    columns = {name: frame[name].to_numpy(copy=True) for name in frame}
+    places = np.flatnonzero(refused.any(axis=0))
+    cells = cells_of(table.take(places), range(len(named)))
+    tried = np.zeros(len(places), dtype=np.int64)
+    ever = np.zeros(len(places), dtype=np.bool_)
+    for _ in range(REDRAWS):
+        if not len(places):
+            break
+        again = decode(part := table.take(places), generator)
+        mended = ~_refused(part, again, rules).any(axis=0)
+        for name in columns:
+            columns[name][places[mended]] = again[name].to_numpy()[mended]
+        refused[:, places[mended]] = False
+        np.add.at(tried, cells, 1)
+        ever[cells[mended]] = True
+        left = ~mended & (ever[cells] | (tried[cells] < HOPELESS))
+        places, cells = places[left], cells[left]
+    return pd.DataFrame(columns), refused
+
+
 def _refused(table: CodedTable, frame: pd.DataFrame, rules: Sequence[RowConstraint]) -> npt.NDArray[np.bool_]:
     """Which rows each rule refuses, shape (rules, rows)."""
-    if not rules:
-        return np.zeros((0, table.rows), dtype=np.bool_)
     schema = table.schema
     attributes = dict(zip(schema.names, schema.attributes, strict=True))
     rows = decoded(rules, attributes, dict(zip(schema.names, table.columns, strict=True)), frame)
