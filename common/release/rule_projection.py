@@ -13,6 +13,7 @@ It is found from rows of the model, of whatever kind that is. Post-processing of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,9 @@ MOST_ROUNDS, LEAST_ROUNDS = 1000, 30
 WORK = 2e8
 """Rows times attributes times rounds."""
 
+LARGEST_LOG = 50.0
+"""Of a factor. Where the marginals cannot all stay, factors of two attributes may grow against each other for ever."""
+
 CLOSE = 1e-6
 """Total variation distance that a round moves the weights by, below which there are no more rounds."""
 
@@ -40,20 +44,18 @@ class Projection:
 
     Attributes:
         attributes: that the rules are about.
-        factors: of each of these attributes' codes.
-        mean: weight of the model's rows that meet the rules.
+        logs: logarithms of the factors of each of these attributes' codes.
     """
 
     attributes: tuple[int, ...]
-    factors: tuple[Numbers, ...]
-    mean: float
+    logs: tuple[Numbers, ...]
 
     def weights(self, table: CodedTable) -> Numbers:
         """Of each row, shape (rows,); some 1 on average."""
-        found = np.full(table.rows, 1 / self.mean)
-        for attribute, factors in zip(self.attributes, self.factors, strict=True):
-            found *= factors[table.columns[attribute]]
-        return np.minimum(found, LARGEST_WEIGHT)
+        logs = np.zeros(table.rows)
+        for attribute, factors in zip(self.attributes, self.logs, strict=True):
+            logs += factors[table.columns[attribute]]
+        return np.exp(np.minimum(logs, math.log(LARGEST_WEIGHT)))
 
 
 def project(table: CodedTable, met: npt.NDArray[np.bool_], attributes: Sequence[int]) -> Projection:
@@ -65,9 +67,9 @@ def project(table: CodedTable, met: npt.NDArray[np.bool_], attributes: Sequence[
         attributes: that the rules are about.
     """
     sizes = [table.schema.domain[a] for a in attributes]
-    factors = [np.ones(size) for size in sizes]
+    logs = [np.zeros(size) for size in sizes]
     if not met.any() or met.all():
-        return Projection(tuple(attributes), tuple(factors), 1.0)
+        return Projection(tuple(attributes), tuple(logs))
     kept = table.take(met)
     _, first, counts = np.unique(cells_of(kept, attributes), return_index=True, return_counts=True)
     cells = [kept.columns[a][first] for a in attributes]
@@ -77,26 +79,26 @@ def project(table: CodedTable, met: npt.NDArray[np.bool_], attributes: Sequence[
         for a, size in zip(attributes, sizes, strict=True)
     ]
     start = counts / counts.sum()
-    found = start.copy()
+    found = start
     rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, int(WORK / (counts.size * len(sizes)))))
     for _ in range(rounds):
         # All attributes at once, each by its part: that ends at a compromise where one after another never ends.
-        step = np.ones_like(found)
+        step = np.zeros_like(found)
         for place, (codes, target) in enumerate(zip(cells, targets, strict=True)):
-            now = np.bincount(codes, weights=found, minlength=target.size) + 1 / table.rows
-            ratio = (target / now) ** (1 / len(sizes))
-            factors[place] *= ratio
-            step *= ratio[codes]
-        moved = found * step
+            now = np.bincount(codes, weights=found, minlength=target.size)
+            part = np.where(now > 0, np.log(target / (now + 1 / table.rows)), 0.0) / len(sizes)
+            logs[place] = np.clip(logs[place] + part, -LARGEST_LOG, LARGEST_LOG)
+            step += part[codes]
+        moved = found * np.exp(step)
         moved /= moved.sum()
         apart = 0.5 * float(np.abs(moved - found).sum())
         found = moved
         if apart < CLOSE:
             break
-    weights = np.ones_like(start)
-    for codes, factor in zip(cells, factors, strict=True):
-        weights *= factor[codes]
-    return Projection(tuple(attributes), tuple(factors), float((start * weights).sum()))
+    weights = sum((log[codes] for codes, log in zip(cells, logs, strict=True)), np.zeros_like(start))
+    largest = float(weights.max())
+    logs[0] -= largest + math.log(float((start * np.exp(weights - largest)).sum()))
+    return Projection(tuple(attributes), tuple(logs))
 
 
 def cells_of(table: CodedTable, attributes: Sequence[int]) -> npt.NDArray[np.int64]:
