@@ -74,10 +74,12 @@ def project(table: CodedTable, met: npt.NDArray[np.bool_], attributes: Sequence[
     _, first, counts = np.unique(cells_of(kept, attributes), return_index=True, return_counts=True)
     cells = [kept.columns[a][first] for a in attributes]
     # As if each code had one row more: no factor is above what one row can stand for, and none is 0.
-    targets = [
-        (np.bincount(table.columns[a], minlength=size) + 1) / table.rows
-        for a, size in zip(attributes, sizes, strict=True)
-    ]
+    targets = []
+    for codes, size, a in zip(cells, sizes, attributes, strict=True):
+        left = np.bincount(codes, weights=counts, minlength=size)
+        # What has hardly any row left is not made of the few that there are, nor are others given up for it.
+        target = np.minimum(np.bincount(table.columns[a], minlength=size), LARGEST_WEIGHT * left)
+        targets.append((target + 1) / target.sum())
     start = counts / counts.sum()
     found = start
     rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, int(WORK / (counts.size * len(sizes)))))

@@ -1,9 +1,10 @@
 """Synthetic rows of a released model: post-processing, and free.
 
-Rows are drawn from the model. Where rules are about numbers in bins, values are drawn again within the same bins for a
-row that breaks one. Rows that no values mend are refused, and others are drawn in their place: for conditions on codes
-as they come, so that these have the model's distribution; for rules by weights that keep the marginals of what they are
-about (``rule_projection``).
+Rules are entered into the model as far as they can be (``rules_in_model``), conditions on codes too
+(``conditioning``), and rows are drawn from that. Where a rule is about numbers in bins, values are drawn again within
+the same bins for a row that breaks it. Rows that no values mend are refused, and others are drawn in their place; if
+there are rules that could not be entered, by weights that keep the marginals of what these are about
+(``rule_projection``).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.release_contents import MOST_RELEASE_CELLS
 from privity.common.release.rule_projection import Projection, cells_of, project
+from privity.common.release.rules_in_model import with_rules
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.conditioning import conditioned
 from privity.common.synthesis.models.present_rows import present_count, sample_present
@@ -78,7 +80,7 @@ class Refused:
     """What a rule did.
 
     Attributes:
-        share: of the rows drawn, that broke it.
+        share: of the model's rows, that break it.
         enforced: whether the rows that were kept meet it.
     """
 
@@ -107,7 +109,7 @@ class Synthesis:
 
 @dataclass(frozen=True)
 class _Accepted:
-    """Rows that were found; for each rule the share of the rows with the codes that were asked for which broke it."""
+    """Rows that were found; for each rule the share of the model's rows that break it."""
 
     frame: pd.DataFrame
     table: CodedTable
@@ -141,7 +143,7 @@ def synthesise(
     if not rules and not codes:
         return decode(sample_present(model, rows, generator), generator)
     try:
-        return _accepted(model, rows, generator, rules, codes, patience, tell, conditioned(model, codes)).frame
+        return _accepted(model, rows, generator, rules, codes, patience, tell).frame
     except _TooFew as few:
         raise _too_rare(model, few, rules, codes) from None
 
@@ -208,22 +210,18 @@ def _accepted(
     codes: Mapping[int, int],
     patience: Patience,
     tell: Tell | None,
-    entered: Model | None = None,
 ) -> _Accepted:
-    """Rows that have the codes and meet the rules.
-
-    Args:
-        entered: the model with codes entered into it.
-    """
+    """Rows that have the codes and meet the rules."""
+    shares, ruled, projection = _under_rules(model, rules, generator)
+    drawn_from = conditioned(ruled, codes)
     frames: list[pd.DataFrame] = []
     tables: list[CodedTable] = []
     found = drawn = fitting = met = 0
     broken = np.zeros(len(rules), dtype=np.int64)
-    projection = _projection(model, rules, generator)
     thinned: float | None = None
     count = max(rows, LEAST_SAMPLE)
     while True:
-        table = _with_codes(sample_present(entered or model, count, generator), codes)
+        table = _with_codes(sample_present(drawn_from, count, generator), codes)
         values, refused = _values_and_refused(table, rules, generator)
         drawn, fitting = drawn + count, fitting + table.rows
         broken += refused.sum(axis=1)
@@ -248,21 +246,32 @@ def _accepted(
             tell(found, drawn)
         if found == rows:
             whole = pd.concat([part for part in frames if len(part)] or frames, ignore_index=True)
-            return _Accepted(whole, joined(tables), (broken / max(fitting, 1)).tolist())
+            return _Accepted(whole, joined(tables), shares)
         if drawn >= patience.drawn and drawn >= met * patience.times:
             raise _TooFew(met, drawn, (broken / max(fitting, 1)).tolist())
         enough = math.ceil((rows - found) * drawn / max(found, 1) * SPARE)
         count = min(max(enough, LEAST_SAMPLE), MOST_SAMPLE)
 
 
-def _projection(model: Model, rules: Sequence[RowConstraint], generator: np.random.Generator) -> Projection | None:
-    """The weights of rows that meet the rules; None without rules, or if no row breaks one."""
+def _under_rules(
+    model: Model, rules: Sequence[RowConstraint], generator: np.random.Generator
+) -> tuple[list[float], Model, Projection | None]:
+    """The share of the model's rows that break each rule, what rows are drawn from, and how they are weighed, if so."""
     if not rules:
-        return None
-    table = sample_present(model, PILOT, generator)
-    refused = np.logical_or.reduce(_values_and_refused(table, rules, generator)[1])
-    names = dict.fromkeys(name for rule in rules for name in rule.attributes)
-    return project(table, ~refused, [model.schema.index(name) for name in names]) if refused.any() else None
+        return [], model, None
+    refused = _values_and_refused(pilot := sample_present(model, PILOT, generator), rules, generator)[1]
+    shares = refused.mean(axis=1).tolist()
+    if not refused.any():
+        return shares, model, None
+    ruled, entered = with_rules(model, rules)
+    left = [rule for rule in rules if rule not in entered]
+    if not left:
+        return shares, ruled, None
+    if entered:
+        refused = _values_and_refused(pilot := sample_present(ruled, PILOT, generator), rules, generator)[1]
+    names = dict.fromkeys(name for rule in left for name in rule.attributes)
+    met = ~np.logical_or.reduce(refused)
+    return shares, ruled, project(pilot, met, [model.schema.index(name) for name in names])
 
 
 def _kept(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from privity.common.data.attribute import Attribute
+from privity.common.data.attribute import Attribute, Grid
 from privity.common.data.constraints.expression import (
     AllOf,
     Condition,
@@ -29,6 +29,9 @@ from privity.common.errors import Problem
 
 MOST_DECIDED = 1 << 16
 """Combinations of values that are gone through to see whether a rule can be met or broken at all."""
+
+MOST_COMBINED = 1 << 22
+"""Combinations of values that are gone through to see which codes can meet a rule together."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,29 @@ class RowConstraint:
     def refused(self, rows: Rows) -> Mask:
         """Which rows break it, shape (rows,): those for which it is false, and not merely unknown."""
         return self.condition.of(rows).false
+
+    def possible(self, attributes: Mapping[str, Attribute]) -> Mask | None:
+        """Which codes of its attributes can meet it together, an axis an attribute; None if they are too many.
+
+        Bins can if some of their values do. A row that is absent meets every rule.
+        """
+        points = [_coded_points(self.condition, name, attributes) for name in self.attributes]
+        shape = [attributes[name].size for name in self.attributes]
+        if math.prod(len(codes) for codes, _ in points) > MOST_COMBINED or math.prod(shape) > MOST_COMBINED:
+            return None
+        grid = np.indices([len(codes) for codes, _ in points]).reshape(len(points), -1)
+        rows = {
+            name: Values(values.data[places], values.missing[places])
+            for name, places, (_, values) in zip(self.attributes, grid, points, strict=True)
+        }
+        cells = np.ravel_multi_index(
+            [codes[places] for places, (codes, _) in zip(grid, points, strict=True)], tuple(shape)
+        )
+        met = np.bincount(cells[~self.refused(rows)], minlength=math.prod(shape)).reshape(shape) > 0
+        for axis, name in enumerate(self.attributes):
+            if attributes[name].absent:
+                np.moveaxis(met, axis, 0)[-1] = True
+        return met
 
 
 def read_constraints(
@@ -184,16 +210,63 @@ def _points_of(attribute: Attribute, marks: Sequence[Fraction]) -> tuple[npt.NDA
     return values, missing
 
 
-def _of_bins(attribute: Attribute, marks: Sequence[Fraction]) -> Iterable[Fraction]:
+def _of_bins(attribute: Attribute, marks: Sequence[Fraction]) -> list[Fraction]:
     """Numbers of the attribute's bins at the marks and next to them, and their ends; no other differs from these."""
-    found = set()
+    return sorted({number for numbers in _of_each_bin(attribute, marks) for number in numbers})
+
+
+def _of_each_bin(attribute: Attribute, marks: Sequence[Fraction]) -> Iterator[list[Fraction]]:
     for grid in attribute.grids:
+        low, high = _ends(grid)
         step = Fraction(10) ** -grid.decimals
-        low, high = grid.first * step, (grid.first + grid.count - 1) * step
         near = marks[bisect_left(marks, low - step) : bisect_right(marks, high + step)]
         inside = (Fraction(math.floor(mark / step) + shift) * step for mark in near for shift in (-1, 0, 1, 2))
-        found |= {low, high, *(number for number in inside if low <= number <= high)}
-    return sorted(found)
+        yield sorted({low, high, *(number for number in inside if low <= number <= high)})
+
+
+def _ends(grid: Grid) -> tuple[Fraction, Fraction]:
+    step = Fraction(10) ** -grid.decimals
+    return grid.first * step, (grid.first + grid.count - 1) * step
+
+
+def _coded_points(
+    condition: Condition, name: str, attributes: Mapping[str, Attribute]
+) -> tuple[npt.NDArray[np.int64], Values]:
+    """Values of an attribute that stand for all of its values, and the code of each.
+
+    Where two attributes are compared, those of one are the ends of the other's bins too.
+    """
+    attribute = attributes[name]
+    if attribute.edges:
+        marks: set[Fraction] = set()
+        for part in parts_of(condition):
+            if not isinstance(part, Numbers) or name not in (part.left, part.right):
+                continue
+            if isinstance(part.right, Fraction):
+                marks.add(part.right)
+                continue
+            other = attributes[part.right if part.left == name else part.left]
+            marks |= {Fraction(value) for value in other.categories if not isinstance(value, str)}
+            marks |= {end for grid in other.grids for end in _ends(grid)}
+        of_bins = list(_of_each_bin(attribute, sorted(marks)))
+        codes = np.repeat(np.arange(attribute.values), [len(numbers) for numbers in of_bins])
+        kind = np.int64 if attribute.type == "integer" else np.float64
+        data: npt.NDArray[np.generic] = np.array([number for numbers in of_bins for number in numbers]).astype(kind)
+    else:
+        codes = np.arange(attribute.values)
+        data = codes if attribute.type in ("string", "boolean") else _numbers(attribute)
+    others = np.arange(attribute.values, attribute.size)
+    missing = np.append(np.zeros(len(data), dtype=np.bool_), np.ones(len(others), dtype=np.bool_))
+    return np.append(codes, others), Values(np.append(data, np.repeat(data[:1], len(others))), missing)
+
+
+def _numbers(attribute: Attribute) -> npt.NDArray[np.generic]:
+    """The categories of a number, as they stand in decoded rows."""
+    numbers = [value for value in attribute.categories if not isinstance(value, str)]
+    if attribute.type == "number":
+        return np.array([float(number) for number in numbers])
+    whole = [int(number) for number in numbers]
+    return np.array(whole, dtype=np.int64 if all(abs(number) < 2**63 for number in whole) else object)
 
 
 def _objects(numbers: Iterable[Fraction]) -> npt.NDArray[np.object_]:
