@@ -24,7 +24,7 @@ from privity.common.data.constraints.row_constraints import RowConstraint, read_
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.schema_document import exact_text, field_document, nested_lists
 from privity.common.data.schema_fields import FieldReader
-from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column
+from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
 
@@ -61,6 +61,9 @@ class Schema:
     def __post_init__(self) -> None:
         index = {attribute.name: place for place, attribute in enumerate(self.attributes)}
         object.__setattr__(self, "_index", index)
+        # A domain may have been discovered since.
+        known = {attribute.name: attribute for attribute in self.attributes}
+        object.__setattr__(self, "unread", tuple(column.over(known) for column in self.unread))
         if len({attribute.absent for attribute in self.attributes}) > 1:
             raise ValueError("a row is absent as a whole: all attributes have a code for it, or none")
 
@@ -74,7 +77,11 @@ class Schema:
         attributes = tuple(self.attributes[i] for i in sorted(map(self.index, names)))
         kept = tuple(rule for rule in self.row_constraints if set(rule.attributes) <= set(names))
         places = [self.index(attribute.name) for attribute in attributes]
-        unread = tuple(replace(column, before=sum(place < column.before for place in places)) for column in self.unread)
+        unread = tuple(
+            replace(column, before=sum(place < column.before for place in places))
+            for column in self.unread
+            if column.made is None or set(column.made.sources) <= set(names)
+        )
         return replace(self, attributes=attributes, row_constraints=kept, unread=unread)
 
     @property
@@ -258,6 +265,11 @@ def parse_schema(document: object, file: str) -> Schema:
     if not problems and not attributes:
         message, remedy = "no column of it is read.", "Declare an attribute."
         problems.append(Problem(file, "fields", "no-attribute", message, remedy))
+    if not problems:
+        known = {attribute.name: attribute for attribute in attributes}
+        for which, column in enumerate(columns):
+            columns[which], faults = with_made(column, first_of[column.name], top_missing or [], known, file)
+            problems += faults
     left_out = document.get("leaveOut", [])
     for name in (name for name in left_out if name in first_of) if not problems else ():
         message, remedy = f"{formats.shorten(name)} is a field, too.", "Keep it in one of the two places."

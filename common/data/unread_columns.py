@@ -1,4 +1,4 @@
-"""Columns of a synthetic table that are no attributes: keys that are made anew, and columns that stay empty.
+"""Columns of a synthetic table that are no attributes: made anew, empty, or following from attributes.
 
 What stands in a column of these names is never read, and nothing of it is counted.
 """
@@ -6,7 +6,7 @@ What stands in a column of these names is never read, and nothing of it is count
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -14,12 +14,15 @@ import numpy as np
 import pandas as pd
 
 from privity.common import formats
+from privity.common.data.attribute import Attribute
+from privity.common.data.made_columns import MADE, Lookup, Total, read_lookup, read_total
 from privity.common.errors import Problem
 
 TYPES = {"number": "integer", "uuid": "string"}
 """By the kind of a key, its type."""
 
 KEYS = frozenset(("name", "type", "title", "description", "generate", "empty"))
+OF_MADE = MADE | {"missingValues"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class UnreadColumn:
     """A column that is written and never read.
 
     Attributes:
-        generate: ``number`` from 1 on, or ``uuid``; None of a column that stays empty.
+        generate: ``number`` from 1 on, or ``uuid``; None of others.
+        made: what it follows from; None of a column that is made anew or stays empty.
         before: how many attributes stand before it.
         document: as declared.
     """
@@ -37,11 +41,24 @@ class UnreadColumn:
     generate: str | None
     before: int
     document: tuple[tuple[str, Any], ...]
+    made: Total | Lookup | None = None
+
+    @property
+    def attribute(self) -> Attribute:
+        """What its values are."""
+        if self.made is not None:
+            return self.made.attribute
+        # Categories say how large numbers are, and those of a column without values are none.
+        return Attribute(self.name, self.type, missing=() if self.generate else ("",))
+
+    def over(self, attributes: Mapping[str, Attribute]) -> UnreadColumn:
+        """The same by these domains of what it follows from."""
+        return replace(self, made=self.made.over(attributes)) if isinstance(self.made, Total) else self
 
 
 def is_unread_column(item: object) -> bool:
     """Whether a field of a schema declares such a column."""
-    return isinstance(item, dict) and bool({"generate", "empty"} & item.keys())
+    return isinstance(item, dict) and bool((MADE | {"generate", "empty"}) & item.keys())
 
 
 def read_unread_column(
@@ -54,9 +71,13 @@ def read_unread_column(
         where = f"fields[{place}].{key}"
         problems.append(Problem(file, where, rule, f"attribute {formats.shorten(item['name'])}: {message}", remedy))
 
-    for key in sorted(item.keys() - KEYS):
+    made = MADE & item.keys()
+    for key in sorted(item.keys() - KEYS - (OF_MADE if made else set())):
         fault(key, "unread-column", f"{key!r} does not go with a column that is not read.", f"Leave {key!r} out.")
     generate = item.get("generate")
+    if made and (set(item) & {"generate", "empty"} or made > {"lookup"}):
+        message = "it is declared to be made in more than one way."
+        fault(sorted(made)[0], "unread-column", message, "Keep one of 'sum', 'lookup', 'generate' and 'empty'.")
     if generate is not None and "empty" in item:
         fault("empty", "unread-column", "it is generated and stays empty.", "Keep one of 'generate' and 'empty'.")
     if generate is not None and item["type"] != TYPES[generate]:
@@ -65,16 +86,41 @@ def read_unread_column(
     return UnreadColumn(item["name"], item["type"], generate, before, tuple(item.items())), problems
 
 
-def with_unread(frame: pd.DataFrame, columns: Sequence[UnreadColumn], generator: np.random.Generator) -> pd.DataFrame:
+def with_made(
+    column: UnreadColumn, place: int, missing: Sequence[str], known: Mapping[str, Attribute], file: str
+) -> tuple[UnreadColumn, list[Problem]]:
+    """The column with what it follows from, and every fault of that; all attributes are known."""
+    item = dict(column.document)
+    problems = []
+
+    def fault(key: str, rule: str, message: str, remedy: str) -> None:
+        where = f"fields[{place}].{key}"
+        problems.append(Problem(file, where, rule, f"attribute {formats.shorten(column.name)}: {message}", remedy))
+
+    if not MADE & item.keys():
+        return column, []
+    texts = item.get("missingValues", missing)
+    made = (read_lookup if "lookup" in item else read_total)(item, texts, known, fault)
+    return replace(column, made=made), problems
+
+
+def with_unread(
+    frame: pd.DataFrame,
+    attributes: Sequence[Attribute],
+    columns: Sequence[UnreadColumn],
+    generator: np.random.Generator,
+) -> pd.DataFrame:
     """Decoded rows with these columns in their places."""
     if not columns:
         return frame
+    known = {attribute.name: attribute for attribute in attributes}
     found: dict[str, Any] = {}
     waiting = list(columns)
     for place, name in enumerate([*frame.columns, None]):
         while waiting and waiting[0].before <= place:
             column = waiting.pop(0)
-            found[column.name] = _values(column, len(frame), generator)
+            made = column.made
+            found[column.name] = _values(column, len(frame), generator) if made is None else made.values(frame, known)
         if name is not None:
             found[str(name)] = frame[name]
     return pd.DataFrame(found, index=frame.index)

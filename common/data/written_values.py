@@ -53,9 +53,7 @@ def as_pandas(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 def _columns(frame: pd.DataFrame, schema: Schema) -> list[tuple[str, Attribute]]:
     """The columns of decoded rows with what is declared of them; a column that stays empty is all missing."""
     known = {attribute.name: attribute for attribute in schema.attributes}
-    for column in schema.unread:
-        # Categories say how large numbers are, and those of a column without values are none.
-        known[column.name] = Attribute(column.name, column.type, missing=() if column.generate else ("",))
+    known |= {column.name: column.attribute for column in schema.unread}
     return [(str(name), known[str(name)]) for name in frame.columns]
 
 

@@ -21,6 +21,7 @@ import pandas as pd
 from privity.common.data.coded_table import CodedTable, decode, joined
 from privity.common.data.constraints.row_constraints import RowConstraint, decoded
 from privity.common.data.schema import Schema
+from privity.common.data.unread_columns import with_unread
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.release_contents import MOST_RELEASE_CELLS
 from privity.common.release.rule_projection import Projection, cells_of, project
@@ -141,9 +142,11 @@ def synthesise(
     rules, codes = model.schema.row_constraints, where or {}
     generator = np.random.default_rng(seed)
     if not rules and not codes:
-        return decode(sample_present(model, rows, generator), generator)
+        frame = decode(sample_present(model, rows, generator), generator)
+        return with_unread(frame, model.schema.attributes, model.schema.unread, generator)
     try:
-        return _accepted(model, rows, generator, rules, codes, patience, tell).frame
+        found = _accepted(model, rows, generator, rules, codes, patience, tell)
+        return with_unread(found.frame, model.schema.attributes, model.schema.unread, generator)
     except _TooFew as few:
         raise _too_rare(model, few, rules, codes) from None
 
@@ -172,7 +175,9 @@ def synthesise_release(model: Model, rows: int, seed: int) -> Synthesis:
         table = sample_present(model, rows, generator)
         found = _Accepted(decode(table, generator), table, [])
     told = (Refused(rule.rule, share, rule in kept) for rule, share in zip(rules, shares or [], strict=True))
-    return Synthesis(found.frame, found.table, tuple(told))
+    schema = model.schema
+    frame = with_unread(found.frame, schema.attributes, schema.unread, np.random.default_rng([seed, 2]))
+    return Synthesis(frame, found.table, tuple(told))
 
 
 def check_release_size(rows: int, schema: Schema, reason: str = "") -> None:

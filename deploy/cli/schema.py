@@ -81,11 +81,12 @@ def tell_formulas(schema: Schema) -> None:
 
 
 def _tell_broken_rules(address: Address, schema: Schema) -> None:
-    """Say how many real rows break each rule: on this screen only."""
+    """Say how many real rows break each rule, or have another value than follows: on this screen only."""
     broken = broken_rows(address, schema, default_memory())
-    for constraint, count in zip(schema.row_constraints, broken, strict=True):
-        said = "too many different values to look at" if count is None else f"broken by {count} rows"
-        say(f"Rule {constraint.rule}: {said}.")
+    for title, count in broken.items():
+        did = "broken by" if title.startswith("Rule ") else "another value than follows in"
+        said = "too many different values to look at" if count is None else f"{did} {count} rows"
+        say(f"{title}: {said}.")
     if broken:
         say("How many real rows break a rule is private: keep these figures where the rows are.")
 

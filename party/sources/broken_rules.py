@@ -2,67 +2,104 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from privity.common.data.constraints.row_texts import of_values
-from privity.common.data.frame_values import read_value, with_computed
+from privity.common.data.constraints.row_constraints import RowConstraint
+from privity.common.data.constraints.row_texts import disagreeing, of_values
+from privity.common.data.frame_values import Value, read_value, with_computed
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_batches
+from privity.common.data.unread_columns import UnreadColumn
 from privity.party.sources.address import Address, Form
 from privity.party.sources.open_rows import connect
 from privity.party.sources.sql_coding import quoted
+from privity.party.sources.store import Store
 from privity.party.sources.store_columns import MOMENTS, Column
 
 MOST_COMBINATIONS = 1 << 20
 """Of values of all attributes that a rule is about, in a store other than CSV."""
 
 
-def broken_rows(address: Address, schema: Schema, memory: int) -> list[int | None]:
-    """For each rule how many rows break it; None if there are too many combinations of values to look at.
+def broken_rows(address: Address, schema: Schema, memory: int) -> dict[str, int | None]:
+    """For each rule, and each column that follows from others, how many rows break it or have another value.
 
-    The rows have been found to be in the domain. A number counts as it is written, not by its bin.
+    None if there are too many combinations of values to look at. A column that the table does not have is left out. The
+    rows have been found to be in the domain. A number counts as it is written, not by its bin.
 
     Raises:
         PrivityError: source-unreachable, source-refused.
     """
-    rules = schema.row_constraints
-    if not rules:
-        return []
+    looked = [
+        *(
+            _Looked(f"Rule {rule.rule}", rule.attributes, partial(_refused, schema, rule))
+            for rule in schema.row_constraints
+        ),
+        *(
+            _Looked(f"Column {column.name}", (*column.made.sources, column.name), partial(_disagreeing, schema, column))
+            for column in schema.unread
+            if column.made is not None
+        ),
+    ]
+    if not looked:
+        return {}
     if address.form is Form.CSV:
-        counts: Counter[int] = Counter()
+        counts: dict[str, int | None] = {}
         for file in address.files:
             for frame in read_batches(file):
-                for place in range(len(rules)):
-                    counts[place] += int(_refused(frame, schema, place).sum())
-        return [counts[place] for place in range(len(rules))]
+                for each in looked:
+                    if each.in_table(schema, list(map(str, frame.columns))):
+                        counts[each.title] = (counts.get(each.title) or 0) + int(each.breaking(frame).sum())
+        return counts
     store = connect(address, memory)
     try:
-        found: list[int | None] = []
-        for place, rule in enumerate(rules):
-            columns = dict(zip(schema.names, schema.columns_of(store.columns), strict=True))
-            names = [columns[name][0] for name in rule.attributes]
-            texts = [f"{_text(store.columns[name])} AS t{i}" for i, name in enumerate(names)]
-            keys = ", ".join(f"t{i}" for i in range(len(texts)))
-            listed = f"SELECT {', '.join(texts)} FROM {store.relation}"
-            query = (
-                f"SELECT {keys}, CAST(COUNT(*) AS BIGINT) AS n FROM ({listed}) AS texts "
-                f"GROUP BY {keys} LIMIT {MOST_COMBINATIONS + 1}"
-            )
-            rows = store.rows(query)
-            if len(rows) > MOST_COMBINATIONS:
-                found.append(None)
-                continue
-            values = [[read_value(value) for value in row[:-1]] for row in rows]
-            frame = pd.DataFrame(values, columns=names, dtype=object)
-            frame = frame.loc[:, ~frame.columns.duplicated()]
-            times = np.array([int(row[-1]) for row in rows], dtype=np.int64)
-            found.append(int(times[_refused(frame, schema, place)].sum()))
-        return found
+        return {
+            each.title: _in_store(store, schema, each) for each in looked if each.in_table(schema, list(store.columns))
+        }
     finally:
         store.close()
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What is looked at in each row.
+
+    Attributes:
+        names: of attributes, and of a column that follows from them.
+        breaking: which rows of a table's columns break it.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    breaking: Callable[[pd.DataFrame], npt.NDArray[np.bool_]]
+
+    def in_table(self, schema: Schema, there: Sequence[str]) -> list[str]:
+        """The columns of the table that it needs; none if the table does not have them."""
+        columns = dict(zip(schema.names, schema.columns_of(there), strict=True))
+        found = [columns[name][0] if name in columns else name for name in self.names]
+        return list(dict.fromkeys(found)) if set(found) <= set(there) else []
+
+
+def _in_store(store: Store, schema: Schema, looked: _Looked) -> int | None:
+    names = looked.in_table(schema, list(store.columns))
+    texts = [f"{_text(store.columns[name])} AS t{i}" for i, name in enumerate(names)]
+    keys = ", ".join(f"t{i}" for i in range(len(texts)))
+    listed = f"SELECT {', '.join(texts)} FROM {store.relation}"
+    query = (
+        f"SELECT {keys}, CAST(COUNT(*) AS BIGINT) AS n FROM ({listed}) AS texts "
+        f"GROUP BY {keys} LIMIT {MOST_COMBINATIONS + 1}"
+    )
+    rows = store.rows(query)
+    if len(rows) > MOST_COMBINATIONS:
+        return None
+    frame = pd.DataFrame([[read_value(value) for value in row[:-1]] for row in rows], columns=names, dtype=object)
+    times = np.array([int(row[-1]) for row in rows], dtype=np.int64)
+    return int(times[looked.breaking(frame)].sum())
 
 
 def _text(column: Column) -> str:
@@ -70,9 +107,16 @@ def _text(column: Column) -> str:
     return quoted(column.name) if column.kind in MOMENTS else f"CAST({quoted(column.name)} AS VARCHAR)"
 
 
-def _refused(frame: pd.DataFrame, schema: Schema, place: int) -> np.ndarray:
-    rule = schema.row_constraints[place]
+def _columns(schema: Schema, frame: pd.DataFrame) -> Mapping[str, Sequence[Value]]:
+    return with_computed({str(name): list(frame[name]) for name in frame.columns}, schema)
+
+
+def _refused(schema: Schema, rule: RowConstraint, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
     attributes = dict(zip(schema.names, schema.attributes, strict=True))
-    columns = with_computed({str(name): list(frame[name]) for name in frame.columns}, schema)
+    columns = _columns(schema, frame)
     frame = pd.DataFrame({name: columns[name] for name in rule.attributes}, dtype=object)
     return rule.refused(of_values([rule], attributes, frame))
+
+
+def _disagreeing(schema: Schema, column: UnreadColumn, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    return disagreeing(column, _columns(schema, frame), dict(zip(schema.names, schema.attributes, strict=True)))

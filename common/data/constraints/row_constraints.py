@@ -250,8 +250,9 @@ def _coded_points(
             marks |= {end for grid in other.grids for end in _ends(grid)}
         of_bins = list(_of_each_bin(attribute, sorted(marks)))
         codes = np.repeat(np.arange(attribute.values), [len(numbers) for numbers in of_bins])
-        kind = np.int64 if attribute.type == "integer" else np.float64
-        data: npt.NDArray[np.generic] = np.array([number for numbers in of_bins for number in numbers]).astype(kind)
+        data: npt.NDArray[np.generic] = _objects(number for numbers in of_bins for number in numbers)
+        if not attribute.exact:
+            data = data.astype(np.int64 if attribute.type == "integer" else np.float64)
     else:
         codes = np.arange(attribute.values)
         data = codes if attribute.type in ("string", "boolean") else _numbers(attribute)
@@ -262,7 +263,9 @@ def _coded_points(
 
 def _numbers(attribute: Attribute) -> npt.NDArray[np.generic]:
     """The categories of a number, as they stand in decoded rows."""
-    numbers = [value for value in attribute.categories if not isinstance(value, str)]
+    numbers = [Fraction(value) for value in attribute.categories if not isinstance(value, str)]
+    if attribute.exact:
+        return _objects(numbers)
     if attribute.type == "number":
         return np.array([float(number) for number in numbers])
     whole = [int(number) for number in numbers]

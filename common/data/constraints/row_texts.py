@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.constraints.expression import Rows, Values
 from privity.common.data.constraints.row_constraints import RowConstraint
-from privity.common.data.frame_values import Cell, code_of, number_of
+from privity.common.data.frame_values import Cell, Value, code_of, number_of
+from privity.common.data.made_columns import Lookup, Total
+from privity.common.data.unread_columns import UnreadColumn
 
 
 def of_values(constraints: Iterable[RowConstraint], attributes: Mapping[str, Attribute], frame: pd.DataFrame) -> Rows:
@@ -31,6 +34,34 @@ def of_values(constraints: Iterable[RowConstraint], attributes: Mapping[str, Att
         missing = np.array([value is None for value in found], dtype=np.bool_)
         rows[name] = Values(values[places], missing[places])
     return rows
+
+
+def disagreeing(
+    column: UnreadColumn, rows: Mapping[str, Sequence[Value]], attributes: Mapping[str, Attribute]
+) -> npt.NDArray[np.bool_]:
+    """Which rows have another value in this column than the one that follows, shape (rows,).
+
+    Args:
+        rows: what ``frame_values`` read, of this column and of those that it follows from.
+    """
+    made = column.made
+    assert made is not None
+    listed = list(zip(*(rows[name] for name in (*made.sources, column.name)), strict=True))
+    known = {row: _disagrees(made, [attributes[name] for name in made.sources], row) for row in set(listed)}
+    return np.fromiter((known[row] for row in listed), np.bool_, len(listed))
+
+
+def _disagrees(made: Total | Lookup, sources: Sequence[Attribute], row: Sequence[Value]) -> bool:
+    """Whether the last value of the row is another one than what follows from the others."""
+    own = _value(made.attribute, row[-1])
+    found = [_value(attribute, value) for attribute, value in zip(sources, row, strict=False)]
+    known = [value for value in found if value is not None]
+    if len(known) < len(found):
+        return own is not None
+    if isinstance(made, Total):
+        return own != sum(made.signed(known))
+    code = code_of(sources[0], row[0])
+    return own is None or code_of(made.attribute, row[-1]) != made.attribute.categories.index(made.of_code[code or 0])
 
 
 def _value(attribute: Attribute, value: object) -> int | Fraction | None:
