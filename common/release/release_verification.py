@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.constraints.row_texts import of_values
+from privity.common.data.constraints.row_texts import disagreeing, of_values
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
@@ -164,13 +165,19 @@ class _Checking:
         enforced = {entry["rule"] for entry in run.get("constraints", []) if entry.get("enforced", True)}
         rules = [rule for rule in schema.row_constraints if rule.rule in enforced]
         attributes = dict(zip(schema.names, schema.attributes, strict=True))
-        broken = [0] * len(rules)
-        for frame in read_batches(path) if rules else ():
+        made = [(column, column.made.sources) for column in schema.unread if column.made is not None]
+        broken: Counter[str] = Counter()
+        for frame in read_batches(path) if rules or made else ():
             rows = of_values(rules, attributes, frame)
-            broken = [count + int(rule.refused(rows).sum()) for count, rule in zip(broken, rules, strict=True)]
-        for rule, count in zip(rules, broken, strict=True):
+            for rule in rules:
+                broken[f"break the rule {rule.rule}"] += int(rule.refused(rows).sum())
+            columns = {str(name): list(frame[name]) for name in frame.columns}
+            for column, sources in made:
+                count = int(disagreeing(column, columns, attributes).sum()) if column.name in columns else table.rows
+                broken[f"have another {column.name} than follows from {', '.join(sources)}"] += count
+        for did, count in broken.items():
             if count:
-                self._fault(SYNTHETIC, "", "rule-broken", f"{count} rows break the rule {rule.rule}.")
+                self._fault(SYNTHETIC, "", "rule-broken", f"{count} rows {did}.")
         return table
 
     def _read(self, name: str) -> None:
