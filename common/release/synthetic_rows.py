@@ -39,11 +39,14 @@ MOST_SAMPLE = 1 << 18
 PILOT = 1 << 17
 """Rows of the model from which the weights of rows that meet the rules are found."""
 
-REDRAWS = 16
+PILOT_OF_SHARES = 1 << 15
+"""Rows of the model from which the shares follow that rules refuse, if nothing else does."""
+
+REDRAWS = 128
 """Times that values are drawn anew within the bins of a row that breaks a rule."""
 
-HOPELESS = 64
-"""Such rows with the same codes of which none was mended."""
+HOPELESS = 512
+"""Rows with the same codes that were drawn again for each that this mended, from which on they are left alone."""
 
 MOST_THINNED = 4.0
 """Rows that are drawn for one that is kept, so that it stands for as many; one that weighs more is kept repeatedly."""
@@ -264,16 +267,16 @@ def _under_rules(
     """The share of the model's rows that break each rule, what rows are drawn from, and how they are weighed, if so."""
     if not rules:
         return [], model, None
-    refused = _values_and_refused(pilot := sample_present(model, PILOT, generator), rules, generator)[1]
-    shares = refused.mean(axis=1).tolist()
-    if not refused.any():
-        return shares, model, None
     ruled, entered = with_rules(model, rules)
     left = [rule for rule in rules if rule not in entered]
+    pilot = sample_present(model, PILOT if left else PILOT_OF_SHARES, generator)
+    refused = _values_and_refused(pilot, rules, generator)[1]
+    shares = refused.mean(axis=1).tolist()
     if not left:
         return shares, ruled, None
     if entered:
-        refused = _values_and_refused(pilot := sample_present(ruled, PILOT, generator), rules, generator)[1]
+        pilot = sample_present(ruled, PILOT, generator)
+        refused = _values_and_refused(pilot, rules, generator)[1]
     names = dict.fromkeys(name for rule in left for name in rule.attributes)
     met = ~np.logical_or.reduce(refused)
     return shares, ruled, project(pilot, met, [model.schema.index(name) for name in names])
@@ -314,8 +317,7 @@ def _values_and_refused(
     columns = {name: frame[name].to_numpy(copy=True) for name in frame}
     places = np.flatnonzero(refused.any(axis=0))
     cells = cells_of(table.take(places), range(len(named)))
-    tried = np.zeros(len(places), dtype=np.int64)
-    ever = np.zeros(len(places), dtype=np.bool_)
+    tried, won = np.zeros((2, len(places)), dtype=np.int64)
     for _ in range(REDRAWS):
         if not len(places):
             break
@@ -325,8 +327,8 @@ def _values_and_refused(
             columns[name][places[mended]] = again[name].to_numpy()[mended]
         refused[:, places[mended]] = False
         np.add.at(tried, cells, 1)
-        ever[cells[mended]] = True
-        left = ~mended & (ever[cells] | (tried[cells] < HOPELESS))
+        np.add.at(won, cells[mended], 1)
+        left = ~mended & ((won * HOPELESS >= tried) | (tried < HOPELESS))[cells]
         places, cells = places[left], cells[left]
     return pd.DataFrame(columns), refused
 
