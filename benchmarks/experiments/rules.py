@@ -120,7 +120,8 @@ def points(quick: bool) -> list[Point]:
     budget = {"epsilon": "1", "delta": "1/1000000000"}
     if quick:
         return grid(data="adult", algorithm="privbayes", **budget)
-    return [{**point, "seeds": 3} for point in grid(data=tuple(RULES), algorithm=("dp-subn", "aim"), **budget)]
+    few = grid(data=("flights", "adult"), algorithm="dp-subn", **budget)
+    return [*few, *grid(data=tuple(RULES), algorithm=("aim", "mst"), **budget)]
 
 
 EXPERIMENT = Experiment(

@@ -214,6 +214,18 @@ class FieldReader(FieldForm):
             attribute = replace(attribute, other=other)
         return attribute
 
+    def _by_prefix(self, lengths: list[int]) -> dict[str, Any]:
+        """The taxonomy of codes that begin alike: by so many characters, the shortest first."""
+        if self.type != "string":
+            self.fault("taxonomy", "type-mismatch", "prefixes are of texts.", "Name the groups.")
+        groups: dict[str, Any] = {}
+        for value in self.item["categories"]:
+            inner = groups
+            for length in sorted(lengths)[:-1]:
+                inner = inner.setdefault(str(value)[:length], {})
+            inner.setdefault(str(value)[: max(lengths)], []).append(value)
+        return groups
+
     def _read_taxonomy(self, codes: dict[Value, int]) -> tuple[Group, ...]:
         """Read the groups; their leaves must be every category exactly once."""
         leaves: list[Value] = []
@@ -230,7 +242,8 @@ class FieldReader(FieldForm):
                 nodes.append(Group(name, codes=tuple(codes[value] for value in values if value in codes)))
             return tuple(nodes)
 
-        taxonomy = read(self.item["taxonomy"])
+        declared = self.item["taxonomy"]
+        taxonomy = read(declared if isinstance(declared, dict) else self._by_prefix(declared))
         grouped = set(leaves)
         faults = {
             "are in no group": [value for value in codes if value not in grouped],

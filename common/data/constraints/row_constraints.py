@@ -252,7 +252,7 @@ def _coded_points(
         codes = np.repeat(np.arange(attribute.values), [len(numbers) for numbers in of_bins])
         data: npt.NDArray[np.generic] = _objects(number for numbers in of_bins for number in numbers)
         if not attribute.exact:
-            data = data.astype(np.int64 if attribute.type == "integer" else np.float64)
+            data = data.astype(np.int64 if attribute.whole else np.float64)
     else:
         codes = np.arange(attribute.values)
         data = codes if attribute.type in ("string", "boolean") else _numbers(attribute)
