@@ -1,7 +1,7 @@
 """One attribute of 5,000 codes beside eight ordinary ones: seconds, and how far tables are from the rows.
 
-The table is invented: codes as frequent as Zipf's law has words, in 500 groups of ten and 20 chapters. The other attributes
-depend on group or chapter. ``declared`` says whether the schema has these as a taxonomy.
+The table is invented: codes as frequent as words by the law of Zipf, in 500 groups of ten and 20 chapters. The other
+attributes depend on group or chapter. ``declared`` says whether the schema has these as a taxonomy.
 """
 
 from __future__ import annotations

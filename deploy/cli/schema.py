@@ -10,11 +10,12 @@ from typing import Annotated
 
 import typer
 
+from privity.common.data.face_hints import face_hints
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import DRAFTED, LEAK_WARNING, draft_schema
 from privity.common.data.spreadsheet_formulas import warning
-from privity.common.data.table_reading import RowProblemsFound
+from privity.common.data.table_reading import RowProblemsFound, read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
@@ -236,3 +237,5 @@ def draft(
     else:
         write_text(text + "\n", out, private=True)
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
+    for hint in face_hints(drafted["fields"], read_batches(file)):
+        say(hint, err=True)
