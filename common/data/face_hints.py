@@ -48,8 +48,8 @@ def face_hints(fields: Sequence[Mapping[str, Any]], batches: Iterable[pd.DataFra
             "lookup": {"field": base, "values": {text: _typed(drafted[other], v) for text, v in named.items()}},
         }
         found.append(
-            f"{other} follows from {base} in every row. If that is by its meaning, it costs nothing: in the place of its "
-            f"field declare {json.dumps(field, ensure_ascii=False)}"
+            f"{other} follows from {base} in every row. If that is by its meaning, it costs nothing: declare it as "
+            f"{json.dumps(field, ensure_ascii=False)}"
         )
     return found
 
