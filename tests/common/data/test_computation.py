@@ -147,7 +147,9 @@ def test_columns_that_are_not_read_stand_in_their_places():
     table = encode(rows, schema, "t")
     assert table.column(0).tolist() == [1, 0]
     made = [
-        with_unread(decode(table, np.random.default_rng(0)), schema.unread, np.random.default_rng(seed))
+        with_unread(
+            decode(table, np.random.default_rng(0)), schema.attributes, schema.unread, np.random.default_rng(seed)
+        )
         for seed in (1, 1, 2)
     ]
     assert list(made[0].columns) == ["key", "smoker", "notes", "number"]
