@@ -90,7 +90,8 @@ def size_of_fit(marginals: Sequence[Marginal], domain: Sequence[int], steps: int
     """
     tree = tree_over(marginals, domain)
     cells = cells_of_tree(tree, domain)
-    fitted = cells_of_tree(tree, [min(size, MOST_APART) for size in domain])
+    # At most so many codes are apart, and their pools about as many again.
+    fitted = cells_of_tree(tree, [min(size, 2 * MOST_APART) for size in domain])
     seconds = (
         steps * EVALUATIONS_A_STEP * (fitted * SECONDS_A_CELL + (len(marginals) + len(tree.cliques)) * SECONDS_A_TABLE)
     )
