@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from privity.common.data.attribute import Attribute, Grid
+from privity.common.data.attribute import Attribute
 from privity.common.data.constraints.expression import (
     AllOf,
     Condition,
@@ -25,6 +25,7 @@ from privity.common.data.constraints.expression import (
     parts_of,
 )
 from privity.common.data.constraints.expression_parser import RuleError, parse_rule
+from privity.common.data.value_grids import Grid
 from privity.common.errors import Problem
 
 MOST_DECIDED = 1 << 16

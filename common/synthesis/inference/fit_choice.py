@@ -83,23 +83,32 @@ def fit_setting(default: str, *, by_default: str = "") -> Any:
     return choice(default, meaning, INFERENCES, by_default=by_default)
 
 
-def size_of_fit(marginals: Sequence[Marginal], domain: Sequence[int], steps: int) -> Size:
+def size_of_fit(
+    marginals: Sequence[Marginal], domain: Sequence[int], steps: int, apart: Sequence[int] | None = None
+) -> Size:
     """Of a fit to tables over these attributes of the schema.
 
-    The rare ones of many codes are told apart only when the fit is done.
+    Args:
+        apart: how many codes of each attribute are told apart before the fit is done, the others being rare; if that is
+            not known, as many as may be.
     """
     tree = tree_over(marginals, domain)
     cells = cells_of_tree(tree, domain)
-    # At most so many codes are apart, and their pools about as many again.
-    fitted = cells_of_tree(tree, [min(size, 2 * MOST_APART) for size in domain])
+    fitted = cells_of_tree(tree, apart or [min(size, MOST_APART) for size in domain])
     seconds = (
         steps * EVALUATIONS_A_STEP * (fitted * SECONDS_A_CELL + (len(marginals) + len(tree.cliques)) * SECONDS_A_TABLE)
     )
     return Size(cells, 8 * (ARRAYS * fitted + RELEASED * (cells - fitted)), seconds)
 
 
-def choose_inference(asked: str, tables: Iterable[Marginal], schema: Schema, steps: int) -> Inference:
-    """The fit that was asked for, or consistency post-processing where a graphical model is too large or impossible."""
+def choose_inference(
+    asked: str, tables: Iterable[Marginal], schema: Schema, steps: int, apart: Sequence[int] | None = None
+) -> Inference:
+    """The fit that was asked for, or consistency post-processing where a graphical model is too large or impossible.
+
+    Args:
+        apart: as of ``size_of_fit``.
+    """
     if asked == TABLES:
         return Inference(TABLES, asked)
     tables, base = list(tables), schema.derived.base
@@ -107,7 +116,7 @@ def choose_inference(asked: str, tables: Iterable[Marginal], schema: Schema, ste
     whole = {a for table in tables for a in table if base[a] == a}
     if len(whole) < len(schema.attributes) or any(len(set(table)) < len(table) for table in bases):
         return Inference(TABLES, asked, reason="tables of the bits of codes are not fitted as a graphical model")
-    size = size_of_fit(bases, schema.domain, steps)
+    size = size_of_fit(bases, schema.domain, steps, apart)
     reason = ""
     if size.bytes > MOST_BYTES:
         reason = f"a graphical model of these tables would need {size.bytes:,} bytes, more than {MOST_BYTES:,}"

@@ -33,7 +33,7 @@ from privity.common.data.schema import Schema
 from privity.common.synthesis.inference.estimation import Estimate, average, collect, marginalise, one_way_marginals
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation, tree_over
 from privity.common.synthesis.inference.groups import Codes, condense, expand, groups_of
-from privity.common.synthesis.inference.pooled_codes import Pools, pooled
+from privity.common.synthesis.inference.pooled_codes import WIDE, Pools, pooled
 from privity.common.synthesis.inference.table_consistency import make_consistent
 from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
@@ -133,6 +133,17 @@ def fit_model(
         GraphicalModel(Propagation(tree, schema.domain), _divided(tree.cliques, beliefs, pools)),
         {term.key: _of_codes(term, found, pools) for term, found in zip(terms, potentials, strict=True)},
     )
+
+
+def told_apart(tables: Sequence[NoisyTable], schema: Schema, rows: int) -> list[int]:
+    """How many pools of codes each attribute has in a fit to these tables."""
+    whole = {a for table in tables for a in table.attributes}
+    if max(schema.domain) <= WIDE or not whole >= set(range(len(schema.domain))):
+        return list(schema.domain)
+    estimates = collect(tables)
+    single = one_way_marginals(estimates, range(len(schema.domain)), rows, schema.ordered_codes)
+    pools = pooled(estimates, single, schema, SINGLE_RIDGE)
+    return [int(pools[a].members.size) if a in pools else size for a, size in enumerate(schema.domain)]
 
 
 def _start(term: _Term, pools: Mapping[int, Pools], before: Numbers | None) -> Numbers:

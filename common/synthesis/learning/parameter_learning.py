@@ -22,7 +22,7 @@ from privity.common.synthesis.inference.estimation import (
 )
 from privity.common.synthesis.inference.fit_choice import TABLES, choose_inference
 from privity.common.synthesis.inference.junction_tree import JunctionTree
-from privity.common.synthesis.inference.maximum_likelihood import STEPS, fit_model
+from privity.common.synthesis.inference.maximum_likelihood import STEPS, fit_model, told_apart
 from privity.common.synthesis.inference.table_consistency import make_consistent
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.search_frontier import Parents
@@ -112,7 +112,8 @@ async def fit_cliques(
 async def fit_graphical(session: Session, tables: Sequence[NoisyTable], inference: str) -> JunctionTreeModel | None:
     """The graphical model of all the tables, if it was asked for and can be had; what was used is on the record."""
     schema, rows = session.schema, session.rows
-    used = choose_inference(inference, [table.attributes for table in tables], schema, STEPS)
+    apart = None if inference == TABLES else told_apart(tables, schema, rows)
+    used = choose_inference(inference, [table.attributes for table in tables], schema, STEPS, apart)
     session.record.inference = used
     if used.method == TABLES:
         return None

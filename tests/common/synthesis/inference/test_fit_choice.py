@@ -117,7 +117,7 @@ def test_the_bound_is_a_gibibyte_and_a_fit_just_above_it_is_not_begun(make_table
 
 def test_rare_ones_of_many_codes_take_no_time(make_table):
     tables = [(0,), (1,), (0, 1)]
-    few, many = (size_of_fit(tables, [size, 16], STEPS) for size in (2 * MOST_APART, 6 * MOST_APART))
+    few, many = (size_of_fit(tables, [size, 16], STEPS) for size in (MOST_APART, 5 * MOST_APART))
     assert few.seconds == many.seconds
     assert few.bytes < many.bytes < 2 * few.bytes
 
