@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from privity.common.crypto.residues import Exponents
+from privity.common.data.dialect import dialect_option
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.secure_sum_method import USUAL_KEY_BITS, Method, SumKind, sum_kind
 from privity.common.synthesis.algorithms import ALGORITHMS
@@ -56,14 +59,25 @@ def learning_settings(algorithm: str, text: str, inference: str | None) -> dict[
     return {**settings, "inference": inference}
 
 
-def row_options(data: str, person: str | None = None, order: str | None = None) -> RowSettings:
+DialectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        help="How the rows are written, as JSON, in the place of what the schema says.",
+    ),
+]
+
+
+def row_options(
+    data: str, person: str | None = None, order: str | None = None, dialect: str | None = None
+) -> RowSettings:
     """Where the rows of a command are; paths are relative to the folder of now."""
     if (person is None) != (order is None):
         raise PrivityError(
             Catalogue.BAD_OPTION, option="person", reason="person and order go together",
             hint="Name the column of the person's key, and the one that numbers each person's rows.",
         )  # fmt: skip
-    return RowSettings(data, Path(), person=person, order=order)
+    return RowSettings(data, Path(), person=person, order=order, dialect=dialect_option(dialect))
 
 
 def refuse_existing(out: Path, option: str = "out") -> None:

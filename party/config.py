@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from privity.common.consortium.manifest import CURATOR, Manifest
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.schema_file import END_AWAITED, SchemaFile
+from privity.common.data.dialect import dialect_problems
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats.toml_file import read_toml
@@ -92,7 +93,14 @@ class PartyConfig:
 
 def load_config(path: Path) -> PartyConfig:
     """Read party.toml; every fault at once."""
-    document = read_toml(path, "party", lambda document: proxy_problems(document, str(path)))
+    document = read_toml(
+        path,
+        "party",
+        lambda document: [
+            *proxy_problems(document, str(path)),
+            *dialect_problems(document.get("dialect", {}), str(path)),
+        ],
+    )
     base = path.parent
     return PartyConfig(
         name=document["name"],

@@ -45,6 +45,11 @@ state = "state"
 # lease_days = 30
 # Figures for Prometheus (docs/observability.md), over plain HTTP.
 # metrics = "127.0.0.1:9465"
+# If these rows are written otherwise than the schema's "dialect" says (docs/schema.md): privity data inspect FILE
+# [dialect]
+# delimiter = ";"
+# encoding = "cp1252"
+# decimalChar = ","
 """
 
 POLICY_TOML = """\

@@ -73,6 +73,8 @@ class Attribute:
     values, None if they are not declared; values of bins are rounded to them as they are read. Of times they are those
     of seconds. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly. ``compute`` is
     what makes the values of another column as rows are read; None where they stand in a column of their own.
+    ``decimal_char``, ``group_char`` and ``bare_number`` say how numbers are written in the owner's table
+    (``privity.common.data.dialect``); None leaves it to the dialect.
     """
 
     name: str
@@ -92,6 +94,9 @@ class Attribute:
     format: str = DEFAULT
     timezone: str | None = None
     compute: Computation | None = None
+    decimal_char: str | None = None
+    group_char: str | None = None
+    bare_number: bool = True
     title: str | None = None
     description: str | None = None
 
@@ -155,6 +160,12 @@ class Attribute:
     def missing_code(self) -> int | None:
         """The code of missing values, the one after the values; ``None`` if the attribute declares none."""
         return self.values if self.missing else None
+
+    @cached_property
+    def missing_texts(self) -> tuple[str, ...]:
+        """Texts that mean "no value": those declared, and the empty one beside any of them, if it is no category."""
+        empty = self.missing and "" not in (*self.missing, *self.categories)
+        return (*self.missing, "") if empty else self.missing
 
     @property
     def absent_code(self) -> int | None:
@@ -273,7 +284,7 @@ class Attribute:
         Texts count as they stand, spaces included. An integer may be written as any decimal that equals
         one ("7.0", "7e0"). NaN and infinities are not numbers, so no rule takes them but ``other``.
         """
-        if text in self.missing:
+        if text in self.missing_texts:
             return self.missing_code
         code = self._code_of_value(text)
         return self._other_code if code is None else code
@@ -360,6 +371,9 @@ def read_number(text: str) -> int | Fraction | None:
     if _INTEGER.fullmatch(text):
         return int(text)
     if len(text) <= LONGEST_NUMBER and _NUMBER.fullmatch(text):
+        whole, _, digits = text.partition(".")
+        if digits.isdigit():  # the same as below in half the time
+            return Fraction(int(whole + digits), 10 ** len(digits))
         return Fraction(text)
     return None
 

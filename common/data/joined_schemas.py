@@ -13,6 +13,8 @@ from privity.common.errors import Problem, ProblemsFound
 def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
     """The schema of the first file, with the categories of the others too wherever texts may go to ``other``.
 
+    How each owner's rows are written is no difference.
+
     Args:
         schemas: by their files.
 
@@ -29,9 +31,9 @@ def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
         if (schema.row_constraints, schema.absent_rows) != (joined.row_constraints, joined.absent_rows):
             message = f"its rowConstraints or absentRows are not those of {first}."
             problems.append(Problem(file, "", "declared-otherwise", message, "Declare them alike in all schemas."))
-        for place, attribute in enumerate(schema.attributes):
+        for place, attribute in enumerate(schema.released.attributes):
             one = attributes[place]
-            if _besides_categories(attribute) != _besides_categories(one):
+            if _besides_categories(attribute) != _besides_categories(joined.released.attributes[place]):
                 message = f"attribute {attribute.name!r} is not declared as in {first}."
                 remedy = "Declare it alike in all schemas, but for its categories."
                 problems.append(Problem(file, f"fields[{place}]", "declared-otherwise", message, remedy))

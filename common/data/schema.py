@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from privity.common import formats
 from privity.common.data.attribute import Attribute, Group, Value
 from privity.common.data.constraints.row_constraints import RowConstraint, read_constraints
 from privity.common.data.derived_attributes import DerivedAttributes
+from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dialect_problems
 from privity.common.data.schema_document import exact_text, field_document, nested_lists
 from privity.common.data.schema_fields import FieldReader
 from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made
@@ -44,6 +45,8 @@ class Schema:
         reviewed: False of a draft that nobody has reviewed: rows are not released by it.
         unread: columns of a synthetic table that are no attributes.
         left_out: other columns that a table may have; they are not read.
+        dialect: how the rows are written down.
+        extra_columns: whether columns that are no attributes are ignored, instead of a reason to refuse the table.
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -56,6 +59,8 @@ class Schema:
     reviewed: bool = True
     unread: tuple[UnreadColumn, ...] = ()
     left_out: tuple[str, ...] = ()
+    dialect: Dialect = COMMON
+    extra_columns: bool = False
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +109,11 @@ class Schema:
         )
 
     @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read of a table, in the order of the fields: where attributes are, or their sources."""
+        return tuple(dict.fromkeys(column for column, _ in self.columns_of(())))
+
+    @cached_property
     def known_columns(self) -> frozenset[str]:
         """Columns that a table may have: of attributes, of what these are computed of, and some that are not read."""
         sources = (a.compute.source for a in self.attributes if a.compute is not None)
@@ -124,6 +134,34 @@ class Schema:
         """The attributes together with everything that may be counted in their place."""
         return DerivedAttributes(self.attributes)
 
+    @cached_property
+    def marks(self) -> tuple[NumberMarks, ...]:
+        """How the numbers of each attribute are written as texts; one with its own decimal mark has its own groups."""
+        groups = [a.group_char or (None if a.decimal_char else self.dialect.group) or "" for a in self.attributes]
+        return tuple(
+            NumberMarks(a.decimal_char or self.dialect.decimal or PLAIN.decimal, group, a.bare_number)
+            for a, group in zip(self.attributes, groups, strict=True)
+        )
+
+    def in_dialect(self, document: Mapping[str, Any]) -> Schema:
+        """The schema of a table that is written in another dialect, as far as a checked document says so."""
+        attributes = tuple(
+            replace(
+                attribute,
+                decimal_char=None if "decimalChar" in document else attribute.decimal_char,
+                group_char=None if "groupChar" in document else attribute.group_char,
+            )
+            for attribute in self.attributes
+        )
+        return replace(self, dialect=self.dialect.changed(document), attributes=attributes)
+
+    @property
+    def released(self) -> Schema:
+        """The schema of a synthetic table: CSV as Privity writes it, with these attributes and no other columns."""
+        plain: dict[str, Any] = {"decimal_char": None, "group_char": None, "bare_number": True}
+        attributes = tuple(replace(attribute, **plain) for attribute in self.attributes)
+        return replace(self, dialect=COMMON, extra_columns=False, attributes=attributes)
+
     def index(self, name: str) -> int:
         """Return the position of the attribute ``name``; ``KeyError`` if there is none."""
         return self._index[name]
@@ -138,8 +176,9 @@ class Schema:
         a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
         RFC 8785 has no exact ones; and absentRows if it is true. A schema without these keeps the digest it had before
         there were any.
-        Not in it: the name of the table, titles, descriptions, source, license; and rowConstraints, which decide no
-        value's code, but which rows of a model that was released are drawn.
+        Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
+        code, but which rows of a model that was released are drawn; and how rows are written down, which may be
+        different at each party (dialect, extraColumns, decimalChar, groupChar, bareNumber).
         """
         attributes = [
             {
@@ -172,11 +211,15 @@ class Schema:
         rules = {"rowConstraints": [rule.rule for rule in self.row_constraints]} if self.row_constraints else {}
         left = {"leaveOut": list(self.left_out)} if self.left_out else {}
         draft = {} if self.reviewed else {"reviewed": False}
+        written = {"dialect": dialect} if (dialect := self.dialect.document()) else {}
+        extra = {"extraColumns": "ignore"} if self.extra_columns else {}
         return {
             "format_version": FORMAT_VERSION,
             **name,
             **draft,
             **dict(self.carried),
+            **written,
+            **extra,
             **absent,
             **left,
             "fields": fields,
@@ -241,6 +284,8 @@ def parse_schema(document: object, file: str) -> Schema:
         raise ProblemsFound(problems)
     # The rules below need a field of the right form; a malformed one is already reported.
     malformed = {int(found[1]) for problem in problems if (found := re.match(r"fields\[(\d+)\]", problem.field))}
+    if isinstance(document.get("dialect"), dict):
+        problems += dialect_problems(document["dialect"], file)
     top_missing = document.get("missingValues")
     if any(problem.field.startswith("missingValues") for problem in problems):
         top_missing = None
@@ -274,6 +319,10 @@ def parse_schema(document: object, file: str) -> Schema:
     for name in (name for name in left_out if name in first_of) if not problems else ():
         message, remedy = f"{formats.shorten(name)} is a field, too.", "Keep it in one of the two places."
         problems.append(Problem(file, "leaveOut", "duplicate-name", message, remedy))
+    dialect = COMMON
+    if not problems:
+        dialect = dialect.changed(document.get("dialect", {}))
+        problems += _mark_problems(Schema("", tuple(attributes), dialect=dialect), file)
     rules: tuple[RowConstraint, ...] = ()
     # A rule is about attributes, and says nothing while one of them is at fault.
     if not problems:
@@ -289,4 +338,18 @@ def parse_schema(document: object, file: str) -> Schema:
         document.get("reviewed", True),
         tuple(columns),
         tuple(left_out),
+        dialect,
+        document.get("extraColumns") == "ignore",
     )
+
+
+def _mark_problems(schema: Schema, file: str) -> list[Problem]:
+    """Fields whose decimal mark is that of groups, too."""
+    message, remedy = "decimal mark and groupChar are the same.", "Declare both, two different ones."
+    return [
+        Problem(
+            file, f"fields[{place}].groupChar", "same-character", f"attribute {attribute.name!r}: {message}", remedy
+        )
+        for place, (attribute, marks) in enumerate(zip(schema.attributes, schema.marks, strict=True))
+        if marks.decimal == marks.group
+    ]

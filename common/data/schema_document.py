@@ -90,6 +90,10 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
         item["taxonomy"] = _named_groups(attribute, attribute.taxonomy)
     if attribute.missing:
         item["missingValues"] = list(attribute.missing)
+    marks = {"decimalChar": attribute.decimal_char, "groupChar": attribute.group_char}
+    item |= {key: mark for key, mark in marks.items() if mark is not None}
+    if not attribute.bare_number:
+        item["bareNumber"] = False
     usual = ("edge" if attribute.edges else "other") if attribute.discover else "refuse"
     if attribute.out_of_domain != usual:
         item["outOfDomain"] = attribute.out_of_domain

@@ -7,15 +7,17 @@ numbers are left to be discovered under differential privacy, so that no minimum
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, read_number
+from privity.common.data.date_formats import formats_of
+from privity.common.data.dialect import Dialect, NumberMarks
+from privity.common.data.file_look import Look, LookedAt, look_at
 from privity.common.data.schema import FORMAT_VERSION
 from privity.common.data.schema_fields import OTHER
-from privity.common.data.table_reading import read_rows
 
 LEAK_WARNING = (
     "This draft was read from the rows, which is a leak: it is not private. A category can be one person's, and so can "
@@ -30,57 +32,94 @@ DRAFTED = (
 
 MOST_LISTED_NUMBERS = 20  # distinct numbers up to which they are listed as categories
 MOST_LISTED_TEXTS = 256  # distinct texts up to which they are listed as categories
-MARKERS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".")
-"""Texts that mean a missing value beside numbers; beside other texts the first two do."""
+MARKERS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
+"""Texts that mean a missing value beside other texts; beside numbers there are more."""
+
+ISO = {"date": "%Y-%m-%d", "time": "%H:%M:%S", "datetime": "%Y-%m-%dT%H:%M:%S"}
+"""What needs no format."""
 
 _CODE = re.compile(r"[+-]?0[0-9]+")
 """A number that is written with leading zeros is a code, such as that of a place."""
 
 
-def draft_schema(path: Path | str) -> dict[str, Any]:
-    """Return a schema for the CSV file: categories for few distinct values, other numbers with their domain open.
+def draft_schema(path: Path | str, dialect: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a schema for the CSV file: its dialect, categories for few distinct values, other domains open.
 
-    A text column of too many distinct values is left open, too. The schema is marked as not reviewed.
-    Raises as ``privity.common.data.coded_table.read_rows`` does.
+    The schema is marked as not reviewed. Arguments and errors are those of ``privity.common.data.file_look.look_at``.
     """
-    frame = read_rows(path)
-    fields = [_draft_field(str(name), sorted(set(frame[name]))) for name in frame.columns]
-    name = Path(path).name.removesuffix(".gz").removesuffix(".csv")
-    head = {"format_version": FORMAT_VERSION, "name": name, "reviewed": False, "description": DRAFTED}
-    return {**head, "fields": fields}
+    return drafted(look_at(path, dialect))
 
 
-def _draft_field(name: str, distinct: Sequence[str]) -> dict[str, Any]:
+def drafted(look: Look) -> dict[str, Any]:
+    """A schema for a file that was looked at."""
+    name = Path(look.file).name.removesuffix(".gz").removesuffix(".csv")
+    document = {"format_version": FORMAT_VERSION, "name": name, "reviewed": False, "description": DRAFTED}
+    if dialect := look.dialect.document():
+        document["dialect"] = dialect
+    if look.ignored:
+        document["extraColumns"] = "ignore"
+    return {**document, "fields": [draft_field(column, look.dialect) for column in look.columns]}
+
+
+def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
+    """The field of a column."""
+    name, marks, distinct = column.name, column.marks, sorted(column.texts)
+    missing = sorted(column.missing, key=lambda text: (text != "", -column.texts[text]))
+    texts = [text for text in distinct if text not in missing]
+    plain = [] if marks is None else [marks.plain(text) or "" for text in texts]
+    numbers = [Fraction(number) for text in plain if (number := read_number(text)) is not None]
+    readable = numbers and len(numbers) == len(texts) and all(abs(number) < 2**60 for number in numbers)
+    if marks is not None and readable and not any(_CODE.fullmatch(text) for text in texts):
+        # Texts such as "1" and "1.0" are one number.
+        field = _draft_numbers(set(numbers), plain)
+        return {"name": name, **field, **_own_marks(marks, dialect), **_missing(missing)}
     missing = [text for text in MARKERS if text in distinct]
     texts = [text for text in distinct if text not in missing]
-    numbers = [Fraction(number) for text in texts if (number := read_number(text)) is not None]
-    readable = numbers and len(numbers) == len(texts) and all(abs(number) < 2**60 for number in numbers)
-    if readable and not any(_CODE.fullmatch(text) for text in texts):
-        # Texts such as "1" and "1.0" are one number.
-        return {"name": name, **_draft_numbers(sorted(set(numbers)), texts), **_missing(missing)}
-    missing = [text for text in MARKERS[:2] if text in distinct]
-    texts = [text for text in distinct if text not in missing]
+    if moments := _draft_moments(texts):
+        return {"name": name, **moments, **_missing(missing)}
     if texts and set(texts) <= {*TRUE_TEXTS, *FALSE_TEXTS}:
         return {"name": name, "type": "boolean", **_missing(missing)}
     if len(texts) > MOST_LISTED_TEXTS:
         description = "Too many distinct texts to list: declare groups, discover the frequent ones, or leave it out."
         return {"name": name, "description": description, "type": "string", "domain": "discover", **_missing(missing)}
-    if len(texts) < 2 and not missing:
-        # One value is no domain.
+    listed = [text for text in texts if not any(ord(sign) < 32 or ord(sign) == 127 for sign in text)]
+    if not listed or len(listed) < len(texts) or (len(texts) < 2 and not missing):
+        # A text with a line end can be no category, one value is no domain, and neither is none.
         other = {"outOfDomain": "other", "other": OTHER}
-        return {"name": name, "type": "string", "categories": [*texts, OTHER], **other}
+        return {"name": name, "type": "string", "categories": [*listed, OTHER], **other, **_missing(missing)}
     return {"name": name, "type": "string", "categories": texts, **_missing(missing)}
+
+
+def _draft_moments(texts: Sequence[str]) -> dict[str, Any]:
+    """Dates or times, if they can be so in one format only: whether a day stands before a month is not guessed."""
+    forms = formats_of(texts)
+    if len(forms) != 1:
+        return {}
+    form = forms[0]
+    kind = "datetime" if "%H" in form and "%d" in form else "time" if "%H" in form else "date"
+    if any(sign in form for sign in ("%I", "%z", "%f")):
+        return {}  # of which more must be declared
+    standard = ISO.get(kind) == form
+    return {"type": kind, **({} if standard else {"format": form}), "domain": "discover"}
+
+
+def _own_marks(marks: NumberMarks, dialect: Dialect) -> dict[str, Any]:
+    """What a field declares of its numbers beside the dialect."""
+    found: dict[str, Any] = {}
+    if marks.decimal != (dialect.decimal or ".") or marks.group not in ("", dialect.group):
+        found = {"decimalChar": marks.decimal} | ({"groupChar": marks.group} if marks.group else {})
+    return found if marks.bare else {**found, "bareNumber": False}
 
 
 def _missing(texts: Sequence[str]) -> dict[str, Any]:
     return {"missingValues": list(texts)} if texts else {}
 
 
-def _draft_numbers(numbers: Sequence[Fraction], texts: Sequence[str]) -> dict[str, Any]:
+def _draft_numbers(numbers: Collection[Fraction], texts: Sequence[str]) -> dict[str, Any]:
     integers = all(number.denominator == 1 for number in numbers)
     kind = "integer" if integers else "number"
     if 1 < len(numbers) <= MOST_LISTED_NUMBERS:
-        categories = [int(number) if number.denominator == 1 else float(number) for number in numbers]
+        categories = [int(number) if number.denominator == 1 else float(number) for number in sorted(numbers)]
         return {"type": kind, "categories": categories, "categoriesOrdered": True}
     decimals = {} if integers else {"decimals": _decimals(texts)}
     return {"type": kind, "domain": "discover", **decimals}

@@ -59,6 +59,9 @@ class FieldReader(FieldForm):
             format=item.get("format", DEFAULT),
             timezone=item.get("timezone"),
             compute=compute,
+            decimal_char=item.get("decimalChar"),
+            group_char=item.get("groupChar"),
+            bare_number=item.get("bareNumber", True),
             title=item.get("title"),
             description=item.get("description"),
         )
@@ -86,7 +89,8 @@ class FieldReader(FieldForm):
     def _check_keys(self) -> None:
         """Report keys that do not go together or with the type."""
         item = self.item
-        binned = {"bins", "edges", "constraints", "domain", "decimals", "histogram"}
+        marks = {"decimalChar", "groupChar", "bareNumber"}
+        binned = {"bins", "edges", "constraints", "domain", "decimals", "histogram", *marks}
         unfit = {
             "string": binned - {"domain"},
             "boolean": binned | {"categories", "categoriesOrdered", "taxonomy", "other"},

@@ -6,49 +6,45 @@ must never leave the owner's machine.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import count, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column, code_type
+from privity.common.data.csv_reading import (
+    Batch,
+    Places,
+    RowProblemsFound,
+    csv_batches,
+    extra_problems,
+    repeated,
+    some_of,
+)
+from privity.common.data.dialect import COMMON, NumberMarks
 from privity.common.data.frame_values import (
     READ_TYPES,
     Moments,
     Sort,
     Value,
-    code_in_source,
-    code_of,
+    as_declared,
+    code_in,
     is_unread,
     read_column,
     shown,
 )
+from privity.common.data.reading_hints import header_hint
 from privity.common.data.schema import Schema
 from privity.common.data.temporal_pattern import DEFAULT
-from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.data.value_remedies import remedy_of
+from privity.common.errors import Problem
 from privity.common.formats import shorten
 
-CELLS_AT_ONCE = 1 << 15
 VALUES_NAMED = 3  # values outside a domain that a message names
-ROWS_NAMED = 3  # rows that a message names per value or fault
-NAMES_NAMED = 10  # columns that a message names
 MOST_FAULTS = 1000  # different values outside a domain that are told apart
 MOST_TEXTS = 1 << 20  # values of an attribute whose codes are remembered
-
-
-class RowProblemsFound(ProblemsFound):
-    """Faults of a table, with values and row numbers: for the owner's eyes only, never to be sent."""
 
 
 def read_table(path: Path | str, schema: Schema) -> CodedTable:
@@ -57,20 +53,52 @@ def read_table(path: Path | str, schema: Schema) -> CodedTable:
     return _joined([columns for columns, _ in coder.read(path)], coder)
 
 
-def read_rows(path: Path | str) -> pd.DataFrame:
-    """Read a CSV file (gzip if the name ends in .gz) with a header row; every value as text, as it stands.
+def read_rows(path: Path | str, schema: Schema | None = None) -> pd.DataFrame:
+    """Read a CSV file (gzip if the name ends in .gz); every value as text.
 
-    UTF-8, comma-separated. Raises ``PrivityError`` (file-missing, file-unreadable) or
+    Args:
+        schema: of the table. Its dialect says how the file is written, and numbers are given as the schema writes
+            them. Without one the file has a header, is UTF-8 and comma-separated, and every text is as it stands.
+
+    Raises ``PrivityError`` (file-missing, file-unreadable) or
     ``RowProblemsFound`` with every fault of the form: no header, a column without a name or with the name
     of another, rows of another length than the header.
     """
-    return pd.concat(read_batches(path), ignore_index=True)
+    return pd.concat(read_batches(path, schema), ignore_index=True)
 
 
-def read_batches(path: Path | str) -> Iterator[pd.DataFrame]:
+def read_batches(path: Path | str, schema: Schema | None = None) -> Iterator[pd.DataFrame]:
     """The same some rows at a time; at least one frame, which shows the columns. Faults are raised at the end."""
-    for batch in _csv_batches(path):
-        yield pd.DataFrame(dict(zip(batch.names, batch.columns, strict=True)), dtype=object)
+    if schema is None:
+        for batch in csv_batches(path, COMMON):
+            yield pd.DataFrame(dict(zip(batch.names, batch.columns, strict=True)), dtype=object)
+        return
+    texts = [_Texts(schema, place) for place in range(len(schema.attributes))]
+    used = {*schema.names, *schema.columns}
+    for batch in csv_batches(path, schema.dialect, schema.columns, used=used if schema.extra_columns else None):
+        columns = {
+            name: list(map(texts[schema.index(name)].__getitem__, column))
+            if name in schema.names
+            else [value if isinstance(value, str) else None for value in column]
+            for name, column in zip(batch.names, batch.columns, strict=True)
+            if name in used or not schema.extra_columns
+        }
+        yield pd.DataFrame(columns, dtype=object)
+
+
+class _Texts(dict[Value, str | None]):
+    """The values of an attribute as the schema writes them; None for a cell that is missing."""
+
+    def __init__(self, schema: Schema, place: int) -> None:
+        super().__init__()
+        self._schema, self._place = schema, place
+
+    def __missing__(self, value: Value) -> str | None:
+        found = as_declared(self._schema, self._place, value)
+        text = found if isinstance(found, str) else None
+        if len(self) < MOST_TEXTS:
+            self[value] = text
+        return text
 
 
 def encode(frame: pd.DataFrame, schema: Schema, file: str) -> CodedTable:
@@ -104,49 +132,16 @@ def no_rows(file: str) -> Problem:
     return Problem(file, "", "no-rows", "the table has no rows.", "Give it at least one row.")
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Some rows of a table, column by column.
-
-    Attributes:
-        names: of the columns.
-        columns: the values of each column.
-        numbers: of the rows in their table, from 1.
-    """
-
-    names: Sequence[str]
-    columns: Sequence[Sequence[Value]]
-    numbers: Sequence[int]
-
-
-class _Places:
-    """Rows with the same fault: the first ones, and how many there are."""
-
-    def __init__(self) -> None:
-        self._first: list[int] = []
-        self._count = 0
-
-    def add(self, rows: Sequence[int]) -> None:
-        self._first += rows[: ROWS_NAMED - len(self._first)]
-        self._count += len(rows)
-
-    def __str__(self) -> str:
-        more = self._count - len(self._first)
-        return ", ".join(map(str, self._first)) + (f" and {more} more" if more else "")
-
-
 class _Codes(dict[Value, int]):
     """The codes of the values of an attribute; one beyond its codes stands for a value outside the domain."""
 
-    def __init__(self, attribute: Attribute, computed: bool = False) -> None:
+    def __init__(self, schema: Schema, place: int, *, computed: bool = False) -> None:
         super().__init__()
-        self._attribute = attribute
-        self.computed = computed
-        self._code_of = code_in_source if computed else code_of
+        self._schema, self._place, self.computed = schema, place, computed
 
     def __missing__(self, value: Value) -> int:
-        found = self._code_of(self._attribute, value)
-        code = self._attribute.size if found is None else found
+        found = code_in(self._schema, self._place, value, computed=self.computed)
+        code = self._schema.domain[self._place] if found is None else found
         if len(self) < MOST_TEXTS:
             self[value] = code
         return code
@@ -168,8 +163,8 @@ class Coder:
         self._also = also
         self._columns_checked = False
         self._problems: list[Problem] = []
-        self._codes = [_Codes(attribute) for attribute in schema.attributes]
-        self._outside: list[dict[Value, _Places]] = [{} for _ in schema.attributes]
+        self._codes = [_Codes(schema, place) for place in range(len(schema.attributes))]
+        self._outside: list[dict[Value, Places]] = [{} for _ in schema.attributes]
         self._misses = [0] * len(schema.attributes)
 
     def read(
@@ -183,22 +178,28 @@ class Coder:
         Raises:
             PrivityError: file-missing, file-unreadable.
         """
+        used = {*self.schema.names, *self.schema.columns, *self._also} if self.schema.extra_columns else None
+        dialect = self.schema.dialect
         try:
-            for batch in map(thinned, _csv_batches(path)):
-                yield self.code(batch), batch
+            for batch in map(thinned, csv_batches(path, dialect, self.schema.columns, used=used)):
+                yield self.code(batch, lambda: header_hint(path, dialect, self.schema.names)), batch
         except RowProblemsFound as found:
             self._problems += found.problems
 
-    def code(self, batch: Batch) -> list[Column]:
-        """Codes of one more batch, an array an attribute; of no use once something was wrong."""
+    def code(self, batch: Batch, hint: Callable[[], str] = lambda: "") -> list[Column]:
+        """Codes of one more batch, an array an attribute; of no use once something was wrong.
+
+        Args:
+            hint: what to do about columns that are not there, if it is known.
+        """
         if not self._columns_checked:
             self._columns_checked = True
-            self._problems = _column_problems(list(batch.names), self.schema, self.file, self._also)
-            columns = zip(self.schema.attributes, self.schema.columns_of(batch.names), strict=True)
-            self._codes = [_Codes(attribute, computed) for attribute, (_, computed) in columns]
+            self._problems = column_problems(list(batch.names), self.schema, self.file, self._also, hint)
+            columns = self.schema.columns_of(batch.names)
+            self._codes = [_Codes(self.schema, place, computed=computed) for place, (_, computed) in enumerate(columns)]
         self.rows += len(batch.numbers)
         places = {name: place for place, name in enumerate(batch.names)}
-        if len(places) < len(batch.names):
+        if any(problem.rule == "duplicate-column" for problem in self._problems):
             return []
         return [
             self._code(place, attribute, batch.columns[places[column]], batch.numbers)
@@ -220,7 +221,7 @@ class Coder:
             outside = self._outside[place]
             for row in missed.tolist():
                 if values[row] in outside or len(outside) < MOST_FAULTS:
-                    outside.setdefault(values[row], _Places()).add([numbers[row]])
+                    outside.setdefault(values[row], Places()).add([numbers[row]])
         return codes
 
     @property
@@ -242,117 +243,49 @@ class Coder:
     def problems(self) -> list[Problem]:
         """All that was found wrong so far."""
         problems = list(self._problems)
-        for attribute, codes, outside in zip(self.schema.attributes, self._codes, self._outside, strict=True):
+        found = zip(self.schema.attributes, self._codes, self._outside, self.schema.marks, strict=True)
+        for attribute, codes, outside, marks in found:
             unread = {value: rows for value, rows in outside.items() if is_unread(attribute, value, codes.computed)}
             unfit = {value: rows for value, rows in outside.items() if value not in unread}
             if unread:
                 problems.append(_type_problem(attribute, unread, self.file))
             if unfit:
-                problems.append(_domain_problem(attribute, unfit, self.file))
+                problems.append(_domain_problem(attribute, unfit, marks, self.file))
         return problems
 
 
-@contextmanager
-def _open_text(path: Path | str) -> Iterator[io.TextIOBase]:
-    """Open a text file, packed or not; turn every way in which reading can fail into a PrivityError."""
-    opener: Any = gzip.open if str(path).lower().endswith(".gz") else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield file
-    except FileNotFoundError as error:
-        raise PrivityError(Catalogue.FILE_MISSING, file=path) from error
-    except UnicodeDecodeError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason="not UTF-8 text") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason="not a whole gzip file") from error
-    except csv.Error as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not CSV: {error}") from error
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror or error) from error
+def column_problems(
+    names: list[str], schema: Schema, file: str, also: Sequence[str], hint: Callable[[], str] = lambda: ""
+) -> list[Problem]:
+    """What is wrong with the columns of a table, all at once.
 
-
-def _csv_batches(path: Path | str) -> Iterator[Batch]:
-    """The rows of a CSV file as texts; at least one batch, which shows the columns, if the header has no fault.
-
-    Raises:
-        PrivityError: file-missing, file-unreadable.
-        RowProblemsFound: at the end, every fault of the form. Rows of another length than the header were left out.
+    Args:
+        also: columns beside the attributes.
+        hint: what to do about columns that are not there, if it is known.
     """
-    file = str(path)
-    with _open_text(path) as text:
-        rows = csv.reader(text, strict=True)
-        header = next(rows, [])
-        width = len(header)
-        problems = _header_problems(header, file)
-        ragged = _Places()
-        at_once = max(1, CELLS_AT_ONCE // max(1, width))
-        numbers: Sequence[int] = ()
-        for start in count(1, at_once):
-            some = list(islice(rows, at_once))
-            if not some and start > 1:
-                break
-            numbers = range(start, start + len(some))
-            if any(len(row) != width for row in some):
-                ragged.add([number for number, row in zip(numbers, some, strict=True) if len(row) != width])
-                numbers = [number for number, row in zip(numbers, some, strict=True) if len(row) == width]
-                some = [row for row in some if len(row) == width]
-            if not problems:
-                yield Batch(header, list(zip(*some, strict=True)) or [()] * width, numbers)
-    if header and str(ragged):
-        message = f"not as many values as the header ({width}) in row {ragged}."
-        remedy = "Give every row one value a column, in quotes if it holds a comma; leave no line empty."
-        problems.append(Problem(file, "", "ragged-rows", message, remedy))
-    if problems:
-        raise RowProblemsFound(problems)
-
-
-def _header_problems(header: list[str], file: str) -> list[Problem]:
-    if not header:
-        return [Problem(file, "", "no-header", "the first line is no header.", "Begin with the names of columns.")]
-    problems = []
-    unnamed = [str(place) for place, name in enumerate(header, 1) if not name]
-    if unnamed:
-        message = f"column {_some(unnamed)} has no name."
-        problems.append(Problem(file, "header", "unnamed-column", message, "Give every column a name."))
-    return problems + _repeated([name for name in header if name], file)
-
-
-def _repeated(names: list[str], file: str) -> list[Problem]:
-    twice = [shorten(name) for name, times in Counter(names).items() if times > 1]
-    message, remedy = f"{_some(twice)} appear more than once.", "Give every column its own name."
-    return [Problem(file, "header", "duplicate-column", message, remedy)] if twice else []
-
-
-def _column_problems(names: list[str], schema: Schema, file: str, also: Sequence[str]) -> list[Problem]:
     wanted = list(dict.fromkeys(column for column, _ in schema.columns_of(names)))
-    declared = {*wanted, *schema.known_columns, *also}
+    declared = {*wanted, *also}
     missing = [shorten(name) for name in wanted if name not in set(names)]
-    extra = [shorten(name) for name in names if name not in declared]
     problems = []
     if len(missing) == len(wanted):
         message = "the first line names none of the declared attributes."
-        remedy = "Begin with a header of their names, or use the schema of this table."
+        remedy = hint() or "Begin with a header of their names, or use the schema of this table."
         return [Problem(file, "header", "no-header", message, remedy)]
     if missing:
-        remedy = "Add them, or take them out of the schema."
-        problems.append(
-            Problem(file, "header", "missing-column", f"{_some(missing)}: declared, but no such column.", remedy)
-        )
-    problems += _repeated(names, file)
-    if extra:
-        message = f"{_some(extra)}: not declared."
-        problems.append(Problem(file, "header", "extra-column", message, "Remove it, or declare it."))
-    return problems
+        remedy = hint() or "Add them, or take them out of the schema."
+        message = f"{some_of(missing)}: declared, but no such column."
+        problems.append(Problem(file, "header", "missing-column", message, remedy))
+    problems += repeated([name for name in names if not schema.extra_columns or name in declared], file)
+    return problems + extra_problems(names, schema, file, also)
 
 
-def _domain_problem(attribute: Attribute, outside: dict[Value, _Places], file: str) -> Problem:
+def _domain_problem(attribute: Attribute, outside: dict[Value, Places], marks: NumberMarks, file: str) -> Problem:
     """Describe the values outside one attribute's domain (with values and rows: for the owner only)."""
     message = f"outside the domain: {_named(outside)}. Expected {expected(attribute)}."
-    remedy = "Correct the values (spaces count), declare them, or declare missingValues or outOfDomain."
-    return Problem(file, attribute.name, "out-of-domain", message, remedy)
+    return Problem(file, attribute.name, "out-of-domain", message, remedy_of(attribute, list(outside), marks))
 
 
-def _type_problem(attribute: Attribute, unread: dict[Value, _Places], file: str) -> Problem:
+def _type_problem(attribute: Attribute, unread: dict[Value, Places], file: str) -> Problem:
     message = f"values of a type that is not read: {_named(unread)}. Expected {READ_TYPES}."
     sorts = {value.sort for value in unread if not isinstance(value, str)}
     remedy = " ".join(text for sort, text in _REMEDIES.items() if sort in sorts) or _CONVERT
@@ -371,7 +304,7 @@ _REMEDIES = {
 """What to do about values that an attribute of another type cannot be."""
 
 
-def _named(values: dict[Value, _Places]) -> str:
+def _named(values: dict[Value, Places]) -> str:
     named = [f"{shown(value)} (row {rows})" for value, rows in list(values.items())[:VALUES_NAMED]]
     more = len(values) - VALUES_NAMED
     least = "at least " if len(values) == MOST_FAULTS else ""
@@ -385,9 +318,4 @@ def expected(attribute: Attribute) -> str:
         form = "" if attribute.format == DEFAULT else f", written as {attribute.format}"
         what = {"integer": "an integer"}.get(attribute.type, f"a {attribute.type}")
         return f"{what} from {low} to {high}{form}"
-    return f"one of {_some([shorten(label) for label in attribute.labels[: attribute.values]])}"
-
-
-def _some(texts: list[str]) -> str:
-    more = len(texts) - NAMES_NAMED
-    return ", ".join(texts[:NAMES_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"one of {some_of([shorten(label) for label in attribute.labels[: attribute.values]])}"

@@ -55,7 +55,7 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
     scratch.mkdir(mode=0o700)
     try:
         write_csv(as_texts(synthetic.frame, release.schema), scratch / SYNTHETIC)
-        _write_json(scratch / SCHEMA, "table_schema", release.schema.table_schema())
+        _write_json(scratch / SCHEMA, "table_schema", release.schema.released.table_schema())
         _write_json(scratch / MODEL, "model", release.model.to_dict())
         _write_json(scratch / MARGINALS, "marginals", release.marginals)
         _write_json(scratch / PRIVACY, "privacy", release.privacy)

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from privity.common.data.dialect import dialect_option
 from privity.common.text import terminal
 from privity.deploy.evaluation.evaluation_inputs import Inputs, read_inputs
 from privity.deploy.evaluation.evaluation_report import Files, judged, show, write_evaluation
-from privity.deploy.options import refuse_existing
+from privity.deploy.options import DialectOption, refuse_existing
 from privity.party.sources.address import refuse_password
 
 
@@ -50,6 +51,7 @@ def evaluate(
     pictures: Annotated[
         Path | None, typer.Option("--pictures", help="A new folder for the pictures, as SVG and PNG.")
     ] = None,
+    dialect: DialectOption = None,
 ) -> None:
     """Judge synthetic tables beside real rows: not private, data owner only."""
     for one in synthetic or ():
@@ -58,7 +60,7 @@ def evaluate(
         refuse_existing(pictures, "pictures")
     inputs = Inputs(
         real, tuple(synthetic or ()), tuple(release or ()), schema, control, tuple(target or ()), tuple(drop or ()),
-        attacks, quick,
+        attacks, quick, dialect_option(dialect),
     )  # fmt: skip
     console = terminal.console(err=True)
 

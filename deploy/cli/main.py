@@ -61,6 +61,7 @@ COMMANDS = {
         "doctor:doctor_command",
         "Look at everything that a node, or the operator, needs; exit code 1 if anything is amiss.",
     ),
+    "data": ("data:data_app", "Look at a table before anything is declared about it."),
     "schema": ("schema:schema_app", "Check or draft the schema of a table."),
     "population": ("population:population_app", "The people whose rows are used, and their budget."),
     "party": ("party:party_app", "Commands of a data owner's node."),

@@ -10,12 +10,14 @@ from typing import Annotated
 
 import typer
 
+from privity.common.data.csv_reading import RowProblemsFound
+from privity.common.data.dialect import dialect_option
 from privity.common.data.face_hints import face_hints
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import DRAFTED, LEAK_WARNING, draft_schema
 from privity.common.data.spreadsheet_formulas import warning
-from privity.common.data.table_reading import RowProblemsFound, read_batches
+from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
@@ -26,7 +28,7 @@ from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.terminal import say
 from privity.deploy.cli.schema_types import types
-from privity.deploy.options import refuse_existing, row_options
+from privity.deploy.options import DialectOption, refuse_existing, row_options
 from privity.deploy.python.discovery import Discover
 from privity.party.rows import Rows
 from privity.party.sources.address import Address, parse_address, refuse_password
@@ -51,11 +53,12 @@ def check(
             callback=refuse_password,
         ),
     ] = None,
+    dialect: DialectOption = None,
 ) -> None:
     """Report every error of a schema, and of a table against it, at once."""
     try:
         schema = load_schema(schema_file)
-        address = None if data is None else parse_address(data)
+        address = None if data is None else parse_address(data, dialect=dialect_option(dialect))
         rows = None if address is None else _rows(address, schema)
     except ProblemsFound as error:
         for problem in error.problems:
@@ -157,6 +160,7 @@ def discover(
     ] = False,
     population: Annotated[str | None, typer.Option(help="The population, as it was declared.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="By default the one in the user's state folder.")] = None,
+    dialect: DialectOption = None,
 ) -> None:
     """Discover the open domains of a schema under differential privacy, or read them from a release that did."""
     refuse_existing(out)
@@ -184,14 +188,14 @@ def discover(
         declared.require_reviewed(schema)
         with closing(open_ledger(population, ledger)) as book:
             rows_per_person = book.population.rows_per_person
-        options = row_options(data)
+        options = row_options(data, dialect=dialect)
         table = options.open(declared, rows_per_person).rows
 
         def coded(schema: Schema) -> Rows:
             return table if schema == declared else options.open(schema, rows_per_person).rows
 
         def texts(name: str) -> Mapping[str, int]:
-            return texts_of_source(options.address(), declared.attributes[declared.index(name)], default_memory())
+            return texts_of_source(options.address(), declared, name, default_memory())
 
         discovering = Discover(epsilon, delta=delta, population=population, ledger=ledger)
         if names := [attribute.name for attribute in open_texts(declared)]:
@@ -225,11 +229,12 @@ def join(
 def draft(
     file: Annotated[Path, typer.Argument(help="The CSV file (.csv or .csv.gz) to read.", callback=refuse_password)],
     out: Annotated[Path | None, typer.Option("--out", help="Where to write it; standard output if absent.")] = None,
+    dialect: DialectOption = None,
 ) -> None:
     """Draft a schema from a table's own rows, to be reviewed by a person."""
     if out is not None:
         refuse_existing(out)
-    drafted = draft_schema(file)
+    drafted = draft_schema(file, None if dialect is None else dialect_option(dialect))
     text = json.dumps(drafted, indent=2, ensure_ascii=False)
     say(f"Warning: {LEAK_WARNING}", err=True)
     if out is None:
@@ -237,5 +242,5 @@ def draft(
     else:
         write_text(text + "\n", out, private=True)
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
-    for hint in face_hints(drafted["fields"], read_batches(file)):
+    for hint in face_hints(drafted["fields"], read_batches(file, parse_schema(drafted, str(file)))):
         say(hint, err=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from privity.common.crypto.residues import Exponents
+from privity.common.data.dialect import dialect_option
 from privity.common.formats import read_json
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import parse_delta, parse_epsilon
@@ -28,7 +29,7 @@ from privity.deploy.operator.request_options import (
     Inference,
     evaluation_option,
 )
-from privity.deploy.options import learning_settings, sum_options
+from privity.deploy.options import DialectOption, learning_settings, sum_options
 from privity.deploy.simulation.simulated_run import Simulation, simulate
 from privity.party.sources.address import refuse_password
 
@@ -67,6 +68,7 @@ def simulate_command(
     evaluate: Annotated[
         Path | None, typer.Option(help="folder to make: how the release compares with all rows; not for release")
     ] = None,
+    dialect: DialectOption = None,
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
     dump_no_core()
@@ -80,6 +82,7 @@ def simulate_command(
         epsilon=parse_epsilon(epsilon),
         delta=parse_delta(delta),
         out=out,
+        dialect=dialect_option(dialect),
         split=split,
         rows=rows,
         secure_sum=kind,

@@ -27,7 +27,7 @@ from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import OF_ALGORITHM, Inference
-from privity.deploy.options import learning_settings, refuse_existing, row_options
+from privity.deploy.options import DialectOption, learning_settings, refuse_existing, row_options
 from privity.deploy.python.discovery import SYNTHESIZERS
 from privity.deploy.python.synthesizers import OWNER
 from privity.party.rows import Rows
@@ -48,6 +48,7 @@ def synthesize_command(
     person: Annotated[str | None, typer.Option(help="column of the person's key, if a person has several")] = None,
     order: Annotated[str | None, typer.Option(help="column that numbers each person's rows")] = None,
     rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
+    dialect: DialectOption = None,
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
     dump_no_core()
@@ -71,7 +72,7 @@ def synthesize_command(
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
     with terminal.console(err=True).status("Reading all rows ..."):
-        options = row_options(data, person, order)
+        options = row_options(data, person, order, dialect)
         table = options.open(declared, rows_per_person).rows
 
     def coded(schema: Schema) -> Rows:

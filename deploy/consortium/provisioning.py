@@ -98,13 +98,15 @@ def provision(
         certificates={holder: pair[0].decode() for holder, pair in ({f"curator/{CURATOR}": server} | callers).items()},
     )
     signed = json.dumps(sign_manifest(manifest, organiser), indent=2)
+    # The parts are written as releases are, whatever the joint table is written in.
+    described = json.dumps(schema.released.table_schema(), indent=2, ensure_ascii=False)
     organiser_key = b64(organiser.public().signing)
 
     def common_files(place: Path) -> None:
         place.mkdir(mode=0o700, parents=True)
         (place / "manifest.json").write_text(signed, encoding="utf-8")
         (place / "organiser.pub").write_text(organiser_key, encoding="ascii")
-        (place / SCHEMA).write_text(json.dumps(schema.table_schema(), indent=2), encoding="utf-8")
+        (place / SCHEMA).write_text(described, encoding="utf-8")
 
     common_files(consortium.curator)
     write_private(consortium.curator / "tls.key", server[1])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.schema import Schema, load_schema
-from privity.common.data.table_reading import RowProblemsFound
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import shorten
 from privity.common.release.evaluation.classifier_utility import Task, code_of
@@ -36,6 +37,7 @@ class Inputs:
     drop: tuple[str, ...]
     attacks: int
     quick: bool
+    dialect: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Faults:
@@ -47,10 +49,12 @@ class _Faults:
     def add(self, option: str, rule: str, message: str, remedy: str) -> None:
         self.problems.append(Problem(f"--{option}", "", rule, message, remedy))
 
-    def table(self, data: str, schema: Schema, most_rows: int | None) -> ValueTable | None:
+    def table(
+        self, data: str, schema: Schema, most_rows: int | None, dialect: Mapping[str, Any] | None = None
+    ) -> ValueTable | None:
         """The rows, or None with their faults kept."""
         try:
-            return read_values(parse_address(data), schema, most_rows)
+            return read_values(parse_address(data, dialect=dialect), schema, most_rows)
         except ProblemsFound as error:
             self.problems += error.problems
             return None
@@ -80,11 +84,12 @@ def read_inputs(inputs: Inputs, say: Callable[[str], None]) -> Question:
     runs = [str(release.run["run"]) for release in releases] + [None] * len(inputs.synthetic)
     for (name, rows), run in zip(named, runs, strict=True):
         say(f"reading {name}")
-        tables.append((name, run, faults.table(rows, schema.over(judged), most)))
+        tables.append((name, run, faults.table(rows, schema.over(judged).released, most)))
     say("reading the real rows")
     # A run may be about some of the attributes, and the real rows have them all.
     real, control = (
-        None if data is None else faults.table(data, schema, most) for data in (inputs.real, inputs.control)
+        None if data is None else faults.table(data, schema, most, inputs.dialect)
+        for data in (inputs.real, inputs.control)
     )
     targets = _targets(inputs, schema.over(judged), faults)
     if inputs.attacks < 1:

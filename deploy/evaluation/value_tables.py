@@ -19,9 +19,17 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.constraints.row_constraints import RowConstraint
 from privity.common.data.constraints.row_texts import of_values
-from privity.common.data.frame_values import Value, number_of, read_column, read_value, with_computed
+from privity.common.data.csv_reading import Batch, RowProblemsFound
+from privity.common.data.frame_values import (
+    Value,
+    columns_as_declared,
+    number_of,
+    read_column,
+    read_value,
+    with_computed,
+)
 from privity.common.data.schema import Schema
-from privity.common.data.table_reading import Batch, Coder, RowProblemsFound, no_rows
+from privity.common.data.table_reading import Coder, no_rows
 from privity.party.sources.address import Address, Form
 from privity.party.sources.held_rows import default_memory
 from privity.party.sources.open_rows import connect
@@ -110,6 +118,7 @@ def read_values(address: Address, schema: Schema, most_rows: int | None = None) 
         RowProblemsFound: all faults of the table at once, with values: for the owner's screen only.
         PrivityError: source-unreachable, source-refused, file-missing, file-unreadable.
     """
+    schema = address.read_by(schema)
     limit = max(1, MOST_CELLS // len(schema.attributes))
     reading = _Reading(schema, limit if most_rows is None else min(limit, most_rows))
     if address.form is Form.CSV:
@@ -197,7 +206,7 @@ class _Reading:
 
     def add(self, codes: list[Column], batch: Batch) -> None:
         """Keep these rows."""
-        columns = with_computed(dict(zip(batch.names, batch.columns, strict=True)), self._schema)
+        columns = with_computed(self._columns(batch), self._schema)
         self._codes.append(codes)
         self._numbers.append(
             [
@@ -212,12 +221,15 @@ class _Reading:
             return
         attributes = {attribute.name: attribute for attribute in self._schema.attributes}
         named = {name for rule in rules for name in rule.attributes}
-        columns = with_computed(dict(zip(batch.names, batch.columns, strict=True)), self._schema)
+        columns = with_computed(self._columns(batch), self._schema)
         if named <= set(columns):
             frame = pd.DataFrame({name: list(columns[name]) for name in named}, dtype=object)
             rows = of_values(rules, attributes, frame)
             for place, rule in enumerate(rules):
                 self._broken[place] += int(rule.refused(rows).sum())
+
+    def _columns(self, batch: Batch) -> dict[str, Sequence[Value]]:
+        return columns_as_declared(self._schema, dict(zip(batch.names, batch.columns, strict=True)))
 
     def table(self, name: str) -> ValueTable:
         """What was kept; ``name`` is for messages."""

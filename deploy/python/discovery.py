@@ -173,7 +173,7 @@ def _texts(table: Table, schema: read.Schema) -> Texts:
         return lambda name: texts_of_frame(frame, schema.attributes[schema.index(name)])
     if isinstance(table, str | Path):
         address = RowSettings(str(table), Path()).address()
-        return lambda name: texts_of_source(address, schema.attributes[schema.index(name)], default_memory())
+        return lambda name: texts_of_source(address, schema, name, default_memory())
     raise PrivityError(Catalogue.BAD_OPTION, option="texts", reason="it is missing", hint="Give the table itself.")
 
 

@@ -117,7 +117,7 @@ class Schema:
         """
         if (frame := given.frame_of(table)) is not None:
             with tempfile.TemporaryDirectory(prefix="privity-") as folder:
-                return cls(draft_schema(_written(frame, Path(folder) / f"{name}.csv")))
+                return cls(draft_schema(_written(frame, Path(folder) / f"{name}.csv"), {}))
         if isinstance(table, str | Path):
             return cls(draft_schema(Path(table)))
         given.coded_by(table)

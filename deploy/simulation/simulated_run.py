@@ -7,8 +7,8 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,7 @@ class Simulation:
     evaluate: Path | None = None
     evaluation: Evaluation | None = None
     automatic: dict[str, Any] | None = None
+    dialect: Mapping[str, Any] = field(default_factory=dict)
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
@@ -122,7 +123,7 @@ def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.
     # Values drawn for codes take as much randomness as the rows need: from a generator that no position comes from.
     drawing = generator.spawn(1)[0]
     if isinstance(task.data, str):
-        frame = _text_rows(parse_address(task.data), schema, drawing)
+        frame = _text_rows(parse_address(task.data, dialect=task.dialect), schema, drawing)
     else:
         frame = _texts_of_frame(task.data, schema, drawing)
     rest = frame.iloc[:0]
@@ -138,17 +139,21 @@ def _text_rows(address: Address, schema: Schema, generator: np.random.Generator)
     """The joint table as text, to be shared out in files; of another store, texts with the codes of its rows."""
     if address.form is not Form.CSV:
         return as_texts(decode(load_table(address, schema), generator), schema).map(str)
-    frame = pd.concat([read_rows(file) for file in address.files], ignore_index=True)
-    encode(frame, schema, address.name)
+    schema = address.read_by(schema)
+    frame = pd.concat([read_rows(file, schema) for file in address.files], ignore_index=True)
+    # Texts are those of the schema by now.
+    encode(frame, schema.released, address.name)
     return frame
 
 
 def _texts_of_frame(given: pd.DataFrame, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
     """Each value of a frame by its own text; where a file would have it coded otherwise, a text with its code."""
     coded = encode(given, schema, "the table")
-    drawn = decode(coded, generator).map(str)
+    drawn = as_texts(decode(coded, generator), schema).map(str)
     columns = {str(name): column for name, (_, column) in zip(given.columns, given.items(), strict=True)}
     for place, attribute in enumerate(schema.attributes):
+        if attribute.name not in columns:
+            continue  # it is computed of other columns
         values = read_column(columns[attribute.name])
         texts = [value if isinstance(value, str) else value.text for value in values]
         codes = {text: attribute.code_of(text) for text in set(texts)}

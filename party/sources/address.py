@@ -9,10 +9,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
+from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.text.secret_texts import HIDDEN, holds_secret
 
@@ -66,6 +69,7 @@ class Address:
         url: of a server, without the table; it may hold a password, so it is not in the repr.
         table: of a database.
         name: for messages: no password and no query.
+        dialect: what is declared of these rows instead of what the schema says, checked.
     """
 
     form: Form
@@ -74,16 +78,28 @@ class Address:
     pattern: str = ""
     url: str = field(default="", repr=False)
     table: str = field(default="", repr=False)
+    dialect: Mapping[str, Any] = field(default_factory=dict)
+
+    def read_by(self, schema: Schema) -> Schema:
+        """The schema by which these rows are read: that of the table, in their own dialect."""
+        return schema.in_dialect(self.dialect) if self.dialect else schema
 
 
-def parse_address(text: str, base: Path | None = None) -> Address:
+def parse_address(text: str, base: Path | None = None, dialect: Mapping[str, Any] | None = None) -> Address:
     """Read an address; paths are relative to ``base``.
+
+    Args:
+        dialect: what is declared of these rows instead of what their schema says, checked.
 
     Raises:
         PrivityError: bad-option: of no form that is known, without a table, or with a secret that Spark would show to
             others; file-missing: no such file, or no file
             fits the pattern.
     """
+    return replace(_parsed(text, base), dialect=dialect or {})
+
+
+def _parsed(text: str, base: Path | None) -> Address:
     found = _SCHEME.match(text)
     if found is None:
         return _files(text, base)

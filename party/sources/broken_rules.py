@@ -12,7 +12,7 @@ import pandas as pd
 
 from privity.common.data.constraints.row_constraints import RowConstraint
 from privity.common.data.constraints.row_texts import disagreeing, of_values
-from privity.common.data.frame_values import Value, read_value, with_computed
+from privity.common.data.frame_values import Value, columns_as_declared, read_value, with_computed
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_batches
 from privity.common.data.unread_columns import UnreadColumn
@@ -35,6 +35,7 @@ def broken_rows(address: Address, schema: Schema, memory: int) -> dict[str, int 
     Raises:
         PrivityError: source-unreachable, source-refused.
     """
+    schema = address.read_by(schema)
     looked = [
         *(
             _Looked(f"Rule {rule.rule}", rule.attributes, partial(_refused, schema, rule))
@@ -51,7 +52,7 @@ def broken_rows(address: Address, schema: Schema, memory: int) -> dict[str, int 
     if address.form is Form.CSV:
         counts: dict[str, int | None] = {}
         for file in address.files:
-            for frame in read_batches(file):
+            for frame in read_batches(file, schema):
                 for each in looked:
                     if each.in_table(schema, list(map(str, frame.columns))):
                         counts[each.title] = (counts.get(each.title) or 0) + int(each.breaking(frame).sum())
@@ -99,7 +100,8 @@ def _in_store(store: Store, schema: Schema, looked: _Looked) -> int | None:
         return None
     frame = pd.DataFrame([[read_value(value) for value in row[:-1]] for row in rows], columns=names, dtype=object)
     times = np.array([int(row[-1]) for row in rows], dtype=np.int64)
-    return int(times[looked.breaking(frame)].sum())
+    given = {str(name): list(frame[name]) for name in frame.columns}
+    return int(times[looked.breaking(pd.DataFrame(columns_as_declared(schema, given), dtype=object))].sum())
 
 
 def _text(column: Column) -> str:

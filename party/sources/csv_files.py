@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from privity.common.data.attribute import read_number
 from privity.common.data.coded_table import CodedTable, Column
+from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.frame_values import Value
 from privity.common.data.schema import Schema
-from privity.common.data.table_reading import Coder, RowProblemsFound, no_rows
+from privity.common.data.table_reading import Coder, no_rows
 from privity.common.errors import Problem
 from privity.common.formats import shorten
 from privity.party.sources.address import Address

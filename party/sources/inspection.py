@@ -43,6 +43,7 @@ def inspect(address: Address, schema: Schema, access: Access) -> Inspection:
         PrivityError: source-unreachable, source-refused.
     """
     started = time.monotonic()
+    schema = address.read_by(schema)
     if address.form is Form.CSV:
         survey, problems = _inspect_csv(address, schema, access)
         types = ("text",) * len(schema.attributes)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from privity.common.data.coded_table import CodedTable, Column
-from privity.common.data.frame_values import code_in_source
-from privity.common.data.frame_values import code_of as code_of_value
+from privity.common.data.csv_reading import RowProblemsFound
+from privity.common.data.frame_values import MISSING, code_in
 from privity.common.data.schema import Schema
-from privity.common.data.table_reading import RowProblemsFound, expected
+from privity.common.data.table_reading import expected
+from privity.common.data.value_remedies import remedy_of
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats import shorten
 from privity.party.rows import InMemory, Rows
@@ -40,6 +41,8 @@ MOST_TEXTS = 1 << 16
 """Different texts of a column that holds numbers as texts."""
 
 VALUES_NAMED = 3
+VALUES_SEEN = 100
+"""Values outside a domain by which it is said what to do about them."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
             Catalogue.BAD_OPTION, option="person", reason="the schema declares no absent rows",
             hint='Places that a person does not fill need a code: write "absentRows": true into the schema.',
         )  # fmt: skip
+    schema = address.read_by(schema)
     if address.form is Form.CSV:
         return _open_csv(address, schema, access)
     store = connect(address, access.memory)
@@ -111,13 +115,15 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
     Raises:
         RowProblemsFound: columns that are missing, do not fit, or hold too many different texts.
     """
-    problems = column_problems(store.columns, schema, store.name)
+    keys = [] if slots is None else [slots.person, slots.order]
+    problems = column_problems(store.columns, schema, store.name, keys)
     if slots is not None:
-        problems += key_problems(store.columns, [slots.person, slots.order], store.name)
+        problems += key_problems(store.columns, keys, store.name)
     if problems:
         raise RowProblemsFound(problems)
     found: dict[str, Numbers] = {}
-    for attribute, (name, computed) in zip(schema.attributes, schema.columns_of(store.columns), strict=True):
+    columns = schema.columns_of(store.columns)
+    for place, (attribute, (name, computed)) in enumerate(zip(schema.attributes, columns, strict=True)):
         column = store.columns[name]
         if not is_read_apart(attribute, column, computed):
             continue
@@ -130,8 +136,7 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
             message = f"a column of texts with more than {MOST_TEXTS} different ones, and the attribute is no text."
             remedy = "Make it a column of numbers, dates or times, by a view."
             problems.append(Problem(store.name, shorten(column.name), "column-type", message, remedy))
-        code_of = code_in_source if computed else code_of_value
-        found[attribute.name] = {text: code_of(attribute, text) for text in texts}
+        found[attribute.name] = {text: code_in(schema, place, text, computed=computed) for text in texts}
     if problems:
         raise RowProblemsFound(problems)
     return found
@@ -154,10 +159,11 @@ def faults(store: Store, questions: Questions, schema: Schema, slots: Slots | No
         problems.append(Problem(store.name, "", "no-rows", "the table has no rows.", "Give it at least one row."))
     for place, (attribute, misses) in enumerate(zip(schema.attributes, survey.misses, strict=True)):
         if misses:
-            texts = [text for (text,) in store.rows(questions.misses(place, VALUES_NAMED))]
-            named = ", ".join("NULL" if text is None else shorten(text) for text in texts)
+            texts = [text for (text,) in store.rows(questions.misses(place, VALUES_SEEN))]
+            named = ", ".join("NULL" if text is None else shorten(text) for text in texts[:VALUES_NAMED])
             message = f"outside the domain in {misses} rows, such as {named}. Expected {expected(attribute)}."
-            remedy = "Correct the values (spaces count), declare them, or declare missingValues or outOfDomain."
+            seen = [MISSING if text is None else text for text in texts]
+            remedy = remedy_of(attribute, seen, schema.marks[place])
             problems.append(Problem(store.name, attribute.name, "out-of-domain", message, remedy))
     return problems
 

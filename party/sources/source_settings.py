@@ -24,6 +24,7 @@ class RowSettings:
         memory: bytes; None is a share of the machine's.
         person, order: columns, where a person may have several rows.
         cache: folder for coded rows.
+        dialect: how these rows are written, where it is not as the schema says.
     """
 
     data: str = field(repr=False)
@@ -33,10 +34,11 @@ class RowSettings:
     person: str | None = None
     order: str | None = None
     cache: Path | None = None
+    dialect: Mapping[str, Any] = field(default_factory=dict)
 
     def address(self) -> Address:
         """The address; raises as ``parse_address``."""
-        return parse_address(self.data, self.base)
+        return parse_address(self.data, self.base, self.dialect)
 
     def access(self, rows_per_person: int) -> Access:
         """How the rows are to be read.
@@ -72,4 +74,5 @@ def row_settings(document: Mapping[str, Any], base: Path, cache: Path) -> RowSet
         person=document.get("person"),
         order=document.get("order"),
         cache=cache,
+        dialect=document.get("dialect", {}),
     )

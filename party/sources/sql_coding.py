@@ -6,8 +6,8 @@ The text of a number is its shortest decimal (Python's ``repr``); that of a date
 
 A date or time is compared by its number, which the store makes of it.
 
-Beyond texts: NULL is a missing value, or outside the domain if the attribute declares none, and a number is a
-missing value if one of the texts for them reads as this number.
+Beyond texts: NULL and NaN are missing values, or outside the domain if the attribute declares none, and a number is
+a missing value if one of the texts for them reads as this number.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | 
     miss = outside(attribute)
     other = miss if attribute.other is None else _code_of_category(attribute, attribute.other)
     null = other if attribute.missing_code is None else attribute.missing_code
-    cases = [(f"{value} IS NULL", null)]
+    nothing = f"{value} IS NULL"
+    if _may_be_infinite(column):
+        nothing += f" OR {value} = {_float(column, 'NaN')}"
+    cases = [(nothing, null)]
     if texts is not None:
         known = [(text, miss if code is None else code) for text, code in texts.items()]
         cases += _among(value, column, known, _literal_of_text)
@@ -80,7 +83,7 @@ def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | 
         return _case(cases, _moment_sql(attribute, column, value, other))
     literal = _literal if attribute.type in ("integer", "number") else _literal_of_text
     if attribute.missing_code is not None:
-        cases += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing], literal)
+        cases += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing_texts], literal)
     if attribute.edges:
         cases += _in_no_bin(attribute, column, value, other)
         whole = attribute.type == "integer" and column.kind is Kind.INTEGER

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.csv_reading import extra_problems
 from privity.common.data.schema import Schema
 from privity.common.errors import Problem
 from privity.common.formats import shorten
@@ -77,8 +78,13 @@ class Column:
     part: str = ""
 
 
-def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) -> list[Problem]:
-    """What is wrong with a store's columns, all at once. Columns that are not declared are left alone.
+def column_problems(
+    columns: Mapping[str, Column], schema: Schema, source: str, keys: Sequence[str] = ()
+) -> list[Problem]:
+    """What is wrong with a store's columns, all at once.
+
+    Args:
+        keys: columns beside the attributes.
 
     The messages hold names and types, which are no rows' business.
     """
@@ -92,7 +98,7 @@ def column_problems(columns: Mapping[str, Column], schema: Schema, source: str) 
             problems.append(_uncomputed(attribute, column, source))
         elif not computed and not _is_fit(attribute, column):
             problems.append(_unfit(attribute, column, source))
-    return problems
+    return problems + extra_problems(columns, schema, source, keys)
 
 
 def _is_fit(attribute: Attribute, column: Column) -> bool:

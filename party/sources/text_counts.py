@@ -9,6 +9,7 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.frame_values import Sort, Value, computed_value, is_unread, read_column, read_value
+from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_batches
 from privity.party.sources.address import Address, Form
 from privity.party.sources.open_rows import connect
@@ -22,16 +23,18 @@ def texts_of_frame(frame: pd.DataFrame, attribute: Attribute) -> Counter[str]:
     return _counted(attribute, frame.columns, lambda name: ((value, 1) for value in read_column(frame[name])))
 
 
-def texts_of_source(address: Address, attribute: Attribute, memory: int) -> Counter[str]:
-    """Of a column of a table.
+def texts_of_source(address: Address, schema: Schema, name: str, memory: int) -> Counter[str]:
+    """Of a column of a table, by the name of its attribute.
 
     Raises:
         PrivityError: source-unreachable, source-refused.
     """
+    schema = address.read_by(schema)
+    attribute = schema.attributes[schema.index(name)]
     if address.form is Form.CSV:
         found: Counter[str] = Counter()
         for file in address.files:
-            for frame in read_batches(file):
+            for frame in read_batches(file, schema):
                 found += texts_of_frame(frame, attribute)
         return found
     store = connect(address, memory)
@@ -68,7 +71,7 @@ def _counted(
             if value.sort is Sort.MISSING or is_unread(attribute, value):
                 continue
             value = value.text
-        if value not in attribute.missing and value != attribute.other and _may_be_category(value):
+        if value not in attribute.missing_texts and value != attribute.other and _may_be_category(value):
             found[value] += times
     return found
 

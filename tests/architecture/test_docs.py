@@ -90,7 +90,7 @@ def test_every_example_of_a_schema_has_a_name(examples):
 
 def test_shown_commands_print_what_is_shown(examples):
     blocks = fences((DOCS / "schema.md").read_text(encoding="utf-8"), "console")
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         command, expected = block.split("\n", 1)
         program, *arguments = command.removeprefix("$ ").split()
@@ -111,6 +111,8 @@ def test_every_key_of_a_schema_is_described():
     assert set(first_column(text["Keys of the schema"])) == set(form["properties"])
     of_fields = text["Keys of a field"].split("\nWhich keys")[0]
     assert set(first_column(of_fields)) == set(form["$defs"]["field"]["properties"])
+    of_dialects = text["Keys of a field"].split("### Dialect")[1].split("\nLine ends")[0]
+    assert set(first_column(of_dialects)) == set(formats.load("dialect")["properties"])
 
 
 def rules_of(module):
@@ -134,8 +136,11 @@ def rules_of(module):
 )
 def test_every_rule_is_described(module, heading):
     text = sections("schema.md")["privity schema check"].split(heading)[1].split("\n###")[0]
-    also = ("schema", "field_form", "unread_columns", "made_columns") if module.endswith("schema_fields.py") else ()
-    rules = rules_of(module).union(*(rules_of(f"common/data/{name}.py") for name in also))
+    beside = {
+        "schema_fields": ("schema", "field_form", "unread_columns", "made_columns", "dialect"),
+        "table_reading": ("csv_reading",),
+    }[module.split("/")[-1].removesuffix(".py")]
+    rules = rules_of(module).union(*(rules_of(f"common/data/{name}.py") for name in beside))
     assert set(first_column(text, r"^ `([^`]+)` $")) == rules
 
 
@@ -218,7 +223,7 @@ def test_every_key_of_a_file_is_described(section):
 
 
 def test_every_format_is_described():
-    described = {*FORMAT_OF_SECTION.values(), "table_schema"}
+    described = {*FORMAT_OF_SECTION.values(), "table_schema", "dialect"}
     assert described == {path.name.split(".")[0] for path in (ROOT / "common/formats").glob("*.schema.json")}
 
 

@@ -90,7 +90,7 @@ POSTGRESQL = {
 
 
 def typed_schema() -> Schema:
-    return parse_schema({"format_version": 1, "name": "typed", "fields": FIELDS}, "typed.json")
+    return parse_schema({"name": "typed", "extraColumns": "ignore", "fields": FIELDS}, "typed.json")
 
 
 def typed_rows(rows: int = 400) -> list[dict[str, Any]]:

@@ -186,7 +186,7 @@ def test_values_outside_the_domain():
     assert found == [0, 1, 1, 1, 1, 1, None, None, None, None]
     keys = {"outOfDomain": "other", "other": "b", "missingValues": ["?"]}
     other = parse_schema({"fields": [field(**keys)]}, "s").attributes[0]
-    assert [other.code_of(text) for text in ("a", "b", "z", "", "nan", "?")] == [0, 1, 1, 1, 1, 2]
+    assert [other.code_of(text) for text in ("a", "b", "z", "", "nan", "?")] == [0, 1, 1, 2, 1, 2]
 
 
 def test_missing_values_of_the_field_replace_those_of_the_top_and_none_apply_by_default():

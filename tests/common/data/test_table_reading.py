@@ -73,18 +73,10 @@ def test_faults_of_form(tmp_path, text, expected):
     assert rules(caught) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("t.csv", b"a\n\xff\n"),
-        ("t.csv", b'a,b\n1,"2\n'),
-        ("t.csv.gz", b"a,b\n"),
-        ("t.csv.gz", gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:-20]),
-    ],
-)
-def test_unreadable_files(tmp_path, name, content):
+@pytest.mark.parametrize("content", [b"a,b\n", gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:-20]])
+def test_unreadable_files(tmp_path, content):
     with pytest.raises(PrivityError) as caught:
-        read_rows(write(tmp_path / name, content))
+        read_rows(write(tmp_path / "t.csv.gz", content))
     assert caught.value.code == "file-unreadable"
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.joined_schemas import join_schemas
-from privity.common.data.schema import parse_schema
+from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger_folder import open_ledger
@@ -33,6 +33,7 @@ CITY = {"name": "city", "type": "string", "domain": "discover", "missingValues":
 AGE = {"name": "age", "type": "integer", "domain": "discover"}
 DELTA = "0.000000001"
 OPEN = Attribute("city", "string", ("(other)",), missing=("",), out_of_domain="other", other="(other)", discover=True)
+CITIES = Schema("t", (OPEN,))
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +134,7 @@ def test_texts_of_every_source_are_the_same(tmp_path):
     with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
         database.execute("CREATE TABLE t AS SELECT * FROM people")
     found = [
-        texts_of_source(parse_address(str(address)), OPEN, 1 << 30)
+        texts_of_source(parse_address(str(address)), CITIES, "city", 1 << 30)
         for address in (tmp_path / "t.csv", tmp_path / "t.parquet", f"duckdb:///{tmp_path}/t.duckdb#t")
     ]
     assert found == [texts_of_frame(people, OPEN)] * 3
@@ -148,6 +149,8 @@ def test_owners_join_what_each_has_found():
     assert joined.attributes[0].categories == ("Basel", "Bern", "Chur", "(other)")
     assert joined == join_schemas({"b": schema("Bern", "Basel"), "a": schema("Chur", "Bern")})
     assert len(undiscovered(joined)) == 1
+    marked = schema("Bern", age={**AGE, "groupChar": "'"})
+    assert joined == join_schemas({"a": schema("Chur", "Bern"), "b": schema("Basel"), "c": marked})
     binned = {"name": "age", "type": "integer", "edges": [0, 50, 100]}
     with pytest.raises(ProblemsFound, match="'age' is not declared as in a"):
         join_schemas({"a": schema("Bern"), "b": schema("Bern", age=binned)})
@@ -182,7 +185,7 @@ def test_one_spelling_of_a_row_is_never_that_of_others_whatever_the_collation(tm
         database.execute("INSERT INTO t VALUES (CAST(x'ff41' AS TEXT))")
         database.commit()
     for kind in ("duckdb", "sqlite"):
-        found = texts_of_source(parse_address(f"{kind}:///{tmp_path}/t.{kind}#t"), OPEN, 1 << 30)
+        found = texts_of_source(parse_address(f"{kind}:///{tmp_path}/t.{kind}#t"), CITIES, "city", 1 << 30)
         assert found == {"bErN": 1, "bern": 300}, "and bytes that are no UTF-8 are nobody's fault but their row's"
 
 

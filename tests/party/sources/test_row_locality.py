@@ -458,7 +458,7 @@ def test_a_record_of_a_csv_file_is_read_the_same_in_any_company(wrap: str, field
 def test_where_batches_end_and_what_is_remembered_decides_nothing(
     at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privity.common.data.table_reading.CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr("privity.common.data.csv_reading.CELLS_AT_ONCE", at_once)
     monkeypatch.setattr("privity.common.data.table_reading.MOST_TEXTS", at_once)
     monkeypatch.setattr("privity.common.data.table_reading.MOST_FAULTS", 1)
     for field in ("string, other", "integer, edge"):

@@ -27,11 +27,12 @@ pytestmark = pytest.mark.external
 
 SCHEMA = parse_schema(
     {
+        "extraColumns": "ignore",
         "fields": [
             {"name": "ward", "type": "string", "categories": ["north", "south"]},
             {"name": "sex", "type": "string", "categories": ["f", "m"]},
             {"name": "score", "type": "integer", "categories": [0, 1, 2, 3, 4]},
-        ]
+        ],
     },
     "s",
 )

@@ -32,10 +32,11 @@ pytestmark = pytest.mark.external
 
 SCHEMA = parse_schema(
     {
+        "extraColumns": "ignore",
         "fields": [
             {"name": "ward", "type": "string", "categories": ["north", "south"]},
             {"name": "score", "type": "integer", "categories": [0, 1, 2]},
-        ]
+        ],
     },
     "s",
 )

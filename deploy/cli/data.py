@@ -1,0 +1,111 @@
+"""``privity data``: what a file seems to be, for its owner's screen."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privity.common.data.date_formats import formats_of
+from privity.common.data.dialect import dialect_option
+from privity.common.data.dialect_detection import sample
+from privity.common.data.file_look import Look, LookedAt, look_at
+from privity.common.data.schema_draft import draft_field
+from privity.common.formats import shorten
+from privity.common.text import text_table
+from privity.common.text.terminal import say
+from privity.deploy.options import DialectOption
+from privity.party.sources.address import refuse_password
+
+data_app = typer.Typer(help="Look at a table before anything is declared about it.", no_args_is_help=True)
+
+MOST_EXAMPLES = 3
+MOST_DATES = 10_000
+"""Texts of a column that are tried as dates."""
+
+LONG = ("description", "categories", "categoriesOrdered")
+"""Keys of a field that the draft has, and a screen has no room for."""
+
+PRIVATE = (
+    "All of this tells of the rows: it is not private, and for their owner's screen. A release reads what is declared."
+)
+
+
+@data_app.callback()
+def data() -> None:
+    """Look at a table before anything is declared about it."""
+
+
+@data_app.command("inspect")
+def inspect(
+    file: Annotated[
+        Path, typer.Argument(help="The CSV file, plain or gzip, in any dialect.", callback=refuse_password)
+    ],
+    dialect: DialectOption = None,
+) -> None:
+    """Say what a CSV file seems to be, and what to declare so that it is read: nothing is decided or sent."""
+    look = look_at(file, None if dialect is None else dialect_option(dialect))
+    found = look.dialect
+    quote = f"values that need it in {found.quote}" if found.quote else "no quotes"
+    say(f"{look.file}: {look.rows} rows, {len(look.columns)} columns.")
+    say(f"Written in {found.encoding}{_signs(file, found.encoding)}, {found.delimiter!r} between values, {quote}.")
+    if found.decimal or found.group:
+        between = f", {found.group!r} between groups of digits" if found.group else ""
+        say(f"Numbers have the decimal mark {found.decimal or '.'!r}{between}.")
+    table = text_table.table("column", "seems to be", "different", "missing", "such as")
+    fields = [draft_field(column, found) for column in look.columns]
+    for column, field in zip(look.columns, fields, strict=True):
+        missing = sum(column.texts[text] for text in field.get("missingValues", ()))
+        examples = ", ".join(shorten(text) for text, _ in _values(column, field)[:MOST_EXAMPLES])
+        text_table.add(table, column.name, _kind(column, field), str(len(column.texts)), str(missing), examples)
+    text_table.show(table)
+    for finding in look.findings:
+        say(f"- {finding}")
+    say("Declare in the schema (`privity schema draft` writes all of it):")
+    for line in _declared(look, fields):
+        say(f"  {line}")
+    say(PRIVATE)
+
+
+def _values(column: LookedAt, field: dict[str, Any]) -> list[tuple[str, int]]:
+    missing = field.get("missingValues", ())
+    return [
+        (text, times) for text, times in column.texts.most_common(MOST_EXAMPLES + len(missing)) if text not in missing
+    ]
+
+
+def _kind(column: LookedAt, field: dict[str, Any]) -> str:
+    """What its values seem to be, in words."""
+    texts = [text for text in column.texts if text not in field.get("missingValues", ())][:MOST_DATES]
+    if forms := formats_of(texts):
+        doubt = "" if len(forms) == 1 else ": it is not clear which"
+        return f"date or time, {' or '.join(forms[:MOST_EXAMPLES])}{doubt}"
+    written = "" if field.get("bareNumber", True) else ", with a unit"
+    domain = "to be discovered" if field.get("domain") else f"{len(field.get('categories', '12'))} values"
+    return f"{field['type']}{written}, {domain}"
+
+
+def _declared(look: Look, fields: Sequence[dict[str, Any]]) -> list[str]:
+    """What differs from what is read without being declared."""
+    found = []
+    if document := look.dialect.document():
+        found.append(f'"dialect": {json.dumps(document, ensure_ascii=False)}')
+    if look.ignored:
+        found.append('"extraColumns": "ignore"')
+    for field in fields:
+        kept = {
+            key: value for key, value in field.items() if key not in ("description", "categories", "categoriesOrdered")
+        }
+        found.append(json.dumps(kept, ensure_ascii=False))
+    return found
+
+
+def _signs(file: Path, encoding: str) -> str:
+    """Words with signs beyond ASCII, by which an owner sees whether the encoding is right."""
+    words = re.split(r"[\s,;|\"]+", sample(file).decode(encoding, "replace").removeprefix("\ufeff"))
+    some = list(dict.fromkeys(word for word in words if not word.isascii()))
+    return f" (it reads {', '.join(map(shorten, some[:MOST_EXAMPLES]))})" if some else ""
