@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from privity.common.data.attribute import Attribute
 from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
@@ -15,6 +16,7 @@ from privity.common.formats import shorten
 from privity.common.release.evaluation.classifier_utility import Task, code_of
 from privity.common.release.release_contents import SCHEMA, SYNTHETIC
 from privity.common.release.release_folder import read_release
+from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.deploy.evaluation.evaluation import Candidate, Question
 from privity.deploy.evaluation.prediction import PredictionTarget
 from privity.deploy.evaluation.value_tables import ValueTable, read_values
@@ -70,6 +72,12 @@ def read_inputs(inputs: Inputs, say: Callable[[str], None]) -> Question:
     releases = [read_release(folder) for folder in inputs.releases]
     declared = None if inputs.schema is None else load_schema(inputs.schema)
     schema = declared or releases[0].schema
+    if undiscovered(schema):
+        if not releases:
+            raise _bad("schema", "domains in it are yet to be discovered", "Name one whose domains are known.")
+        # The domains are those of the release; how the rows are written is the given schema's.
+        known = {attribute.name: attribute for attribute in releases[0].schema.attributes}
+        schema = replace(schema, attributes=tuple(_closed(each, known) for each in schema.attributes))
     for folder, release in zip(inputs.releases, releases, strict=True):
         if not _covers(schema, release.schema):
             option = "release" if declared is None else "schema"
@@ -111,6 +119,20 @@ def read_inputs(inputs: Inputs, say: Callable[[str], None]) -> Question:
     )
     control = None if control is None else control.over(judged)
     return Question(real.over(judged), candidates, control, targets, inputs.drop, inputs.attacks, quick=inputs.quick)
+
+
+def _closed(attribute: Attribute, known: Mapping[str, Attribute]) -> Attribute:
+    """The attribute with the domain that a release has discovered, if its own is open."""
+    found = known.get(attribute.name)
+    if not attribute.discover or found is None:
+        return attribute
+    return replace(
+        found,
+        decimal_char=attribute.decimal_char,
+        group_char=attribute.group_char,
+        bare_number=attribute.bare_number,
+        format=attribute.format,
+    )
 
 
 def _types(schema: Schema) -> dict[str, str]:

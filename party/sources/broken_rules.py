@@ -12,7 +12,9 @@ import pandas as pd
 
 from privity.common.data.constraints.row_constraints import RowConstraint
 from privity.common.data.constraints.row_texts import disagreeing, of_values
+from privity.common.data.dialect import PLAIN, NumberMarks
 from privity.common.data.frame_values import Value, columns_as_declared, read_value, with_computed
+from privity.common.data.made_columns import Total
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_batches
 from privity.common.data.unread_columns import UnreadColumn
@@ -121,4 +123,11 @@ def _refused(schema: Schema, rule: RowConstraint, frame: pd.DataFrame) -> npt.ND
 
 
 def _disagreeing(schema: Schema, column: UnreadColumn, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    return disagreeing(column, _columns(schema, frame), dict(zip(schema.names, schema.attributes, strict=True)))
+    columns = dict(_columns(schema, frame))
+    if isinstance(column.made, Total):
+        # It declares no marks of its own: those of the dialect hold, and a unit may stand beside the number.
+        marks = NumberMarks(schema.dialect.decimal or PLAIN.decimal, schema.dialect.group or "", bare=False)
+        columns[column.name] = [
+            (marks.plain(value) or value) if isinstance(value, str) else value for value in columns[column.name]
+        ]
+    return disagreeing(column, columns, dict(zip(schema.names, schema.attributes, strict=True)))

@@ -41,6 +41,19 @@ def test_rows_that_disagree_are_told_on_the_owners_screen(folder, data):
     assert "private" in done.stdout
 
 
+def test_totals_are_read_by_the_marks_of_the_dialect_with_their_units(tmp_path):
+    marks = {"type": "number", "edges": [0, 1000, 5000], "decimals": 2, "bareNumber": False}
+    fields = [{"name": name, **marks} for name in ("own", "fund")]
+    total = {"name": "all", "type": "number", "sum": ["own", "fund"]}
+    dialect = {"delimiter": ";", "decimalChar": ",", "groupChar": "."}
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [*fields, total], "dialect": dialect}))
+    (tmp_path / "t.csv").write_text(
+        "own;fund;all\n1.000,50 EUR;20,25 EUR;1.020,75 EUR\n1,00 EUR;2,00 EUR;4,00 EUR\n0,10 EUR;0 EUR;0,10 EUR\n"
+    )
+    done = privity("schema", "check", tmp_path / "s.json", "--data", tmp_path / "t.csv")
+    assert "Column all: another value than follows in 1 rows." in done.stdout, done.stdout + done.stderr
+
+
 def test_a_table_without_the_columns_is_released_with_them_and_verify_looks_at_them(folder):
     rows = pd.read_csv(folder / "people.csv").drop(columns=["points", "place"])
     rows.to_csv(folder / "without.csv", index=False)

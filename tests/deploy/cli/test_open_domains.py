@@ -53,6 +53,8 @@ def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> Non
     done = privity("synthesize", *given, "--out", tmp_path / "release", "--algorithm", "aim")
     assert done.returncode == Exit.DONE, done.stderr
     verify_release(tmp_path / "release")
+    judged = privity("evaluate", "--real", table, "--schema", schema, "--release", tmp_path / "release", "--quick")
+    assert judged.returncode == Exit.DONE, "open domains are those that the release found" + judged.stderr
     assert undiscovered(load_schema(tmp_path / "release" / "schema.json")) == []
     statement = json.loads((tmp_path / "release" / "privacy.json").read_text())
     assert statement["phases"][0]["phase"] == "domains"

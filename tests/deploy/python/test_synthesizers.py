@@ -90,7 +90,9 @@ def test_a_keyword_argument_that_there_is_not_is_refused_with_those_that_there_a
 def test_a_setting_of_the_command_that_has_the_name_of_an_argument_is_unknown(tmp_path):
     table, schema = write_people(tmp_path, 50)
     given = ["--data", table, "--schema", schema, "--epsilon", "1", "--population", "p", "--out", tmp_path / "release"]
-    done = privity("synthesize", *given, "--settings", json.dumps({"epsilon": "2", "theta": -7}))
+    done = privity(
+        "synthesize", *given, "--algorithm", "dp-subn", "--settings", json.dumps({"epsilon": "2", "theta": -7})
+    )
     assert done.returncode == Exit.INPUT
     assert "epsilon: [unknown]" in done.stderr
     assert "theta: [weight]" in done.stderr

@@ -70,7 +70,7 @@ COMPUTED: list[dict[str, Any]] = [
     {"name": "halves", "type": "number", "constraints": {"minimum": 0, "maximum": 20}, "bins": 40, "decimals": 1,
      "outOfDomain": "edge", "compute": {"from": "income", "log": 2}, **MISSING},
 ]  # fmt: skip
-TYPES, PARTS_OF = parse_schema({"fields": FIELDS}, "types"), parse_schema({"fields": COMPUTED}, "computed")
+TYPES, PARTS_OF = (parse_schema({"fields": fields, "extraColumns": "ignore"}, "types") for fields in (FIELDS, COMPUTED))
 COLUMNS = [*TYPES.names, "icd", "income"]
 POSTGRESQL = {
     "day": "date", "open": "date", "midnight": "timestamp", "listed": "date", "moment": "timestamp",
@@ -228,7 +228,7 @@ def test_what_is_infinite_lies_beyond_the_domain_and_a_month_has_no_length(
 ) -> None:
     named = {field["name"]: {**field, "missingValues": []} for field in FIELDS}
     days = parse_schema({"fields": [named["day"], named["moment"], named["length"]]}, "s")
-    strict = parse_schema({"fields": [{**named["length"], "outOfDomain": "refuse"}]}, "s")
+    strict = parse_schema({"fields": [{**named["length"], "outOfDomain": "refuse"}], "extraColumns": "ignore"}, "s")
     server.execute(
         "DROP TABLE IF EXISTS odd", "CREATE TABLE odd (day DATE, moment TIMESTAMP, length INTERVAL)", ODD_ROWS
     )
@@ -248,7 +248,7 @@ def test_a_column_of_another_type_is_refused_with_what_would_do(server: postgres
         {"name": "part", "type": "integer", "compute": {"from": "day", "part": "hour", "type": "datetime"}},
     ]
     with pytest.raises(RowProblemsFound) as found:
-        load_table(parse_address(server.url("typed")), parse_schema({"fields": fields}, "s"))
+        load_table(parse_address(server.url("typed")), parse_schema({"fields": fields, "extraColumns": "ignore"}, "s"))
     told = {problem.field: f"{problem.rule}: {problem.message} {problem.remedy}" for problem in found.value.problems}
     assert "of type date, the attribute is of type time" in str(found.value)
     assert "timestamp, the attribute is of type datetime with the timezone UTC" in told["'moment'"]
