@@ -23,8 +23,8 @@ from functools import lru_cache
 import numpy as np
 
 LEAST_VARIANCE = 16
-FAR = 20
-"""Standard deviations beyond which nothing is added up: less than a double can tell."""
+FAR, BEYOND = 40, 10
+"""Standard deviations from 0, and from where a sum begins, beyond which nothing is added up: less than SAFE allows for."""
 
 SAFE = 1 + 1e-9
 """Sums of doubles are taken to be so much larger than they come out."""
@@ -46,7 +46,7 @@ def _hides(columns: int, variance: int, epsilon: Fraction, delta: Fraction) -> b
     """Whether noise of this variance costs (epsilon, delta/2)."""
     move, of_sum = 2 * columns, 2 * columns * variance
     first = math.floor(float(epsilon) * variance - columns) - 1
-    k = np.arange(first, first + FAR * math.isqrt(of_sum) + 1, dtype=np.float64)
+    k = np.arange(first, first + BEYOND * (math.isqrt(of_sum) + 1), dtype=np.float64)
     here = np.exp(-(k**2) / (2 * of_sum))
     there = np.exp(float(epsilon) - (k + move) ** 2 / (2 * of_sum))
     return float(np.maximum(here - there, 0.0).sum()) * SAFE <= float(delta) / 2 * math.sqrt(2 * math.pi * of_sum)

@@ -29,7 +29,7 @@ def above(law: NoiseLaw, most: int) -> float:
     if law.name == LAPLACE:
         alpha = exp(-1 / law.scale)
         return alpha ** (most + 1) / (1 + alpha) if most >= 0 else 1 - alpha**-most / (1 + alpha)
-    beyond = np.arange(most + 1, most + 2 + 20 * isqrt(int(law.scale) + 1), dtype=np.float64)
+    beyond = np.arange(most + 1, most + 2 + 40 * isqrt(int(law.scale) + 1), dtype=np.float64)
     return float(np.exp(-(beyond**2) / (2 * float(law.scale))).sum() / sqrt(2 * pi * float(law.scale)))
 
 
@@ -103,6 +103,14 @@ def test_columns_share_epsilon_and_delta(epsilon, delta, columns):
     assert columns * above(law, threshold - 1) <= float(mechanism.delta) * (1 + 1e-6)
     assert mechanism.loss(RELATION) == ApproxDP(epsilon, mechanism.delta, RELATION)
     assert mechanism.threshold == min(threshold, mechanism._gaussian[1])
+
+
+@pytest.mark.parametrize("delta", ["1e-30", "1e-60", "1e-99"])
+def test_the_smallest_deltas_have_a_threshold_that_noise_hardly_reaches(delta):
+    mechanism = ThresholdedCounts(3, Fraction(1), Fraction(delta))
+    law, threshold = mechanism._gaussian
+    rare = float(mechanism.delta) / (2 * 3 * (1 + exp(1)))
+    assert above(law, threshold - 1) <= rare < above(law, threshold - 2)
 
 
 @pytest.mark.parametrize(
