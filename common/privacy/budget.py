@@ -19,6 +19,9 @@ SMALLEST_EPSILON = Fraction(1, 1_000_000)
 LARGEST_DELTA = Fraction(1, 1000)
 """Of any run: with a larger one even a row drawn at random could be published."""
 
+SMALLEST_DELTA = Fraction(1, 10**20)
+"""Of those above 0: a smaller one says nothing more."""
+
 LARGEST_DENOMINATOR = 1_000_000
 """Finest epsilon, and finest part of one: what is derived from it stays within exact 64-bit noise."""
 
@@ -79,7 +82,7 @@ def readable(number: Fraction) -> str:
 
 
 def parse_delta(value: Number, option: str = "delta") -> Fraction:
-    """An exact delta, at least 0 and at most LARGEST_DELTA, such as ``0``, ``"1e-9"`` or ``"1/1073741824"``.
+    """An exact delta, 0 or from SMALLEST_DELTA to LARGEST_DELTA, such as ``0``, ``"1e-9"`` or ``"1/1073741824"``.
 
     Raises:
         PrivityError: bad-option: anything else.
@@ -90,6 +93,9 @@ def parse_delta(value: Number, option: str = "delta") -> Fraction:
         delta = Fraction(1)
     if delta > LARGEST_DELTA:
         reason = f"{shorten(str(value))} is not a number from 0 to {float(LARGEST_DELTA)}"
+        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint="Write for instance 0 or 1e-9.")
+    if 0 < delta < SMALLEST_DELTA:
+        reason = f"{shorten(str(value))} is below {readable(SMALLEST_DELTA)}"
         raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint="Write for instance 0 or 1e-9.")
     return delta
 

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -130,8 +130,7 @@ class Noise(Mechanism):
         return share
 
     def _on(self, *, shared: bool, by: str = "") -> str:
-        kind = "multi-party " if shared else ""
-        revealed = f", opened as {self.query.revealed_as}" if shared else ""
+        kind, revealed = ("multi-party ", f", opened as {self.query.revealed_as}") if shared else ("", "")
         return f"{kind}{self.law(1).name} noise on {self.query.in_words}{revealed}{by and '; ' + by}"
 
 
@@ -281,9 +280,8 @@ class GaussianNoise(Noise):
 class ThresholdedCounts(Mechanism):
     """The texts of columns that many rows have: those whose count plus noise is above a threshold.
 
-    Nothing need be known of the texts. Only those that some row has are counted, and only those above the threshold are
-    revealed, without their counts. The noise is discrete Laplace or, where its threshold is lower, discrete Gaussian
-    (``privity.common.privacy.gaussian_threshold`` has that theorem).
+    Only texts that some row has are counted, and only those above the threshold are revealed, without their counts. The
+    noise is discrete Laplace or, where its threshold is lower, discrete Gaussian (``gaussian_threshold``).
 
     Theorem: for c columns, Laplace noise of scale 2c/epsilon and a threshold T of at least scale ln(c/delta) cost
     (epsilon, delta) where one row is replaced, if delta is at most epsilon/4.
@@ -311,7 +309,7 @@ class ThresholdedCounts(Mechanism):
         object.__setattr__(self, "epsilon", _positive(self.epsilon, "epsilon"))
         if not 0 < self.delta <= min(self.epsilon / 4, Fraction(1, 2)):
             raise _refused("delta does not lie between 0 and a quarter of epsilon")
-        check_scale(self._laplace[0].scale)
+        self.law.check(1)
 
     @property
     def _laplace(self) -> tuple[NoiseLaw, int]:
@@ -319,19 +317,22 @@ class ThresholdedCounts(Mechanism):
         return NoiseLaw(LAPLACE, scale), math.ceil(scale * log_above(self.columns / self.delta))
 
     @property
-    def _gaussian(self) -> tuple[NoiseLaw, int]:
-        variance, threshold = gaussian_threshold(self.columns, self.epsilon, self.delta)
-        return NoiseLaw(GAUSSIAN, variance), threshold
+    def _gaussian(self) -> tuple[NoiseLaw, int] | None:
+        return gaussian_threshold(self.columns, self.epsilon, self.delta)
+
+    @cached_property
+    def _chosen(self) -> tuple[NoiseLaw, int]:
+        return min((self._laplace, self._gaussian or self._laplace), key=lambda both: both[1])
 
     @property
     def law(self) -> NoiseLaw:
         """The noise on a count."""
-        return min(self._laplace, self._gaussian, key=lambda both: both[1])[0]
+        return self._chosen[0]
 
     @property
     def threshold(self) -> int:
         """The count, noise included, above which a text is revealed."""
-        return min(self._laplace[1], self._gaussian[1])
+        return self._chosen[1]
 
     def loss(self, relation: Relation, group_size: int = 1) -> ApproxDP:
         """(epsilon, delta)."""
@@ -340,8 +341,7 @@ class ThresholdedCounts(Mechanism):
 
     def sample(self, rows: int, entropy: Entropy) -> IntArray:
         """The noise for as many texts as so many rows can have: int64 of shape (columns, rows)."""
-        noise = self.law.share(1, self.columns * rows, entropy)
-        return noise.reshape(self.columns, rows)
+        return self.law.share(1, self.columns * rows, entropy).reshape(self.columns, rows)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Which algorithm a run takes that names none: by public numbers alone, and by what was measured.
 
-What decides is how much of a pair's marginal noise would be if a tree of pairs were measured for half of the budget.
+The choice depends on the share of a pair's marginal that is noise if half of the budget measures a tree of pairs.
 Measured (docs/choosing.md, "The automatic choice"): with a delta ``aim`` is closest or nearly so; without one it is as
 long as noise is a small part, and beyond that ``dp-subn``, which then measures only what stands out. It never adds a
 delta.

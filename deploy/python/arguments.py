@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
@@ -62,6 +62,21 @@ def whole_number(name: str, value: object, least: int) -> int:
     if number is None or number < least:
         raise bad_argument(name, f"{shorten(str(value))} is no whole number from {least} on", f"Give {least} or more.")
     return int(number)
+
+
+def names_in(name: str, value: object) -> list[str]:
+    """Names, of which one may stand alone.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    if isinstance(value, str):
+        return [value]
+    names: list[object] = list(value) if isinstance(value, Iterable) else [None]
+    texts = [each for each in names if isinstance(each, str)]
+    if len(texts) == len(names):
+        return texts
+    raise bad_argument(name, f"{shorten(str(value))} is no list of names", "Give a list of texts.")
 
 
 def one_of(name: str, value: object, kind: type[Option]) -> Option:

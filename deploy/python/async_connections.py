@@ -19,7 +19,7 @@ Found = TypeVar("Found")
 def awaited(
     method: Callable[Concatenate[Any, P], Found],
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, Found]]:
-    """The same method, to be awaited. One that is cancelled ends in its thread, and what it gives is lost."""
+    """The same method, to be awaited. A cancelled call still runs to its end in its thread; its result is discarded."""
 
     @wraps(method)
     async def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> Found:

@@ -33,6 +33,7 @@ from privity.deploy.python.arguments import (
     algorithm_settings,
     as_arguments,
     bad_argument,
+    names_in,
     one_of,
     progress_of,
     request_settings,
@@ -312,12 +313,12 @@ class Consortium:
             delta=str(parse_delta(given["delta"])),
             settings=request_settings(algorithm_settings(given["algorithm"], given["settings"])),
             tolerate=None if tolerate is None else whole_number("tolerate", tolerate, 0),
-            attributes=None if given["attributes"] is None else list(given["attributes"]),
+            attributes=None if given["attributes"] is None else names_in("attributes", given["attributes"]),
             secure_sum=one_of("secure_sum", given["secure_sum"], Method),
             key_bits=given["key_bits"],
             exponents=None if exponents is None else one_of("exponents", exponents, Exponents),
             evaluation_epsilon=None if scored is None else str(parse_epsilon(scored, "evaluation_epsilon")),
-            evaluation_target=list(given["evaluation_targets"]),
+            evaluation_target=names_in("evaluation_targets", given["evaluation_targets"]),
         )
         return run_request(options, rows)
 

@@ -12,7 +12,7 @@ from typing import Self
 from privity.common.data import schema as read
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.planned_run import planned_session
-from privity.common.privacy.budget import LARGEST_DENOMINATOR, parse_delta, parse_epsilon
+from privity.common.privacy.budget import LARGEST_DENOMINATOR, parse_epsilon
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.mechanisms import ThresholdedCounts
@@ -141,7 +141,7 @@ class Discover(Synthesizer):
             raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
         if not others:
             return mechanism, None
-        budget = RhoBudget(parse_epsilon(left), parse_delta(self.delta / 2))
+        budget = RhoBudget(parse_epsilon(left), self.delta / 2)
         check_noise(planned_session(schema, {OWNER: rows}, 0, budget), budget.whole * GRIDS, asked=self.epsilon)
         return mechanism, budget
 

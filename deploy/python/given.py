@@ -60,7 +60,10 @@ def plain(value: Any) -> Any:
     """A setting as a document has it: an exact number as its text."""
     if isinstance(value, Fraction):
         return f"{value.numerator}/{value.denominator}" if value.denominator > 1 else str(value.numerator)
-    return str(value) if isinstance(value, float | Decimal) else value
+    if isinstance(value, float | Decimal):
+        return str(value)
+    # A whole number of NumPy is one of Python's.
+    return int(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
 
 
 def frame_of(table: Table) -> pd.DataFrame | None:
@@ -83,6 +86,10 @@ def coded_by(table: Table, person: str | None = None, order: str | None = None) 
     Raises:
         PrivityError: bad-option: it is no table.
     """
+    if (person is not None or order is not None) and not isinstance(table, str | Path):
+        hint = "Give the path of the table, or one row a person."
+        reason = "columns of people are read of a table at an address alone"
+        raise PrivityError(Catalogue.BAD_OPTION, option="person", reason=reason, hint=hint)
     if isinstance(table, CodedTable):
         return lambda schema, _rows: _checked(InMemory(table), schema)
     if (frame := frame_of(table)) is not None:

@@ -1,4 +1,4 @@
-"""Where a release comes from: a folder, a ZIP file, or either of them on the web. Nothing of it is believed here.
+"""Where a release comes from: a folder, a ZIP file, or either of them on the web. Nothing in it is trusted here.
 
 A release has few files, whose names are known and whose sizes have a limit (``LARGEST_FILES``). No other name is made a
 path, and no more is written than a release can have; whether the files are what they should be is then checked in their
@@ -108,7 +108,7 @@ def _unpack(file: Path, source: str, folder: Path) -> None:
             for name, member in _members(packed, source).items():
                 with packed.open(member) as content:
                     _write(content, folder / name, LARGEST_FILES[name], source)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         reason = f"it is neither the folder of a release nor a ZIP file of one ({shorten(str(error))})"
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=source, reason=reason) from error
     except OSError as error:
@@ -134,6 +134,8 @@ def _members(packed: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo]
             raise _strange(source, f"it has a member {shown}, which no release has")
         if stat.S_ISLNK(member.external_attr >> 16) or member.flag_bits & ENCRYPTED:
             raise _strange(source, f"its member {shown} is a link, or encrypted")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _strange(source, f"its member {shown} is compressed by something else than deflate")
         if path.name in found:
             raise _strange(source, f"it has {path.name} twice")
         if member.file_size > LARGEST_FILES[path.name]:
@@ -156,6 +158,11 @@ def _checked_url(url: str) -> SplitResult:
         host = parts.hostname or ""
     except ValueError:
         parts, host = urlsplit(""), ""
+    if "@" in parts.netloc:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="source", reason=f"{shorten(shown(url))} has a user or password in it",
+            hint="Download the release, and give its path.",
+        )  # fmt: skip
     if host and (parts.scheme == "https" or (parts.scheme == "http" and _is_here(host))):
         return parts
     raise PrivityError(
@@ -178,10 +185,11 @@ def _beside(folder: str, name: str) -> str:
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirection leads to an address that could have been given itself."""
+    """Redirects are checked like the first address, and lead from elsewhere to nothing on this machine."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        _checked_url(newurl)
+        if _is_here(_checked_url(newurl).hostname or "") and not _is_here(_checked_url(req.full_url).hostname or ""):
+            raise OSError("it redirects to this machine")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -207,7 +215,7 @@ def _told(url: str) -> Iterator[None]:
         else:
             reason = str(getattr(error, "reason", None) or error or type(error).__name__)
         hint = "Check the address; a release is published as a folder of files, or as one ZIP file."
-        raise PrivityError(Catalogue.CONNECTION_FAILED, address=shown(url), reason=reason, hint=hint) from error
+        raise PrivityError(Catalogue.CONNECTION_FAILED, address=shown(url), reason=reason, hint=hint) from None
 
 
 def _write(content: IO[bytes], file: Path, most: int, source: str) -> None:

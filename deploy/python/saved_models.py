@@ -11,9 +11,10 @@ import pandas as pd
 from privity.common.data.written_values import as_pandas
 from privity.common.formats import read_json
 from privity.common.release.sampling_conditions import codes_where
-from privity.common.release.synthetic_rows import synthesise
+from privity.common.release.synthetic_rows import check_release_size, synthesise
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
+from privity.deploy.python.arguments import as_arguments, bad_argument, whole_number
 from privity.deploy.python.given import Schema, given_schema
 
 
@@ -31,11 +32,16 @@ class SavedModel:
 
         Raises:
             ProblemsFound: an attribute or a value that there is not.
-            PrivityError: too-rare: the model has hardly any such rows.
+            PrivityError: too-rare: the model has hardly any such rows; bad-option: an argument that cannot be.
         """
+        rows, schema = whole_number("n", n, 1), self.model.schema
+        seed = None if seed is None else whole_number("seed", seed, 0)
+        if not isinstance(where or {}, Mapping):
+            raise bad_argument("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
+        with as_arguments():
+            check_release_size(rows, schema)
         conditions = [(name, str(value)) for name, value in (where or {}).items()]
-        schema = self.model.schema
-        return as_pandas(synthesise(self.model, n, seed, codes_where(schema, conditions)), schema)
+        return as_pandas(synthesise(self.model, rows, seed, codes_where(schema, conditions)), schema)
 
 
 def load_model(path: Path | str, schema: Schema) -> SavedModel:

@@ -17,12 +17,16 @@ from privity.common.data import schema as read
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.schema_draft import draft_schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import load
 from privity.common.privacy.budget import Number
 from privity.common.storage.safe_files import write_text
 from privity.deploy.python import given
 from privity.deploy.python.html import table_in_html
 
 LONGEST_SHOWN = 60
+
+KEYS = frozenset(load("table_schema")["$defs"]["field"]["properties"])
+"""Of a field (docs/schema.md)."""
 
 
 class Field(MutableMapping[str, Any]):
@@ -39,7 +43,10 @@ class Field(MutableMapping[str, Any]):
         self.__dict__.update(_schema=schema, _name=name)
 
     def _document(self) -> dict[str, Any]:
-        return next(each for each in self._schema._document["fields"] if each["name"] == self._name)
+        for each in self._schema._document["fields"]:
+            if each["name"] == self._name:
+                return each
+        raise KeyError(f"the schema has no attribute {self._name!r} any more")
 
     def __getitem__(self, key: str) -> Any:
         return copy.deepcopy(self._document()[key])
@@ -64,6 +71,7 @@ class Field(MutableMapping[str, Any]):
             ProblemsFound: what does not fit; nothing is changed then.
         """
         changes = {**{k: v for each in documents for k, v in each.items()}, **{_camel(k): v for k, v in keys.items()}}
+        self._document()
         document = copy.deepcopy(self._schema._document)
         for field in document["fields"]:
             if field["name"] == self._name:
@@ -74,8 +82,8 @@ class Field(MutableMapping[str, Any]):
         self.__dict__["_name"] = changes.get("name", self._name)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
+        if _camel(name) not in KEYS:
+            raise AttributeError(f"a field has no key {name!r}: there are {', '.join(sorted(KEYS))}")
         return self.get(_camel(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -186,6 +194,8 @@ class Schema:
 
     def over(self, names: list[str]) -> Schema:
         """The schema of some of its attributes, in this order of its own."""
+        if isinstance(names, str):
+            names = [names]
         for name in names:
             self[name]
         kept = [field for field in self._document["fields"] if field["name"] in names]

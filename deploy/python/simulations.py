@@ -16,6 +16,7 @@ from privity.deploy.python.arguments import (
     algorithm_settings,
     as_arguments,
     bad_argument,
+    names_in,
     one_of,
     progress_of,
     whole_number,
@@ -108,7 +109,7 @@ def simulate(
             patience=_seconds(patience),
             seed=None if seed is None else whole_number("seed", seed, 0),
             evaluate=None if evaluate is None else Path(evaluate),
-            evaluation=evaluation_option(scored, list(evaluation_targets)),
+            evaluation=evaluation_option(scored, names_in("evaluation_targets", evaluation_targets)),
         )
     with as_arguments(), progress_of(f"{algorithm} over {parties} parties, epsilon {epsilon}", shown=progress) as view:
         run_simulation(task, view.update)

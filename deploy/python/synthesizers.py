@@ -1,6 +1,6 @@
 """One class an algorithm: ``fit`` a model to one's own rows, ``sample`` synthetic ones.
 
-Every fit is charged to a ledger before it looks at the rows, like a run over the network.
+The budget is checked before anything is learned; each step is charged before its answer, as in a run over the network.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self
 
 import pandas as pd
 
-from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
@@ -28,8 +27,8 @@ from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.session import Session, complete
-from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY, Journal
+from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.discover import DOMAINS
@@ -37,8 +36,10 @@ from privity.common.synthesis.automatic_choice import AUTO, check_automatic, cho
 from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
 from privity.common.synthesis.models import Model
 from privity.common.text.terminal import console
+from privity.deploy.options import refuse_existing
 from privity.deploy.python.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
 from privity.deploy.python.html import table_in_html
+from privity.deploy.python.saved_models import SavedModel
 from privity.deploy.python.schemas import Schema as TableSchema
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import Told, local_session
@@ -222,19 +223,20 @@ class Synthesizer:
     def record_(self) -> RunRecord:
         return self.fitted.record
 
-    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
+    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides the sampling only, never noise.
 
-        Raises:
-            PrivityError: too-rare: the model has hardly any rows that do; it can be saved, and sampled otherwise.
+        Args:
+            where: as of ``SavedModel.sample``, with the same errors.
         """
-        return as_pandas(synthesise(self.fitted.model, n, seed), self.fitted.model.schema)
+        return SavedModel(self.fitted.model).sample(n, seed, where)
 
     def save(self, path: Path | str) -> None:
         """Write the learnt model as JSON; ``load_model`` reads it. It is a release, already charged."""
         document = self.fitted.model.to_dict()
         require(document, "model", str(path))
-        Path(path).write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
+        refuse_existing(Path(path), "path")
+        write_text(json.dumps(document, ensure_ascii=False) + "\n", Path(path))
 
     @contextmanager
     def _progress(self) -> Iterator[Told]:

@@ -87,6 +87,11 @@ def test_what_is_no_table_is_named(table):
         OneWay(1, population="people").fit(table, SCHEMA)
 
 
+def test_columns_of_people_are_refused_for_a_table_in_memory():
+    with pytest.raises(PrivityError, match="person: columns of people are read of a table at an address alone"):
+        OneWay(1, population="people").fit(people(), SCHEMA, person="ward")
+
+
 @pytest.mark.parametrize("schema", [3, None, [1]])
 def test_what_is_no_schema_is_named(schema):
     with pytest.raises(PrivityError, match=r"schema: a .* is no schema"):

@@ -17,6 +17,7 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.request import Request
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,7 @@ from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.release.release_contents import LARGEST_FILES, RUN
 from privity.common.release.release_folder import write_release
 from privity.common.release.rows_file import read_decoded
+from privity.deploy.python import release_sources
 from privity.deploy.python.release_sources import OwnFolder
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
@@ -112,6 +114,15 @@ def test_a_sample_is_that_of_the_model(release: Release, folder: Path) -> None:
     assert set(release.sample(50, seed=3, where={"ward": "west", "age": 30})["ward"]) == {"west"}
     with pytest.raises(ProblemsFound, match="no attribute is called so"):
         release.sample(5, where={"wart": "west"})
+
+
+@pytest.mark.parametrize(
+    "given", [{"n": -1}, {"n": 1.5}, {"n": 10**12}, {"n": 5, "seed": "a"}, {"n": 5, "where": ["ward"]}]
+)
+def test_arguments_of_a_sample_that_cannot_be_are_named(release: Release, given: dict) -> None:
+    with pytest.raises(PrivityError) as refused:
+        release.sample(**given)
+    assert refused.value.kind is Catalogue.BAD_OPTION
 
 
 def test_what_it_shows_is_the_headline(release: Release, folder: Path) -> None:
@@ -197,6 +208,10 @@ def test_members_that_are_twice_links_or_in_several_folders_are_refused(tmp_path
         archive.writestr("b/model.json", "{}")
     with pytest.raises(PrivityError, match="several folders"):
         Release(tmp_path / "apart.zip")
+    with zipfile.ZipFile(tmp_path / "lzma.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr(RUN, "{}")
+    with pytest.raises(PrivityError, match="compressed by something else"):
+        Release(tmp_path / "lzma.zip")
 
 
 def test_more_than_a_release_can_have_is_refused(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,6 +302,7 @@ def test_it_can_be_saved_and_nothing_is_overwritten(tmp_path: Path, release: Rel
         ("s3://bucket/release", "no address of a release"),
         ("file:///etc", "no address of a release"),
         ("https://", "no address of a release"),
+        ("https://me:secret@example.org/release", "has a user or password in it"),
         ("https://[", "no address of a release"),
     ],
 )
@@ -368,6 +384,13 @@ def test_a_redirection_leads_nowhere_else() -> None:
         for path in ("away", "file"):
             with pytest.raises(PrivityError, match=r"no address of a release|not allowed"):
                 Release(f"{url}/{path}")
+
+
+def test_no_redirection_leads_from_elsewhere_to_this_machine() -> None:
+    check = release_sources._SafeRedirects().redirect_request
+    with pytest.raises(OSError, match="redirects to this machine"):
+        check(Request("https://example.org/r"), None, 302, "", {}, "http://127.0.0.1/r")
+    assert check(Request("http://localhost/r"), None, 302, "", {}, "http://127.0.0.1/r").host == "127.0.0.1"
 
 
 @pytest.mark.process

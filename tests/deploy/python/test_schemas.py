@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -65,7 +67,16 @@ def test_it_is_not_changed_through_what_it_hands_out():
     assert Schema(schema) is not schema
 
 
+def test_a_field_knows_its_keys_and_is_copied_and_pickled():
+    schema = Schema(DOCUMENT)
+    field = schema["age"]
+    assert copy.copy(field)["bins"] == pickle.loads(pickle.dumps(field))["bins"] == 10
+    with pytest.raises(AttributeError, match="no key 'levels': there are"):
+        _ = field.levels
+
+
 def test_some_attributes_keep_the_rules_about_them():
+    assert [field.name for field in Schema(DOCUMENT).over("ward")] == ["ward"]
     assert Schema(DOCUMENT).over(["ward"]).table_schema()["rowConstraints"] == ["not missing(ward)"]
     with pytest.raises(KeyError, match="'pay' is no attribute: there are age, ward"):
         Schema(DOCUMENT).over(["pay"])
