@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -53,6 +53,15 @@ def _part(path: Path, start: int) -> bytes:
         return file.read(CHUNK_BYTES)
 
 
+async def _send_files(context: grpc.aio.ServicerContext, files: Iterable[Path], silence: float) -> None:
+    """One after another; the name of each stands in its first chunk."""
+    for path in files:
+        name, sent = path.name, 0
+        while (data := _part(path, sent)) or name:
+            await _send(context, pb.FileChunk(name=name, data=data), silence)
+            name, sent = "", sent + len(data)
+
+
 def caller(context: grpc.aio.ServicerContext, role: Role | None, manifest: Manifest, metrics: CuratorMetrics) -> str:
     """Name of the caller, who must show the certificate that the manifest lists for it in this role, now.
 
@@ -89,9 +98,10 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     """What parties dial in to."""
 
     def __init__(
-        self, desk: Desk, manifests: ManifestFile, metrics: CuratorMetrics, silence: float = SILENCE_SECONDS
+        self, desk: Desk, runs: Runs, manifests: ManifestFile, metrics: CuratorMetrics, silence: float = SILENCE_SECONDS
     ) -> None:
         self._desk = desk
+        self._runs = runs
         self._arrivals = Arrivals(desk, metrics, silence)
         self._silence = silence
         self._manifests = manifests
@@ -136,6 +146,12 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self._desk.alive(self._caller(context))
         return pb.Receipt()
 
+    async def Fetch(  # noqa: N802
+        self, request: pb.RunName, context: grpc.aio.ServicerContext
+    ) -> None:
+        files = self._runs.release_files(request.run, self._caller(context))
+        await _send_files(context, files, self._silence)
+
 
 class OperatorServicer(rpc.OperatorServicer):
     """What the operator's commands dial in to."""
@@ -174,11 +190,7 @@ class OperatorServicer(rpc.OperatorServicer):
         self, request: pb.RunName, context: grpc.aio.ServicerContext
     ) -> None:
         self._check_submitter(context, request.run)
-        for path in self._runs.release_files(request.run):
-            name, sent = path.name, 0
-            while (data := _part(path, sent)) or name:
-                await _send(context, pb.FileChunk(name=name, data=data), self._silence)
-                name, sent = "", sent + len(data)
+        await _send_files(context, self._runs.release_files(request.run), self._silence)
 
     async def Stop(  # noqa: N802
         self, request: pb.StopRequest, context: grpc.aio.ServicerContext

@@ -10,13 +10,18 @@ import math
 import secrets
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from privity.common.consortium.manifest import CURATOR
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.schema_file import SchemaFile
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import read_json
+from privity.common.notices.channels import Channel
+from privity.common.notices.outbox import Outbox
+from privity.common.release.release_contents import PRIVACY
 from privity.common.storage.journal import Journal
 from privity.curator.metrics import CuratorMetrics, reason_of
 from privity.curator.pending_steps import Awaited, Desk
@@ -41,6 +46,7 @@ from privity.curator.traffic_meter import Meter
 
 _log = logging.getLogger("privity.curator")
 
+JOURNAL_FILE = "journal.sqlite"
 SEEN_EVERY_SECONDS = 10.0
 EXPIRE_EVERY_SECONDS = 60.0
 HOUR, DAY = 3600.0, 86400.0
@@ -55,6 +61,7 @@ class Runs:
     Args:
         folder: holds the journal and, below ``releases/``, what completed runs released.
         lease: seconds for which a run may stand still before it expires.
+        channels: where notices are sent.
     """
 
     def __init__(
@@ -65,10 +72,12 @@ class Runs:
         desk: Desk,
         metrics: CuratorMetrics,
         lease: float = math.inf,
+        channels: Sequence[Channel] = (),
     ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._journal = Journal(folder / "journal.sqlite", called=HERE)
+        self._journal = Journal(folder / JOURNAL_FILE, called=HERE)
         self._marks = Marks(self._journal)
+        self.outbox = Outbox(self._journal, CURATOR, channels)
         self._releases = folder / "releases"
         self._manifests = manifests
         self._schemas = schemas
@@ -167,8 +176,12 @@ class Runs:
         states = [run.state for run in list(self._runs.values())]
         return {state: states.count(state) for state in (QUEUED, RUNNING)}
 
-    def release_files(self, name: str) -> list[Path]:
-        """Files of a completed run's release."""
+    def release_files(self, name: str, party: str = "") -> list[Path]:
+        """Files of a completed run's release.
+
+        Args:
+            party: who asks, if it is one: only parties of the run are given it.
+        """
         run = self.get(name)
         if run.state not in FINAL:
             first = f"the end of the run, for which privity run watch {name} waits"
@@ -176,6 +189,9 @@ class Runs:
         reason, hint = run.reason, "Only completed runs have a release."
         if run.state == COMPLETED:
             if (folder := self._releases / name).is_dir():
+                if party and all(party != each["name"] for each in read_json(folder / PRIVACY)["parties"]):
+                    hint = "Only its operator and the parties that took part in it fetch its release."
+                    raise PrivityError(Catalogue.RUN_UNKNOWN, run=f"{name} with {party} in it", hint=hint)
                 return sorted(folder.iterdir())
             reason = "its release was deleted at the curator"
             hint = "Ask whoever fetched it; the parties were charged for it, so think before you run it anew."

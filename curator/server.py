@@ -25,6 +25,7 @@ from privity.common.formats.toml_file import read_toml
 from privity.common.node.connection_silence import SILENCE_SECONDS, serving_options
 from privity.common.node.metrics_page import observed
 from privity.common.node.process import at_interrupt, open_files, stay_alone
+from privity.common.notices.channels import Channel, channel_problems, channels_of
 from privity.common.release.report import TEMPLATES
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.call_errors import NamedErrors
@@ -53,6 +54,7 @@ class CuratorConfig:
         lease_days: for which a run may stand still, stopped or waiting for somebody, before it expires.
         metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
         reflection: whether members may ask which services and messages there are.
+        channels: where notices are sent.
     """
 
     listen: str
@@ -65,11 +67,12 @@ class CuratorConfig:
     lease_days: float = LEASE_DAYS
     metrics: str | None = None
     reflection: bool = False
+    channels: tuple[Channel, ...] = ()
 
 
 def load_config(path: Path) -> CuratorConfig:
     """Read curator.toml; every fault at once."""
-    document = read_toml(path, "curator")
+    document = read_toml(path, "curator", lambda document: channel_problems(document, str(path)))
     base = path.parent
     return CuratorConfig(
         listen=document["listen"],
@@ -82,6 +85,7 @@ def load_config(path: Path) -> CuratorConfig:
         lease_days=float(document.get("lease_days", LEASE_DAYS)),
         metrics=document.get("metrics"),
         reflection=document.get("reflection", False),
+        channels=channels_of(document, base),
     )
 
 
@@ -139,7 +143,9 @@ class CuratorServer:
         self.metrics = CuratorMetrics(CollectorRegistry())
         self.desk = Desk(config.patience, metrics=self.metrics)
         schemas = SchemaFile(config.schema, schema)
-        self.runs = Runs(config.state, manifests, schemas, self.desk, self.metrics, config.lease_days * DAY)
+        self.runs = Runs(
+            config.state, manifests, schemas, self.desk, self.metrics, config.lease_days * DAY, config.channels
+        )
         self.metrics.follow(self.runs.numbers, self._connected)
         self._config = config
         self._silence = silence
@@ -171,7 +177,9 @@ class CuratorServer:
         at_once = ("grpc.max_allowed_incoming_connections", open_files() // 2)
         checked = (NamedErrors(self.metrics), *interceptors)
         server = grpc.aio.server(interceptors=checked, options=[*BOUNDS, at_once, *serving_options(silence)])
-        rpc.add_PartyLinkServicer_to_server(PartyLinkServicer(self.desk, manifests, self.metrics, silence), server)
+        rpc.add_PartyLinkServicer_to_server(
+            PartyLinkServicer(self.desk, self.runs, manifests, self.metrics, silence), server
+        )
         rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs, manifests, self.metrics, silence), server)
         self._health = await add_health(server, self._admit)
         if config.reflection:
@@ -185,7 +193,9 @@ class CuratorServer:
                 Catalogue.CONNECTION_FAILED, address=config.listen, reason="cannot listen there",
                 hint="Choose a free port of this machine.",
             )  # fmt: skip
-        await self._open.enter_async_context(observed(config.metrics, self.metrics.registry, self._certificates))
+        await self._open.enter_async_context(
+            observed(config.metrics, self.metrics.registry, self._certificates, self.runs.outbox)
+        )
         await server.start()
         self._server = server
         self._workers = [asyncio.create_task(self.runs.work()), asyncio.create_task(self.runs.expire())]

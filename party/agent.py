@@ -112,7 +112,7 @@ class Agent:
         """
         node = self._node
         with IdleTime(self._prepare) as idle:
-            async with observed(self._config.metrics, node.metrics.registry, node.certificates):
+            async with observed(self._config.metrics, node.metrics.registry, node.certificates, node.outbox):
                 await self._connect_for_ever(idle)
 
     async def _connect_for_ever(self, idle: IdleTime) -> None:

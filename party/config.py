@@ -21,6 +21,8 @@ from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats.toml_file import read_toml
 from privity.common.node.proxy import Proxy, proxy_of, proxy_problems
+from privity.common.notices.channels import Channel, channel_problems, channels_of
+from privity.common.notices.outbox import Outbox
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_folder import default_ledger, open_ledger, whose
 from privity.common.privacy.population import Population
@@ -70,6 +72,7 @@ class PartyConfig:
         lease: seconds without a word about a run after which what is kept of it is erased.
         metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
         proxy: to dial through; without one the environment's variables count.
+        channels: where notices are sent.
     """
 
     name: str
@@ -89,6 +92,7 @@ class PartyConfig:
     lease: float = LEASE_DAYS * DAY
     metrics: str | None = None
     proxy: Proxy | None = None
+    channels: tuple[Channel, ...] = ()
 
 
 def load_config(path: Path) -> PartyConfig:
@@ -99,6 +103,7 @@ def load_config(path: Path) -> PartyConfig:
         lambda document: [
             *proxy_problems(document, str(path)),
             *dialect_problems(document.get("dialect", {}), str(path)),
+            *channel_problems(document, str(path)),
         ],
     )
     base = path.parent
@@ -120,6 +125,7 @@ def load_config(path: Path) -> PartyConfig:
         lease=float(document.get("lease_days", LEASE_DAYS)) * DAY,
         metrics=document.get("metrics"),
         proxy=proxy_of(document),
+        channels=channels_of(document, base),
     )
 
 
@@ -157,6 +163,11 @@ def node_id(state: Path) -> str:
     return node
 
 
+def outbox_of(config: PartyConfig, journal: Journal) -> Outbox:
+    """The notices of this node."""
+    return Outbox(journal, config.name, config.channels)
+
+
 def ledger_of(config: PartyConfig, policy: Policy) -> Ledger:
     """The population's ledger, to be charged by this node; one that it kept by itself before is merged into it."""
     node = node_id(config.state)
@@ -192,6 +203,7 @@ class Node:
         ledger = ledger_of(config, self._policy)
         self._releases = ChargedReleases(config.name, rows, journal, ledger, recode=self._opened_anew)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
+        self.outbox = outbox_of(config, journal)
 
     _recoded: tuple[str, Rows] | None = None
     """The rows by the schema of a manifest that is about to be taken, and its digest."""

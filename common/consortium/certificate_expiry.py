@@ -12,6 +12,7 @@ from cryptography import x509
 
 from privity.common.crypto.certificates import RENEW_DAYS, days_left
 from privity.common.errors import PrivityError
+from privity.common.notices.outbox import Outbox
 
 THRESHOLDS = (RENEW_DAYS, 7, 1)
 """Days that a certificate has left when it is warned of; once more when it has none."""
@@ -31,6 +32,23 @@ class Expiring:
 
     holder: str
     days: int
+    threshold: int
+    until: datetime
+
+    @property
+    def has_expired(self) -> bool:
+        return self.days <= EXPIRED
+
+    def tell(self, outbox: Outbox) -> None:
+        """As a notice: once a threshold, also after a restart."""
+        day = f"{self.until:%Y-%m-%d}"
+        said = f"has expired, on {day}" if self.has_expired else f"expires on {day}"
+        text = (
+            f"The certificate of {self.holder} {said}. Without a new one it cannot connect: make one (privity party"
+            " renew, privity curator renew), and have the organiser seal it."
+        )
+        name = f"certificate/{self.holder}/{self.until:%Y%m%dT%H%M%S}/{self.threshold}"
+        outbox.post(name, f"the certificate of {self.holder} {said}", text)
 
 
 class ExpiryWatch:
@@ -49,13 +67,13 @@ class ExpiryWatch:
             if below:
                 crossed[holder] = (certificate.not_valid_after_utc, min(below))
                 if self._told.get(holder) != crossed[holder]:
-                    news.append(Expiring(holder, days))
+                    news.append(Expiring(holder, days, min(below), certificate.not_valid_after_utc))
         self._told = crossed
         return news
 
 
-async def warn_of_expiry(certificates: Certificates) -> None:
-    """Look now and every hour, for ever; what is found is logged."""
+async def warn_of_expiry(certificates: Certificates, outbox: Outbox) -> None:
+    """Look now and every hour, for ever; what is found is logged, and told to people."""
     watch = ExpiryWatch()
     while True:
         try:
@@ -64,7 +82,8 @@ async def warn_of_expiry(certificates: Certificates) -> None:
             _log.error("the certificates cannot be looked at", extra={"error": type(error).__name__})
             found = []
         for expiring in found:
-            if expiring.days <= EXPIRED:
+            expiring.tell(outbox)
+            if expiring.has_expired:
                 _log.error(
                     "a certificate has expired: make a new one, and have the organiser seal it",
                     extra={"holder": expiring.holder},

@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 from privity.common.consortium.certificate_expiry import Certificates, warn_of_expiry
 from privity.common.crypto.certificates import days_left
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.notices.outbox import Outbox
 
 LOOK_SECONDS = 10.0
 """Who asks sooner is shown the same figures: no step of a party can be timed by asking often."""
@@ -142,11 +143,13 @@ def exported(address: str, registry: CollectorRegistry) -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def observed(address: str | None, registry: CollectorRegistry, certificates: Certificates) -> AsyncIterator[None]:
-    """While a node serves: its figures at ``address``, if it has one, and warnings before certificates expire."""
+async def observed(
+    address: str | None, registry: CollectorRegistry, certificates: Certificates, outbox: Outbox
+) -> AsyncIterator[None]:
+    """While a node serves: its figures at ``address``, if it has one, and notices, also before certificates expire."""
     registry.register(CertificateDays(certificates))
-    with exported(address, registry) if address else contextlib.nullcontext():
-        warning = asyncio.create_task(warn_of_expiry(certificates))
+    with exported(address, registry) if address else contextlib.nullcontext(), outbox.sending():
+        warning = asyncio.create_task(warn_of_expiry(certificates, outbox))
         try:
             yield
         finally:

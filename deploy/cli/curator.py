@@ -15,6 +15,8 @@ from privity.common.node.process import dump_no_core, stop_when_stdin_closes
 from privity.common.synthesis.single_threaded_blas import keep_one_blas_thread
 from privity.common.text.terminal import say
 from privity.curator import joining, server
+from privity.curator.run_queue import JOURNAL_FILE
+from privity.deploy.cli import notices as shown
 
 curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")
 
@@ -76,3 +78,12 @@ def serve(
     with logs.errors_for_logs(log_format):
         keep_one_blas_thread()
         asyncio.run(server.serve(server.load_config(config), port_file))
+
+
+@curator_app.command()
+def notices(
+    config: Annotated[Path, typer.Option(help="curator.toml")] = Path("curator.toml"), trial: shown.Trial = False
+) -> None:
+    """Show what the curator told its operators by e-mail or a webhook, or try whether that comes through."""
+    settings = server.load_config(config)
+    shown.show(config, "curator", settings.channels, settings.state / JOURNAL_FILE, trial=trial)

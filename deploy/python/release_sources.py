@@ -7,7 +7,6 @@ folder (``release_verification``).
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import shutil
 import stat
@@ -26,6 +25,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json, require, shorten
+from privity.common.node.hosts import is_here
 from privity.common.release.release_contents import LARGEST_FILES, RUN
 
 ZIP = ".zip"
@@ -163,19 +163,12 @@ def _checked_url(url: str) -> SplitResult:
             Catalogue.BAD_OPTION, option="source", reason=f"{shorten(shown(url))} has a user or password in it",
             hint="Download the release, and give its path.",
         )  # fmt: skip
-    if host and (parts.scheme == "https" or (parts.scheme == "http" and _is_here(host))):
+    if host and (parts.scheme == "https" or (parts.scheme == "http" and is_here(host))):
         return parts
     raise PrivityError(
         Catalogue.BAD_OPTION, option="source", reason=f"{shorten(shown(url))} is no address of a release",
         hint="Give the URL of its folder or ZIP file, which begins with https://, or download it and give the path.",
     )  # fmt: skip
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _beside(folder: str, name: str) -> str:
@@ -188,7 +181,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     """Redirects are checked like the first address, and lead from elsewhere to nothing on this machine."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        if _is_here(_checked_url(newurl).hostname or "") and not _is_here(_checked_url(req.full_url).hostname or ""):
+        if is_here(_checked_url(newurl).hostname or "") and not is_here(_checked_url(req.full_url).hostname or ""):
             raise OSError("it redirects to this machine")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

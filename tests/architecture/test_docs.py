@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from privity.common import formats
 from privity.common.consortium.manifest import read_manifest
 from privity.common.data.schema import load_schema, parse_schema
+from privity.common.notices.channels import channel_problems, channels_of
 from privity.common.privacy.population import Population
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.load_model import load_model
@@ -37,6 +38,7 @@ FORMAT_OF_SECTION = {
     "policy.toml": "policy",
     "party.toml": "party",
     "curator.toml": "curator",
+    "Notices": "notices",
     "operator.toml": "operator",
     "consortium.toml": "consortium",
     "Invites": "invite",
@@ -156,6 +158,14 @@ def load_example(name, content, folder):
             assert load_party(path).state == folder / "state"
         case "curator.toml":
             assert load_curator(path).schema == folder / "visits.schema.json"
+        case "Notices":
+            document = tomllib.loads(content)
+            assert not channel_problems(document, name)
+            assert [channel.to for channel in channels_of(document, folder)] == [
+                "chat.example.org",
+                "steward@hospital.example",
+                "dpo@hospital.example",
+            ]
         case "operator.toml":
             assert client_of(path).address == "curator.example.org:7443"
         case "consortium.toml":

@@ -83,6 +83,7 @@ def test_only_the_edges_know_grpc_and_generated_types() -> None:
         "curator/grpc_services.py",
         "curator/server.py",
         "curator/call_errors.py",
+        "deploy/operator/curator_link.py",
         "deploy/operator/operator_client.py",
         "deploy/operator/live_progress.py",
         "deploy/operator/run_status.py",

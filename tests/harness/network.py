@@ -29,7 +29,7 @@ from privity.curator.run_queue import DAY
 from privity.curator.server import CuratorConfig, CuratorServer
 from privity.curator.traffic_meter import Meter
 from privity.party.agent import Agent
-from privity.party.config import Node, PartyConfig
+from privity.party.config import Node, PartyConfig, outbox_of
 from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
 from privity.party.sources.source_settings import RowSettings
@@ -51,6 +51,7 @@ class TestNode(Node):
         self.schemas = SchemaFile(config.schema)
         self._engine = engine
         self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger)
+        self.outbox = outbox_of(config, engine._journal)
         engine.listener = self.metrics.step
         self._releases, self._policy = engine._releases, engine._policy
         self.keys = engine.keys

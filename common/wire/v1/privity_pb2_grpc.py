@@ -55,6 +55,11 @@ class PartyLinkStub:
                 request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.SerializeToString,
                 response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.FromString,
                 _registered_method=True)
+        self.Fetch = channel.unary_stream(
+                '/common.wire.v1.PartyLink/Fetch',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.RunName.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.FileChunk.FromString,
+                _registered_method=True)
 
 
 class PartyLinkServicer:
@@ -90,6 +95,13 @@ class PartyLinkServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Fetch(self, request, context):
+        """As Operator.Fetch, for a party that took part in the run.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PartyLinkServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -112,6 +124,11 @@ def add_PartyLinkServicer_to_server(servicer, server):
                     servicer.GetManifest,
                     request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.FromString,
                     response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.SerializeToString,
+            ),
+            'Fetch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Fetch,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.RunName.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.FileChunk.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -223,6 +240,33 @@ class PartyLink:
             '/common.wire.v1.PartyLink/GetManifest',
             common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.SerializeToString,
             common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Fetch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/common.wire.v1.PartyLink/Fetch',
+            common_dot_wire_dot_v1_dot_privity__pb2.RunName.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.FileChunk.FromString,
             options,
             channel_credentials,
             insecure,

@@ -12,14 +12,16 @@ import pytest
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.exit_codes import Exit
-from privity.common.release.release_contents import RELEASE_FILES
+from privity.common.release.release_contents import PRIVACY, RELEASE_FILES
 from privity.common.release.release_folder import verify_release
 from privity.curator.run_queue import COMPLETED
+from privity.deploy.operator.curator_link import PartyClient
 from privity.deploy.operator.operator_client import OperatorClient
 from tests.curator.test_run_driver import consortium_for_runs, end_of
 from tests.deploy.cli.test_run import operator_of, run_command
 from tests.harness.bad_line import Cut, Deaf, EndError, Line, Relay, Way
 from tests.harness.network import NetworkConsortium
+from tests.harness.tls import HOST
 
 pytestmark = pytest.mark.process
 
@@ -152,5 +154,29 @@ def test_a_fetch_that_was_cut_leaves_nothing_and_can_be_repeated(tmp_path: Path)
             assert (code, fetched["files"]) == (Exit.DONE, sorted(RELEASE_FILES))
             for file in RELEASE_FILES:
                 assert (out / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+    asyncio.run(scenario())
+
+
+def party_client(network: NetworkConsortium, name: str) -> PartyClient:
+    files = network.consortium.tls.files(network.folder, "party", name)
+    return PartyClient(f"{HOST}:{network.port}", network.folder / "authority.pem", *files)
+
+
+def test_a_party_fetches_the_release_of_a_run_that_it_took_part_in_and_no_other(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with released(tmp_path, []) as (network, _):
+            client = party_client(network, "party-1")
+            await asyncio.to_thread(client.fetch, RUN, tmp_path / "release")
+            verify_release(tmp_path / "release")
+            with pytest.raises(PrivityError, match="no run winter"):
+                await asyncio.to_thread(client.fetch, "winter", tmp_path / "other")
+            statement = network.folder / "curator" / "releases" / RUN / PRIVACY
+            document = json.loads(statement.read_text())
+            document["parties"] = [party for party in document["parties"] if party["name"] != "party-1"]
+            statement.write_text(json.dumps(document))
+            with pytest.raises(PrivityError, match="the parties that took part in it"):
+                await asyncio.to_thread(client.fetch, RUN, tmp_path / "other")
+            assert not (tmp_path / "other").exists()
 
     asyncio.run(scenario())

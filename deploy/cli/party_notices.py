@@ -1,0 +1,37 @@
+"""``privity party notices|fetch``: what the node told its owner, and the release of a run that it took part in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.common.text.terminal import say
+from privity.deploy.cli import notices as shown
+from privity.deploy.operator.curator_link import PartyClient
+from privity.deploy.options import refuse_existing
+from privity.party.config import JOURNAL_FILE, load_config
+
+Config = Annotated[Path, typer.Option(help="party.toml")]
+HERE = Path("party.toml")
+
+
+def notices(config: Config = HERE, trial: shown.Trial = False) -> None:
+    """Show what this node told its owner by e-mail or a webhook, or try whether that comes through."""
+    settings = load_config(config)
+    shown.show(config, settings.name, settings.channels, settings.state / JOURNAL_FILE, trial=trial)
+
+
+def fetch(
+    run: Annotated[str, typer.Argument(help="name of the run")],
+    out: Annotated[Path | None, typer.Option(help="new folder for the release; the run's name if left out")] = None,
+    config: Config = HERE,
+) -> None:
+    """Fetch the release of a run that this party took part in, and check it as by `privity verify`."""
+    folder = out or Path(run)
+    refuse_existing(folder)
+    c = load_config(config)
+    client = PartyClient(c.curator, c.authority, c.certificate, c.key, c.proxy, curator_name=c.curator_name)
+    client.fetch(run, folder)
+    say(f"The release of {run} is in {folder}.")

@@ -1,0 +1,167 @@
+"""A member's own calls to its curator: the connection, what may go wrong with it, and the download of a release."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import grpc
+
+from privity.common.errors import Catalogue, PrivityError, from_elsewhere
+from privity.common.formats import read_json, shorten
+from privity.common.node.connection_silence import SILENCE_SECONDS, StalledError, dialling_options
+from privity.common.node.proxy import Proxy, channel_options
+from privity.common.node.tls_check import Finding, Stage, check_connection
+from privity.common.release.release_contents import LARGEST_FILES, RUN
+from privity.common.release.release_folder import without_times
+from privity.common.release.release_verification import check_release
+from privity.common.storage.safe_files import appearing
+from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.v1 import privity_pb2_grpc as rpc
+
+LARGEST_REPLY = 1 << 26
+"""The list of runs, and what a run of many parties waits for."""
+SEE_LOG = "See the curator's log."
+ASK_AGAIN = "Check the network between here and the curator, and ask again: a run goes on meanwhile."
+
+
+@dataclass(frozen=True)
+class CuratorLink:
+    """Calls to one curator with a member's certificate.
+
+    Attributes:
+        address: ``host:port``.
+        authority, certificate, key: PEM files.
+        proxy: to dial through; without one the environment's variables count.
+        silence: seconds without progress after which a stream is given up.
+        curator_name: host name that the curator's certificate must show, if it is not the one dialled.
+    """
+
+    address: str
+    authority: Path
+    certificate: Path
+    key: Path
+    proxy: Proxy | None = None
+    silence: float = SILENCE_SECONDS
+    curator_name: str | None = None
+
+    _stub: ClassVar[type[rpc.OperatorStub] | type[rpc.PartyLinkStub]]
+    """Of the service that this member may call."""
+
+    def _channel(self) -> grpc.Channel:
+        files = (self.authority, self.key, self.certificate)
+        credentials = grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
+        options = channel_options(self.proxy) + dialling_options(self.silence)
+        options.append(("grpc.max_receive_message_length", LARGEST_REPLY))
+        if self.curator_name:
+            options.append(("grpc.ssl_target_name_override", self.curator_name))
+        return grpc.secure_channel(self.address, credentials, options=options)
+
+    def _is_away(self, error: grpc.RpcError) -> bool:
+        """Whether another try may find the curator."""
+        if not isinstance(error, grpc.Call) or error.code() is not grpc.StatusCode.UNAVAILABLE:
+            return False
+        return not self.check().of_identity
+
+    def check(self) -> Finding:
+        """How far a connection comes, step by step."""
+        return check_connection(self.address, self.curator_name, self.authority, self.certificate, self.key, self.proxy)
+
+    def _moving(self, call: Any) -> Iterator[Any]:
+        """What a stream brings.
+
+        Raises:
+            StalledError: it has brought nothing for ``silence`` seconds.
+        """
+        while True:
+            timer = threading.Timer(self.silence, call.cancel)
+            timer.daemon = True
+            timer.start()
+            try:
+                message = next(call, None)
+            except grpc.RpcError:
+                if call.code() is grpc.StatusCode.CANCELLED:
+                    raise StalledError from None
+                raise
+            finally:
+                timer.cancel()
+            if message is None:
+                return
+            yield message
+
+    def fetch(self, run: str, out: Path) -> None:
+        """Write the release of this run as the new folder ``out``, checked as by ``privity verify``, or not at all.
+
+        Raises:
+            PrivityError: no connection, what the curator refused, or tampered: it sent what no release has, or the
+                release of another run.
+            ProblemsFound: files that are not those of ``run.json``, do not fit their formats, or not each other.
+        """
+        out.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with appearing(out.absolute()) as scratch, self._channel() as channel:
+            scratch.mkdir()
+            try:
+                self._write(self._moving(self._stub(channel).Fetch(pb.RunName(run=run))), run, scratch)
+            except (grpc.RpcError, StalledError) as error:
+                raise self._failed(error) from None
+            check_release(scratch)
+            if (found := read_json(scratch / RUN)["run"]) != run:
+                raise self._strange(run, f"the release of another run, {shorten(found)}")
+            without_times(scratch)
+
+    def _write(self, chunks: Iterator[pb.FileChunk], run: str, folder: Path) -> None:
+        """Each file of a release at most once, nothing else, and no more of it than a release can have.
+
+        Names come over the wire: none but a known one is made a path.
+        """
+        strange = partial(self._strange, run)
+        awaited, file, left = dict(LARGEST_FILES), None, 0
+        with ExitStack() as opened:
+            for chunk in chunks:
+                name = chunk.name
+                if name not in ("", *awaited):
+                    known = name in LARGEST_FILES
+                    raise strange(f"{name} twice" if known else f"a file {name[:80]!a}, which no release has")
+                if name:
+                    left = awaited.pop(name)
+                    opened.close()
+                    file = opened.enter_context((folder / name).open("wb"))
+                if file is None or not (name or chunk.data):
+                    raise strange("a part of no file, or an empty one")
+                left -= len(chunk.data)
+                if left < 0:
+                    raise strange(f"more of {Path(file.name).name} than any release has")
+                file.write(chunk.data)
+
+    def _strange(self, run: str, what: str) -> PrivityError:
+        reason = f"the curator sent {what}"
+        return PrivityError(Catalogue.TAMPERED, what=f"the release of {run} from {self.address}", reason=reason)
+
+    def _failed(self, error: grpc.RpcError | StalledError) -> PrivityError:
+        """What went wrong: no connection, and why not, or what the curator said."""
+        if isinstance(error, StalledError):
+            reason = f"nothing has moved on it for {self.silence:g} s"
+            return PrivityError(Catalogue.CONNECTION_FAILED, address=self.address, reason=reason, hint=ASK_AGAIN)
+        if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE:
+            found = self.check()
+            if found.stage is not Stage.THROUGH:
+                return PrivityError(
+                    Catalogue.CONNECTION_FAILED, address=self.address, reason=found.reason, hint=found.remedy
+                )
+            lost = "the connection was lost, and stands again by now"
+            return PrivityError(Catalogue.CONNECTION_FAILED, address=self.address, reason=lost, hint=ASK_AGAIN)
+        details = error.details() if isinstance(error, grpc.Call) else None
+        said, remedy = from_elsewhere(details or "the call failed")
+        return PrivityError(Catalogue.CURATOR_REFUSED, address=self.address, reason=said, hint=remedy or SEE_LOG)
+
+
+@dataclass(frozen=True)
+class PartyClient(CuratorLink):
+    """A party's calls besides those of its node."""
+
+    _stub = rpc.PartyLinkStub
