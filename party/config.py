@@ -26,11 +26,13 @@ from privity.common.notices.outbox import Outbox
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_folder import default_ledger, open_ledger, whose
 from privity.common.privacy.population import Population
+from privity.common.protocol.steps import Pending, Refusal, Step
 from privity.common.storage.journal import Journal
 from privity.common.storage.safe_files import write_private
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
+from privity.party.owner_notices import OwnerNotices
 from privity.party.policy import Policy, load_policy
 from privity.party.rows import Rows
 from privity.party.run_expiry import LastHeard
@@ -204,6 +206,7 @@ class Node:
         self._releases = ChargedReleases(config.name, rows, journal, ledger, recode=self._opened_anew)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
         self.outbox = outbox_of(config, journal)
+        self._notices = OwnerNotices(self.outbox, journal, ledger, lambda: self._policy.epsilon_per_run)
 
     _recoded: tuple[str, Rows] | None = None
     """The rows by the schema of a manifest that is about to be taken, and its digest."""
@@ -219,8 +222,12 @@ class Node:
         """The engine under the manifest that is there."""
         transcripts = self.config.state / TRANSCRIPTS
         engine = PartyEngine(self._releases, self._policy, self.keys, self.manifests.current(), transcripts)
-        engine.listener = self.metrics.step
+        engine.listener, engine.expired = self._answered, self._notices.expired
         return engine
+
+    def _answered(self, step: Step, reply: Refusal | Pending | None) -> None:
+        self.metrics.step(step, reply)
+        self._notices.answered(step, reply)
 
     def check_manifest(self, manifest: Manifest) -> None:
         """Refuse a manifest that this party cannot go by, before it takes the place of another.

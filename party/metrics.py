@@ -12,7 +12,7 @@ from privity.common.errors import PrivityError
 from privity.common.node.metrics_page import known_code
 from privity.common.node.tls_check import Stage
 from privity.common.privacy.ledger import Ledger
-from privity.common.protocol.steps import Step
+from privity.common.protocol.steps import Pending, Refusal, Step
 
 
 class PartyMetrics:
@@ -45,13 +45,13 @@ class PartyMetrics:
         total = Gauge("privity_party_epsilon_allowed", "The population's total epsilon.", registry=registry)
         total.set_function(lambda: _looked_up(lambda: ledger.population.total_epsilon))
 
-    def step(self, step: Step, code: str) -> None:
-        """A step was answered; ``code`` is that of its refusal, if it was one."""
+    def step(self, step: Step, reply: Refusal | Pending | None) -> None:
+        """A step was answered, None, or refused; what waits is not counted."""
         # A key begins with the step's kind.
         kind = step.key.partition("/")[0]
-        if code:
-            self._refused.labels(kind, known_code(code)).inc()
-        else:
+        if isinstance(reply, Refusal):
+            self._refused.labels(kind, known_code(reply.code)).inc()
+        elif reply is None:
             self._answered.labels(kind).inc()
 
     def connected(self) -> None:

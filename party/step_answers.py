@@ -97,7 +97,8 @@ class PartyEngine:
         transcripts: folder of the transcripts of runs that have ended; None keeps none.
 
     Attributes:
-        listener: told of every step that was answered, with the code of its refusal or "".
+        listener: told of every step, and whether it was answered (None), refused or waits.
+        expired: told of every run that was let go.
 
     Raises:
         PrivityError: ledger-unusable: the journal knows a longer ledger, or another one.
@@ -118,7 +119,8 @@ class PartyEngine:
         self._transcripts = Transcripts(releases.party, releases.journal, keys, transcripts)
         self._known_ledger = KnownLedger(releases.journal, releases.ledger)
         self._known_ledger.check()
-        self.listener: Callable[[Step, str], None] = lambda _step, _code: None
+        self.listener: Callable[[Step, Refusal | Pending | None], None] = lambda _step, _reply: None
+        self.expired: Callable[[str], None] = lambda _run: None
         contributions, admission = self._contributions, self._admission
         self._before: dict[type, Callable[[Any], Reply]] = {
             Enrol: admission.enrol,
@@ -166,6 +168,7 @@ class PartyEngine:
                     _log.warning("a run has expired here", extra={"run": run})
                     self._transcripts.ended(run, "EXPIRED")
                     self._close(run)
+                    self.expired(run)
                 else:
                     self._approvals.forget(run)
             except (PrivityError, sqlite3.Error) as error:
@@ -184,14 +187,14 @@ class PartyEngine:
         """The encoded reply to a step; a refusal is a reply too, but is not stored, and neither is a delay."""
         try:
             answer = self._handle(step)
-            self.listener(step, "")
+            self.listener(step, None)
             return answer
         except AwaitingApproval:
-            return encode_reply(step.run, step.key, Pending("the approval of its owner"))
+            return self._waits(step, "the approval of its owner")
         except PrivityError as error:
             if error.kind in WAITS_FOR:
                 _log.error("a step waits", extra={"run": step.run, "step": step.key, "reason": error.code})
-                return encode_reply(step.run, step.key, Pending(WAITS_FOR[error.kind]))
+                return self._waits(step, WAITS_FOR[error.kind])
             if error.kind is Catalogue.SOURCE_CHANGED:
                 # Where the rows are is nobody else's business.
                 error = step_refused(step.key, CHANGED)
@@ -216,9 +219,13 @@ class PartyEngine:
             if self._transcripts.refused(step, refusal.code):
                 self._transcripts.ended(step.run, TOO_MANY)
                 self._close(step.run)
-        self.listener(step, refusal.code)
+        self.listener(step, refusal)
         _log.warning("a step is refused", extra={"run": step.run, "step": step.key, "reason": refusal.code})
         return encode_reply(step.run, step.key, refusal)
+
+    def _waits(self, step: Step, reason: str) -> bytes:
+        self.listener(step, Pending(reason))
+        return encode_reply(step.run, step.key, Pending(reason))
 
     def _handle(self, step: Step) -> bytes:
         if isinstance(step, Close):

@@ -31,6 +31,9 @@ KEPT = timedelta(days=3)
 MOST_AT_ONCE = 50
 """Notices in one message."""
 
+MOST_KEPT = 1000
+"""Notices of one channel that wait, and as many that do not any more: who makes a node tell of much fills no disk."""
+
 WAITS, SENT, GIVEN_UP = "waits", "sent", "given up"
 
 _log = logging.getLogger("privity.notices")
@@ -83,7 +86,7 @@ class Outbox:
         """Have something told, once under this name. A disk that is full leaves it untold, and does nothing else."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
         fresh = [Delivery(channel, Notice(name, subject, text, at)) for channel in self.channels]
-        new = [each for each in fresh if not self._known(each)]
+        new = [each for each in fresh if not self._known(each) and self._has_room(each.channel)]
         try:
             self._journal.record_together([each.entry for each in new])
         except PrivityError as error:
@@ -93,6 +96,17 @@ class Outbox:
 
     def _known(self, fresh: Delivery) -> bool:
         return any(self._journal.content(replace(fresh, state=state).entry[0]) is not None for state in (WAITS, SENT))
+
+    def _has_room(self, channel: str) -> bool:
+        if self._journal.count(f"#unsent/{channel}/") < MOST_KEPT:
+            return True
+        _log.error("so many notices wait that one more is not kept")
+        return False
+
+    def told(self, prefix: str) -> bool:
+        """Whether any notice whose name begins so was posted."""
+        folders = (f"#{folder}/{channel}/{prefix}" for channel in self.channels for folder in ("unsent", "sent"))
+        return any(self._journal.count(folder) for folder in folders)
 
     def deliveries(self) -> list[Delivery]:
         """Every notice on every channel, the oldest first."""
@@ -123,6 +137,7 @@ class Outbox:
         else:
             after = [replace(each, state=SENT) for each in waiting]
         self._journal.record_together([each.entry for each in after], instead_of=keys)
+        self._journal.drop(self._journal.keys(f"#sent/{channel.name}/")[:-MOST_KEPT])
         return all(each.state == SENT for each in after)
 
     @contextmanager

@@ -32,6 +32,7 @@ from privity.party.agent import Agent
 from privity.party.config import Node, PartyConfig, outbox_of
 from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
+from privity.party.owner_notices import OwnerNotices
 from privity.party.sources.source_settings import RowSettings
 from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import TestConsortium
@@ -52,8 +53,11 @@ class TestNode(Node):
         self._engine = engine
         self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger)
         self.outbox = outbox_of(config, engine._journal)
-        engine.listener = self.metrics.step
         self._releases, self._policy = engine._releases, engine._policy
+        self._notices = OwnerNotices(
+            self.outbox, engine._journal, engine._releases.ledger, lambda: self._policy.epsilon_per_run
+        )
+        engine.listener, engine.expired = self._answered, self._notices.expired
         self.keys = engine.keys
         self.files = KeyFiles(config.name, config.keys, config.certificate, config.key)
 

@@ -110,7 +110,7 @@ def test_no_file_is_larger_than_a_release_can_have_it(
     curator: LyingCurator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(
-        "privity.deploy.operator.operator_client.LARGEST_FILES", dict.fromkeys(LARGEST_FILES, 9) | {name: 8}
+        "privity.deploy.operator.curator_link.LARGEST_FILES", dict.fromkeys(LARGEST_FILES, 9) | {name: 8}
     )
     other = next(known for known in LARGEST_FILES if known != name)
     error = fetched(curator, tmp_path, (other, b"9 bytes.."), (name, b"1234"), ("", b"5678"), ("", b"9"))

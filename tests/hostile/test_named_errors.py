@@ -37,6 +37,7 @@ BREAKS = {
     ("party", "SendReply"): (Desk, "deliver"),
     ("party", "Alive"): (Desk, "alive"),
     ("operator", "Submit"): (Runs, "submit"),
+    ("party", "Fetch"): (Runs, "release_files"),
     ("operator", "Watch"): (Runs, "watch"),
     ("operator", "Fetch"): (Runs, "release_files"),
     ("operator", "Stop"): (Runs, "stop"),

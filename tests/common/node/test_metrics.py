@@ -24,7 +24,7 @@ from privity.common.node.tls_check import Stage
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
-from privity.common.protocol.steps import Close
+from privity.common.protocol.steps import Close, Refusal
 from privity.curator.metrics import CuratorMetrics, Direction, Unwelcome
 from privity.party.metrics import PartyMetrics
 from tests.harness.ledgers import declared
@@ -49,8 +49,8 @@ def curator() -> CollectorRegistry:
 def party() -> CollectorRegistry:
     """Every figure of a party, moved."""
     metrics = PartyMetrics(CollectorRegistry(), declared(total=2))
-    metrics.step(Close("run-1", "COMPLETED"), "")
-    metrics.step(Close("run-1", "COMPLETED"), "step-refused")
+    metrics.step(Close("run-1", "COMPLETED"), None)
+    metrics.step(Close("run-1", "COMPLETED"), Refusal("step-refused", "", ""))
     metrics.connected()
     metrics.connection_ended(Stage.NETWORK)
     return metrics.registry
@@ -83,7 +83,7 @@ def test_labels_are_codes_of_the_catalogue_and_never_what_a_party_made_up() -> N
     metrics.run_ended("FAILED", "count=42")
     metrics.step_refused("count=42")
     party = PartyMetrics(CollectorRegistry(), declared(total=1))
-    party.step(Close("run-1", "x"), "count=42")
+    party.step(Close("run-1", "x"), Refusal("count=42", "", ""))
     for registry in (metrics.registry, party.registry):
         values = {v for metric in registry.collect() for sample in metric.samples for v in sample.labels.values()}
         assert OTHER in values

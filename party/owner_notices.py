@@ -1,0 +1,80 @@
+"""What an owner is told without asking: that a run waits here, is refused or has ended; that little budget is left.
+
+Told in the owner's terms, of this party alone, and in figures of the owner's own: nothing depends on rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from privity.common.notices.outbox import Outbox
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger import Ledger
+from privity.common.protocol.steps import Close, Enrol, Pending, Refusal, Step
+from privity.common.storage.canonical_json import digest
+from privity.common.storage.journal import Journal
+from privity.common.text.visible import cut
+from privity.party.approvals import closed_key
+
+COMPLETED = "COMPLETED"
+
+
+class OwnerNotices:
+    """Posts what the answers of one party's engine are news of.
+
+    Args:
+        per_run: the most epsilon that a run may cost a person, now.
+    """
+
+    def __init__(self, outbox: Outbox, journal: Journal, ledger: Ledger, per_run: Callable[[], Fraction]) -> None:
+        self._outbox = outbox
+        self._journal = journal
+        self._ledger = ledger
+        self._per_run = per_run
+
+    def answered(self, step: Step, reply: Refusal | Pending | None) -> None:
+        """A step got an answer, None, or was refused, or waits."""
+        if not self._outbox.channels:
+            return
+        run = step.run
+        match step, reply:
+            case _, Pending(reason=reason):
+                text = f"{run} waits here for {reason}."
+                if isinstance(step, Enrol):
+                    asked = f"{step.spec.algorithm} at epsilon {readable(step.spec.epsilon)}"
+                    text += f" It is {asked}. Read what it asks for, and decide: privity party show {run}"
+                self._outbox.post(f"{run}/waits/{step.key}/{reason}", f"{run} waits for {reason}", text)
+            case _, Refusal() as refusal:
+                # One that is refused by the same reason again is no news.
+                name = f"{run}/refused/{digest({'code': refusal.code, 'message': refusal.message})[:16]}"
+                self._outbox.post(name, f"{run} is refused here", cut(f"{refusal.message}. {refusal.remedy}"))
+            case Close(state=state), None if self._knows(run):
+                text = f"{run} has ended: {cut(state)}."
+                if state == COMPLETED:
+                    text += f" To get what it released: privity party fetch {run}"
+                self._outbox.post(f"{run}/ended", f"{run} has ended: {cut(state)}", text)
+                self._look_at_budget()
+
+    def _knows(self, run: str) -> bool:
+        """Whether this party took part in the run, or its owner was told that it waits."""
+        return self._journal.content(closed_key(run)) is not None or self._outbox.told(f"{run}/waits/")
+
+    def expired(self, run: str) -> None:
+        """Nothing was heard of a run for so long that it was let go."""
+        text = f"Nothing was heard of {run} for so long that it is over here. What was charged stays charged."
+        self._outbox.post(f"{run}/ended", f"{run} has expired here", text)
+
+    def _look_at_budget(self) -> None:
+        population, per_run = self._ledger.population, self._per_run()
+        left, total = population.total_epsilon - self._ledger.spent(), population.total_epsilon
+        if left >= per_run:
+            return
+        name = f"budget/{population.name}/{readable(total)}/{readable(per_run)}"
+        rest = readable(max(left, Fraction(0)))
+        text = (
+            f"Of the budget of {population.name!r}, epsilon {readable(total)}, {rest} is left: less than the"
+            f" {readable(per_run)} that the policy allows a run to cost. Runs that ask for more are refused."
+            " To look at it: privity party ledger --config party.toml"
+        )
+        self._outbox.post(name, f"the budget of {population.name!r} nears its end", text)
