@@ -284,9 +284,17 @@ class ChargedReleases:
         """Refuse a run that the ledger could not pay for to its end, before anything is spent on it."""
         self.ledger.check(most, self.party)
 
+    def reserve(self, run: str, most: ApproxDP) -> None:
+        """Reserve what a run may cost a person to its end, or refuse it; the same again changes nothing."""
+        self.ledger.reserve(run, most, self.party)
+
     def forget(self, run: str) -> None:
-        """Erase a finished run's vectors and answers; the ledger keeps the charges and that they were answered."""
+        """Return what a closed run reserved and did not spend, and erase its vectors and answers, in this order.
+
+        The ledger keeps the charges and that they were answered.
+        """
         self._forget_rows()
+        self.ledger.give_back(run)
         self.journal.erase(f"{run}/")
 
     def _forget_rows(self) -> None:

@@ -66,8 +66,8 @@ class OwnerNotices:
         self._outbox.post(f"{run}/ended", f"{run} has expired here", text)
 
     def _look_at_budget(self) -> None:
-        population, per_run = self._ledger.population, self._per_run()
-        left, total = population.total_epsilon - self._ledger.spent(), population.total_epsilon
+        population, per_run, (left, _) = self._ledger.population, self._per_run(), self._ledger.left()
+        total = population.total_epsilon
         if left >= per_run:
             return
         name = f"budget/{population.name}/{readable(total)}/{readable(per_run)}"

@@ -86,7 +86,7 @@ class RunAdmission:
         if algorithm.discovers and undiscovered(schema) and not self._releases.recodes:
             raise step_refused(step.key, "the rows of this party are coded once and for all")
         check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)
-        self._check_affordable(spec, elsewhere)
+        self._releases.check_affordable(self._policy.cost_of_a_person(spec, elsewhere))
         if self._heard.is_full(step.run):
             raise step_refused(step.key, f"{MOST_RUNS} runs are open here already")
         self._approvals.file(spec)
@@ -97,7 +97,7 @@ class RunAdmission:
         return Enrolled(Enrolment.signed(self.party, spec, rows, self._keys.of(manifest), of_person).to_dict())
 
     def begin(self, step: Begin, prepare: Callable[[BegunRun], None]) -> Done:
-        """Verify the complete plan, charge what it costs whatever is asked, and keep it.
+        """Verify the complete plan, reserve its budget, charge what it costs whatever is asked, and keep it.
 
         Args:
             prepare: gets ready for the run, or refuses it.
@@ -106,11 +106,12 @@ class RunAdmission:
         if self._journal.recall(f"{step.run}/reply/enrol", step_digest(Enrol(plan.spec))) is None:
             raise step_refused(step.key, "the party did not enrol in this run")
         begun = self._verified(step, plan)
-        if self._journal.recall(f"{step.run}/plan", "plan") is None:
-            self._check_affordable(plan.spec, plan.rows_elsewhere(self.party, begun.manifest.parties_per_person))
         self._check_key(step)
         prepare(begun)
-        # Charged first: a run whose plan is kept goes on.
+        if self._journal.recall(f"{step.run}/plan", "plan") is None:
+            elsewhere = plan.rows_elsewhere(self.party, begun.manifest.parties_per_person)
+            self._releases.reserve(step.run, self._policy.cost_of_a_person(plan.spec, elsewhere))
+        # Reserved and charged first: a run whose plan is kept goes on.
         self._charge_elsewhere(begun)
         kept = canonical_bytes({"plan": plan.to_dict(), "table": begun.table})
         if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
@@ -188,9 +189,6 @@ class RunAdmission:
         """Refuse to go on once the rows a person were declared anew: the rows here were read by the former number."""
         if self._releases.ledger.population.rows_per_person != self._policy.population.rows_per_person:
             raise step_refused(step.key, "the rows a person were declared anew since this node was started")
-
-    def _check_affordable(self, spec: RunSpec, rows_elsewhere: int) -> None:
-        self._releases.check_affordable(self._policy.cost_of_a_person(spec, rows_elsewhere))
 
     def _seen(self, step: Step, spec: RunSpec) -> ChargedReleases:
         """The rows, as far as the run sees them."""

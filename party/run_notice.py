@@ -194,10 +194,11 @@ def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: i
 
 def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewhere: int) -> str:
     """What is left in the ledger, before and after."""
-    spent, of_run, population = ledger.spent(), ledger.spent(spec.run), ledger.population
-    left = population.total_epsilon - spent
+    left, of_run, population = ledger.left(spec.run)[0], ledger.spent(spec.run), ledger.population
     after = left - (policy.cost_of_a_person(spec, rows_elsewhere).epsilon - of_run)
+    held = sum((one.most[0] for one in ledger.reserved() if one.key != (ledger.node, spec.run)), Fraction(0))
+    others = f"; other runs have reserved {readable(held)} besides" if held else ""
     return (
         f"The ledger of {population.name!r}: epsilon {readable(left)} left of {readable(population.total_epsilon)},"
-        f" {readable(after)} after this run."
+        f" {readable(after)} after this run{others}."
     )

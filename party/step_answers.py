@@ -119,6 +119,7 @@ class PartyEngine:
         self._transcripts = Transcripts(releases.party, releases.journal, keys, transcripts)
         self._known_ledger = KnownLedger(releases.journal, releases.ledger)
         self._known_ledger.check()
+        self._return_reservations()
         self.listener: Callable[[Step, Refusal | Pending | None], None] = lambda _step, _reply: None
         self.expired: Callable[[str], None] = lambda _run: None
         contributions, admission = self._contributions, self._admission
@@ -154,6 +155,14 @@ class PartyEngine:
     def knows(self, manifest_digest: str) -> bool:
         """Whether it is the manifest of now."""
         return self._admission.manifest.digest == manifest_digest
+
+    def _return_reservations(self) -> None:
+        """Of this node's runs that were closed, or are not known any more: of a kill, or a journal that was lost."""
+        ledger = self._releases.ledger
+        for one in ledger.reserved():
+            open_ = self._journal.keys(f"{one.run}/") and self._journal.content(closed_key(one.run)) is None
+            if one.node == ledger.node and not one.lock and not open_:
+                ledger.give_back(one.run)
 
     def let_go(self, lease: float) -> None:
         """Erase what is kept of runs about which nothing was heard for so many seconds; their charges stay.

@@ -12,6 +12,10 @@ a run in rho are charged along one order (``privity.common.privacy.privacy_filte
 Sums are exact: a step is refused whose price would give its run a denominator beyond ``LONGEST_BITS``. Only where those
 of many runs, or of a ledger from before that rule, come to more is a sum rounded up, by less than 1e-60 a line.
 
+A run reserves its whole budget when it begins (``reserve``), and gives back what it did not spend when it ends
+(``give_back``); both are lines. Of what is reserved, the larger of it and what its run was charged counts against the
+total for everybody. So no run fails half-way because another one began, and no charge goes beyond the total.
+
 Lines are chained by SHA-256 (``privity.common.privacy.ledger_lines``), so that one changed or taken out in the middle
 is found at the next opening. A ledger that was taken over or merged keeps its own chain, as a book of its own; a line
 of the first book names its end. Nothing here depends on the clock: times are written down for people to read, never
@@ -24,7 +28,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -35,67 +39,27 @@ from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_file import FORMAT_VERSION, MERGED, LedgerFile
 from privity.common.privacy.ledger_lines import (
     COLUMNS,
+    LOCK,
     OWN_BOOK,
+    Allowance,
     Book,
     Charge,
+    Entry,
     Kind,
     Line,
     books,
     charged,
     earlier_lines,
+    entries_of,
 )
+from privity.common.privacy.ledger_reservations import Pair, Reservation, exhausted, lock_held
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP
-from privity.common.privacy.run_budget import RhoBudget, RunBudget
+from privity.common.privacy.run_budget import RhoBudget
 from privity.common.storage.journal import MEMORY
 
-
-@dataclass(frozen=True)
-class Allowance:
-    """What one run may cost a person.
-
-    Attributes:
-        epsilon, delta: all of its steps together; None is no limit but the population's total.
-        budget: what the run's algorithm may spend; a step in rho is charged along the order of this one.
-    """
-
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    budget: RunBudget | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A line as it stands in the ledger; ``at`` is the clock's word and decides nothing.
-
-    Attributes:
-        added: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
-        terms: of a line that is no charge.
-    """
-
-    kind: Kind
-    node: str
-    charge: Charge
-    added: tuple[Fraction, Fraction]
-    terms: dict[str, Any]
-    at: str
-    answered: bool
-
-    @property
-    def in_words(self) -> str:
-        """What the line is about: the step that was charged, or what else happened."""
-        terms = self.terms
-        match self.kind:
-            case Kind.CHARGE:
-                return self.charge.step
-            case Kind.POPULATION:
-                people = Population.of_terms("people", terms)
-                texts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
-                return f"total: {texts}, {people.rows_per_person} rows a person"
-            case Kind.ADJUSTMENT:
-                return f"adjustment: {terms['reason']}"
-            case Kind.MERGE:
-                return f"{terms['lines']} lines of another ledger taken over"
+WORDS = ("", "delta ")
+"""Before an epsilon and a delta in what is told."""
 
 
 class Ledger(LedgerFile):
@@ -147,6 +111,7 @@ class Ledger(LedgerFile):
         self._read = 0
         self._population: Population | None = None
         self._runs: dict[tuple[str, str], Accountant] = {}
+        self._reserved: dict[tuple[str, str], Reservation] = {}
         self._epsilon, self._delta = ZERO, ZERO
 
     def _declare(self, population: Population) -> None:
@@ -251,7 +216,7 @@ class Ledger(LedgerFile):
             if not after.exact:
                 reason = f"the charges of its run would have a common denominator of more than {LONGEST_BITS} bits"
                 raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
-            self._check_affordable(before, after, allowance, party)
+            self._check_affordable(key, before, after, allowance, party)
             self._insert(line)
             return False
 
@@ -260,47 +225,110 @@ class Ledger(LedgerFile):
         assert self._population is not None
         return self._runs.get(key) or Accountant(self._population.rows_per_person)
 
-    def _check_affordable(self, before: Accountant, after: Accountant, allowance: Allowance, party: str) -> None:
-        population = self._now()
-        was, now = before.spent, after.spent
-        for word, old, new, whole, of_run, total in (
-            ("", was.epsilon, now.epsilon, self._epsilon, allowance.epsilon, population.total_epsilon),
-            ("delta ", was.delta, now.delta, self._delta, allowance.delta, population.total_delta),
-        ):
+    def _check_affordable(
+        self, key: tuple[str, str], before: Accountant, after: Accountant, allowance: Allowance, party: str
+    ) -> None:
+        """Refuse a charge beyond what its run may cost, or beyond the total less what other runs have reserved."""
+        reserved = self._reserved[key].most if key in self._reserved else (ZERO, ZERO)
+        of_run = (allowance.epsilon, allowance.delta)
+        limits = zip(WORDS, _pair(before.spent), _pair(after.spent), reserved, of_run, strict=True)
+        for word, old, new, own, most in limits:
             if new <= old:
                 # A line that costs nothing may be written even where less than nothing is left.
                 continue
-            if of_run is not None and new > of_run:
-                raise self._exhausted(party, word, new - old, of_run - old, of_run)
-            if whole - old + new > total:
-                raise self._exhausted(party, word, new - old, total - whole, total)
+            if most is not None and new > most:
+                raise exhausted(party, self._name, word, new - old, most - old, most)
+            self._check_total(key, word, max(new, own), new - old, party)
 
-    def _exhausted(self, party: str, word: str, asked: Fraction, left: Fraction, limit: Fraction) -> PrivityError:
-        over = (
-            ""
-            if left >= 0
-            else f" ({readable(-left)} more than that is spent: the total was lowered, or lines were"
-            " priced anew for more rows a person or because an earlier version priced runs in rho too low)"
-        )
-        return PrivityError(
-            Catalogue.BUDGET_EXHAUSTED,
-            party=party,
-            asked=f"{word}{readable(asked)}",
-            left=readable(max(left, ZERO)),
-            total=readable(limit) + over,
-            population=self._name,
-        )
+    def _check_total(self, key: tuple[str, str], word: str, needed: Fraction, asked: Fraction, party: str) -> None:
+        """Refuse what a run needs in all if the total, less what all others spent and reserved, has not so much."""
+        place, population = WORDS.index(word), self._now()
+        total = (population.total_epsilon, population.total_delta)[place]
+        spent = (self._epsilon, self._delta)[place] - _pair(self._of(key).spent)[place]
+        others = (one for one in self._reserved.values() if one.key != key)
+        held = sum((one.rest(self._of(one.key).spent)[place] for one in others), ZERO)
+        if spent + held + needed > total:
+            left = total - spent - held - needed + asked
+            raise exhausted(party, self._name, word, asked, left, total, held)
 
-    def check(self, most: ApproxDP, party: str) -> None:
-        """Raises PrivityError (budget-exhausted) if the totals have not this much left for a person."""
+    def check(self, most: ApproxDP, party: str, run: str = "") -> None:
+        """Raises PrivityError (budget-exhausted) if the totals have not so much left for a person and one run."""
         with self._held():
-            population = self._now()
-            for word, asked, used, total in (
-                ("", most.epsilon, self._epsilon, population.total_epsilon),
-                ("delta ", most.delta, self._delta, population.total_delta),
-            ):
-                if asked and used + asked > total:
-                    raise self._exhausted(party, word, asked, total - used, total)
+            self._read_on()
+            key = (self.node, run)
+            for word, asked, used in zip(WORDS, _pair(most), _pair(self._of(key).spent), strict=True):
+                if asked > used:
+                    self._check_total(key, word, asked, asked - used, party)
+
+    def reserve(self, run: str, most: ApproxDP, party: str, lock: str = "") -> None:
+        """Reserve what a run of this node may cost a person in all, or refuse it and write nothing.
+
+        To reserve the same again changes nothing; something else takes the place of what the run had reserved.
+
+        Args:
+            lock: the file that this program holds while it is at work (``reserving``); "" of a node.
+
+        Raises:
+            PrivityError: budget-exhausted: the totals have not this much left; ledger-unusable.
+        """
+        key = (self.node, run)
+        with self._writing():
+            if key in self._reserved and self._reserved[key].most == _pair(most):
+                return
+            for one in list(self._reserved.values()):
+                if one.is_left_over(self._path):
+                    self._append(Kind.RETURN, terms={}, run=one.run, node=one.node)
+            self.check(most, party, run)
+            terms = {"for_a_person": True, **({LOCK: lock} if lock else {})}
+            self._insert(self._written(Kind.RESERVATION, self.node, Charge(run, "", most, for_a_person=True), terms))
+
+    @contextmanager
+    def reserving(self, run: str, most: ApproxDP, party: str) -> Iterator[None]:
+        """Reserve for a run of this process; returned at its end, and by whoever reserves next if it was killed.
+
+        Raises:
+            PrivityError: as ``reserve``.
+        """
+        with lock_held(self._path, run) as lock:
+            self.reserve(run, most, party, lock)
+            try:
+                yield
+            finally:
+                self.give_back(run)
+
+    def give_back(self, run: str, node: str | None = None) -> bool:
+        """Return what a run reserved and was not charged; whether there was a reservation.
+
+        To be called when nothing more is charged for it: what comes all the same finds only what is left for everybody.
+
+        Args:
+            node: of the run; None is this one.
+
+        Raises:
+            PrivityError: ledger-unusable.
+        """
+        key = (self.node if node is None else node, run)
+        with self._writing():
+            found = key in self._reserved
+            if found:
+                self._append(Kind.RETURN, terms={}, run=run, node=key[0])
+            return found
+
+    def reserved(self) -> list[Reservation]:
+        """The reservations that stand, the oldest first; ``most`` of each is what is not spent of it yet."""
+        with self._held():
+            self._read_on()
+            standing = [one for one in self._reserved.values() if not one.is_left_over(self._path)]
+            return [replace(one, most=one.rest(self._of(one.key).spent)) for one in standing]
+
+    def left(self, run: str = "") -> Pair:
+        """What is neither spent nor reserved, as (epsilon, delta); for a run of this node, besides what it reserved."""
+        with self._held():
+            others = [one.most for one in self.reserved() if one.key != (self.node, run)]
+            now = self._now()
+            total, spent = (now.total_epsilon, now.total_delta), (self._epsilon, self._delta)
+            epsilon, delta = (total[i] - spent[i] - sum((most[i] for most in others), ZERO) for i in (0, 1))
+            return epsilon, delta
 
     def _read_on(self) -> None:
         """Add up the lines that were written since, by whichever process: lines are only ever added."""
@@ -326,6 +354,10 @@ class Ledger(LedgerFile):
                 self._epsilon = kept_short(self._epsilon - was.epsilon + now.epsilon)
                 self._delta = kept_short(self._delta - was.delta + now.delta)
                 self._runs[key] = after
+            if line.kind == Kind.RESERVATION.value:
+                self._reserved[key] = Reservation.of_line(line)
+            elif line.kind == Kind.RETURN.value:
+                self._reserved.pop(key, None)
             self._read = line_id
 
     def settle(self, charge: Charge, answer: str) -> None:
@@ -350,24 +382,7 @@ class Ledger(LedgerFile):
         """Every line, oldest first, with what it added."""
         with self._held():
             rows = self._now().rows_per_person
-            lines = self._lines("ORDER BY id")
-        runs: dict[tuple[str, str], Accountant] = {}
-        told: dict[tuple[str, str], tuple[Fraction, Fraction]] = {}
-        found = []
-        for line in lines:
-            key = (line.node, line.run)
-            runs[key] = charged(runs.get(key, Accountant(rows)), line)
-            epsilon, delta = told.get(key, (ZERO, ZERO))
-            if line.terms is None and line.rho is not None:
-                # As it was charged then; the adjustment has the rest.
-                added = line.stated
-            else:
-                now = runs[key].spent
-                added = now.epsilon - epsilon, now.delta - delta
-            told[key] = epsilon + added[0], delta + added[1]
-            answered = line.answer is not None
-            found.append(Entry(Kind(line.kind), line.node, line.charge, added, line.document, line.at, answered))
-        return found
+            return entries_of(self._lines("ORDER BY id"), rows)
 
     def spent(self, run: str | None = None) -> Fraction:
         """Epsilon that a person has been charged, in all or by one run of this node."""
@@ -425,6 +440,10 @@ class Ledger(LedgerFile):
                 other._db.execute("ALTER TABLE charges RENAME TO charges_that_were_merged")
         self.spent()
         return taken
+
+
+def _pair(loss: ApproxDP) -> Pair:
+    return loss.epsilon, loss.delta
 
 
 __all__ = ["MEMORY", "Allowance", "Charge", "Entry", "Kind", "Ledger"]

@@ -39,7 +39,10 @@ from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
 from privity.common.storage.journal import MEMORY, connect, room_wanted
 
-FORMAT_VERSION = "3"
+FORMAT_VERSION = "4"
+WITHOUT_RESERVATIONS = "3"
+"""Its lines are those of now but for these; its first reservation makes a ledger one of now."""
+
 EARLIER_VERSIONS = ("1", "2")
 """Their lines were priced for a person, without saying how many rows, and as the rho spent so far converts to."""
 
@@ -141,7 +144,7 @@ class LedgerFile:
         if about.get("format_version") in EARLIER_VERSIONS:
             remedy = f"privity population declare {self._name!r} --total-epsilon TOTAL --ledger {self._path}"
             raise self._unusable(f"it is of an earlier version, which states no total; take it over with: {remedy}")
-        if about.get("format_version") != FORMAT_VERSION:
+        if about.get("format_version") not in (WITHOUT_RESERVATIONS, FORMAT_VERSION):
             raise self._unusable("it is of another version")
         self._check_name(about)
         self._check_not_merged(about)
@@ -221,6 +224,9 @@ class LedgerFile:
         values = [getattr(line, name) for name in COLUMNS.split(", ")]
         places = ", ".join("?" * len(values))
         self._db.execute(f"INSERT INTO lines ({COLUMNS}) VALUES ({places})", values)
+        if line.kind == Kind.RESERVATION.value:
+            # Programs of earlier versions would let others have what is reserved.
+            self._db.execute("UPDATE about SET value = ? WHERE key = 'format_version'", (FORMAT_VERSION,))
 
     def _end(self, book: int) -> tuple[int, str]:
         last = self._db.execute(

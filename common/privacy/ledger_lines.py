@@ -12,14 +12,18 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.accountant import Accountant
+from privity.common.privacy.accountant import ZERO, Accountant
+from privity.common.privacy.budget import readable
 from privity.common.privacy.neighbouring_relation import RELATION, check_same_relation
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PrivacyLoss, PureDP
-from privity.common.privacy.run_budget import RhoBudget
+from privity.common.privacy.run_budget import RhoBudget, RunBudget
 from privity.common.storage.canonical_json import canonical_bytes
 
 OWN_BOOK = 0
+LOCK = "lock"
+"""Of a reservation's terms: the name of the file beside the ledger that a program at work holds."""
+
 COLUMNS = "book, position, kind, node, run, step, epsilon, delta, rho, terms, at, chain, answer"
 
 
@@ -30,6 +34,22 @@ class Kind(Enum):
     CHARGE = "charge"
     ADJUSTMENT = "adjustment"
     MERGE = "merge"
+    RESERVATION = "reservation"
+    RETURN = "return"
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What one run may cost a person.
+
+    Attributes:
+        epsilon, delta: all of its steps together; None is no limit but the population's total.
+        budget: what the run's algorithm may spend; a step in rho is charged along the order of this one.
+    """
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    budget: RunBudget | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +148,8 @@ class Line:
                     Population.of_terms("people", terms)
                 case Kind.MERGE:
                     int(terms["book"]), int(terms["after"]), int(terms["lines"]), str(terms["start"])
+                case Kind.RESERVATION if self.rho is not None or not isinstance(terms.get(LOCK, ""), str):
+                    raise ValueError("no reservation")
                 case Kind.CHARGE if self.budget is not None:
                     self.budget.filter()
         except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError, PrivityError) as error:
@@ -142,6 +164,68 @@ def charged(before: Accountant, line: Line) -> Accountant:
     if isinstance(charge.loss, ZCDP) and line.budget is None:
         return before.charged_earlier(charge.loss, line.stated[1])
     return before.charged(charge.loss, line.budget, for_a_person=charge.for_a_person)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line as it stands in the ledger; ``at`` is the clock's word and decides nothing.
+
+    Attributes:
+        added: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
+        terms: of a line that is no charge.
+    """
+
+    kind: Kind
+    node: str
+    charge: Charge
+    added: tuple[Fraction, Fraction]
+    terms: dict[str, Any]
+    at: str
+    answered: bool
+
+    @property
+    def in_words(self) -> str:
+        """What the line is about: the step that was charged, or what else happened."""
+        terms = self.terms
+        match self.kind:
+            case Kind.CHARGE:
+                return self.charge.step
+            case Kind.POPULATION:
+                people = Population.of_terms("people", terms)
+                texts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
+                return f"total: {texts}, {people.rows_per_person} rows a person"
+            case Kind.ADJUSTMENT:
+                return f"adjustment: {terms['reason']}"
+            case Kind.MERGE:
+                return f"{terms['lines']} lines of another ledger taken over"
+            case Kind.RESERVATION:
+                loss = self.charge.loss
+                assert not isinstance(loss, ZCDP)
+                epsilon, delta = loss.epsilon, loss.delta if isinstance(loss, ApproxDP) else ZERO
+                return f"reserved for the run: epsilon {readable(epsilon)}, delta {readable(delta)}"
+            case Kind.RETURN:
+                return "the run has ended: what it had reserved and not spent is returned"
+
+
+def entries_of(lines: Iterable[Line], rows: int) -> list[Entry]:
+    """Lines, oldest first, with what each added for a person with so many rows."""
+    runs: dict[tuple[str, str], Accountant] = {}
+    told: dict[tuple[str, str], tuple[Fraction, Fraction]] = {}
+    found = []
+    for line in lines:
+        key = (line.node, line.run)
+        runs[key] = charged(runs.get(key, Accountant(rows)), line)
+        epsilon, delta = told.get(key, (ZERO, ZERO))
+        if line.terms is None and line.rho is not None:
+            # As it was charged then; the adjustment has the rest.
+            added = line.stated
+        else:
+            now = runs[key].spent
+            added = now.epsilon - epsilon, now.delta - delta
+        told[key] = epsilon + added[0], delta + added[1]
+        answered = line.answer is not None
+        found.append(Entry(Kind(line.kind), line.node, line.charge, added, line.document, line.at, answered))
+    return found
 
 
 @dataclass(frozen=True)

@@ -125,14 +125,17 @@ def ledger(
         )  # fmt: skip
     with contextlib.closing(open_ledger(population, file)) as book:
         text_table.show(_by_step(book) if steps else _by_run(book))
-        total, spent = book.population.total_epsilon, book.spent()
-    say(f"Population {population!r}: epsilon {readable(spent)} spent. {_left(spent, total)}")
+        total, spent, left, reserved = book.population.total_epsilon, book.spent(), book.left()[0], book.reserved()
+    for one in reserved:
+        say(f"{one.in_words[0].upper()}{one.in_words[1:]}.")
+    say(f"Population {population!r}: epsilon {readable(spent)} spent. {_left(left, total, bool(reserved))}")
 
 
-def _left(spent: Fraction, total: Fraction) -> str:
-    if spent > total:
-        return f"That is {readable(spent - total)} more than the total, {readable(total)}: nothing more is released."
-    return f"Left: {readable(total - spent)} of {readable(total)}."
+def _left(left: Fraction, total: Fraction, reserved: bool) -> str:
+    if left < 0:
+        what = "This and what is reserved" if reserved else "That"
+        return f"{what} is {readable(-left)} more than the total, {readable(total)}: nothing more is released."
+    return f"Left: {readable(left)} of {readable(total)}."
 
 
 def _by_run(book: Ledger) -> Table:

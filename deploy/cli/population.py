@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -46,18 +47,28 @@ def declare(
 @population_app.command("list")
 def show() -> None:
     """List the populations that this user account has declared or used."""
-    shown = text_table.table("population", "epsilon spent", "of", "delta spent", "of", "rows a person", "ledger")
+    shown = text_table.table(
+        "population",
+        *("epsilon spent", "reserved", "of"),
+        *("delta spent", "reserved", "of"),
+        "rows a person",
+        "ledger",
+    )
+    standing = []
     for name, path in declared().items():
         try:
             with closing(open_ledger(name, path)) as book:
-                people, spent = book.population, (book.spent(), book.spent_delta())
+                people, spent, reserved = book.population, (book.spent(), book.spent_delta()), book.reserved()
         except PrivityError as error:
-            text_table.add(shown, name, "", "", "", "", "", error.message)
+            text_table.add(shown, name, *[""] * 7, error.message)
             continue
-        epsilon, delta = readable(people.total_epsilon), readable(people.total_delta)
-        texts = (readable(spent[0]), epsilon, readable(spent[1]), delta, str(people.rows_per_person))
-        text_table.add(shown, name, *texts, str(path))
+        held = [sum((one.most[place] for one in reserved), Fraction(0)) for place in (0, 1)]
+        epsilons, deltas = (spent[0], held[0], people.total_epsilon), (spent[1], held[1], people.total_delta)
+        text_table.add(shown, name, *map(readable, (*epsilons, *deltas)), str(people.rows_per_person), str(path))
+        standing += [f"{name}: {one.in_words}." for one in reserved]
     text_table.show(shown)
+    for line in standing:
+        say(line)
 
 
 @population_app.command()
@@ -87,6 +98,30 @@ def change(
             raise PrivityError(Catalogue.BAD_OPTION, option="raise", reason=reason, hint="If it is meant, add --raise.")
         book.change(wanted, now)
         say(f"{_in_words(book.population)} Spent so far: epsilon {readable(book.spent())}.")
+        held = sum((one.most[0] for one in book.reserved()), Fraction(0))
+        if book.left()[0] < 0 and held:
+            over = "with what is spent more than the total: their next charge is refused"
+            say(f"Runs that have begun have reserved epsilon {readable(held)} besides, {over}.")
+
+
+@population_app.command("return")
+def give_back(
+    name: Name,
+    run: Annotated[str, typer.Argument(help="as privity population list names it")],
+    ledger: LedgerFile = None,
+) -> None:
+    """Return what a run has reserved that will not go on, such as that of a node which is gone.
+
+    Nothing that was spent comes back. If the run goes on all the same, it is charged what is then left, or refused.
+    """
+    with closing(open_ledger(name, ledger)) as book:
+        found = [one for one in book.reserved() if one.run == run]
+        for one in found:
+            book.give_back(run, one.node)
+        if not found:
+            reason = f"{run!r} has reserved nothing of {name!r}"
+            raise PrivityError(Catalogue.BAD_OPTION, option="run", reason=reason, hint="See privity population list.")
+        say(f"Returned. Left: epsilon {readable(book.left()[0])} of {readable(book.population.total_epsilon)}.")
 
 
 @population_app.command()

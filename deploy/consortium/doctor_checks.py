@@ -304,11 +304,16 @@ def _data(config: party_config.PartyConfig) -> Check:
 def _budget(config: party_config.PartyConfig) -> Check:
     policy = party_config.read_policy(config)
     with contextlib.closing(open_ledger(policy.population.name, config.ledger)) as ledger:
-        left = policy.population.total_epsilon - ledger.spent()
+        left, held = ledger.left()[0], sum(one.most[0] for one in ledger.reserved())
+    reserved = f", besides {readable(held)} that runs have reserved" if held else ""
     if left <= 0:
-        return bad("budget", "nothing is left", "End here, or raise the total: privity population change --help.")
+        return bad(
+            "budget", f"nothing is left{reserved}", "End here, or raise the total: privity population change --help."
+        )
     verdict = Verdict.GOOD if left >= policy.epsilon_per_run else Verdict.WARNING
-    return Check("budget", verdict, f"epsilon {readable(left)} of {readable(policy.population.total_epsilon)} left")
+    return Check(
+        "budget", verdict, f"epsilon {readable(left)} of {readable(policy.population.total_epsilon)} left{reserved}"
+    )
 
 
 def _ledger(config: party_config.PartyConfig) -> Check:

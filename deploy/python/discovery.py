@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import secrets
-from contextlib import closing
+from contextlib import ExitStack, closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
@@ -44,6 +43,7 @@ from privity.deploy.python.synthesizers import (
     PrivHD,
     Synthesizer,
     check_discovery,
+    new_run,
 )
 from privity.party.charged_releases import ChargedReleases
 from privity.party.rows import Texts
@@ -93,25 +93,31 @@ class Discover(Synthesizer):
             self._found = self.record_.domains, self.fitted.charged, self.fitted.spent
             return self
         texts, coded = texts or _texts(table, declared), coded_by(table, person, order)
-        names, run = [attribute.name for attribute in open_texts(declared)], f"local-{secrets.token_hex(8)}"
-        with closing(open_ledger(self.population, self.ledger)) as ledger:
+        names, run, run_of_rest = [attribute.name for attribute in open_texts(declared)], new_run(), new_run()
+        with closing(open_ledger(self.population, self.ledger)) as ledger, ExitStack() as reserved:
             rows_per_person = ledger.population.rows_per_person
             rows = coded(declared, rows_per_person)
             mechanism, rest = self.for_texts(declared, rows.rows, numbers=numbers)
             if rest is not None:
                 check_discovery(table, rest)
             most = mechanism.loss(RELATION).scaled(rows_per_person)
-            ledger.check(most if rest is None else most + rest.most_of_a_person(rows_per_person), OWNER)
+            if rest is not None:
+                needed = rest.most_of_a_person(rows_per_person)
+                ledger.check(most + needed, OWNER)
+                # Both before either is spent.
+                reserved.enter_context(ledger.reserving(run_of_rest, needed, OWNER))
+            reserved.enter_context(ledger.reserving(run, ApproxDP(most.epsilon, most.delta, RELATION), OWNER))
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
             found = releases.categories(run, names, mechanism, texts, Allowance(most.epsilon, most.delta))
             spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
             charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
-        self._found = with_categories(declared, found), charged, spent
-        if rest is not None:
-            inner = Discover(rest.epsilon, delta=rest.delta, population=self.population, ledger=self.ledger)
-            inner.fit(table, self._found[0], person=person, order=order)
-            self._found = inner.discovered, charged + inner.charged_, inner.spent_
-            self._fitted = inner.fitted
+            self._found = with_categories(declared, found), charged, spent
+            if rest is not None:
+                inner = Discover(rest.epsilon, delta=rest.delta, population=self.population, ledger=self.ledger)
+                inner._run = run_of_rest
+                inner.fit(table, self._found[0], person=person, order=order)
+                self._found = inner.discovered, charged + inner.charged_, inner.spent_
+                self._fitted = inner.fitted
         return self
 
     def for_texts(

@@ -105,16 +105,22 @@ class Ledger(Shown):
             return ExactNumber(book.spent_delta())
 
     @property
-    def left(self) -> ExactNumber:
-        """Epsilon that may still be charged; below 0 if the total was lowered since."""
+    def reserved(self) -> ExactNumber:
+        """Epsilon that runs which have begun hold back besides what they were charged."""
         with self._opened() as book:
-            return ExactNumber(book.population.total_epsilon - book.spent())
+            return ExactNumber(sum((one.most[0] for one in book.reserved()), Fraction(0)))
+
+    @property
+    def left(self) -> ExactNumber:
+        """Epsilon that a new run may ask for; below 0 if the total was lowered since."""
+        with self._opened() as book:
+            return ExactNumber(book.left()[0])
 
     @property
     def left_delta(self) -> ExactNumber:
         """The same for delta."""
         with self._opened() as book:
-            return ExactNumber(book.population.total_delta - book.spent_delta())
+            return ExactNumber(book.left()[1])
 
     @property
     def lines(self) -> pd.DataFrame:
@@ -147,12 +153,13 @@ class Ledger(Shown):
     def _summary(self) -> Summary:
         with self._opened() as book:
             people, entries, spent = book.population, book.entries(), (book.spent(), book.spent_delta())
-        left = people.total_epsilon - spent[0], people.total_delta - spent[1]
+            left, reserved = book.left(), book.reserved()
         totals = people.total_epsilon, people.total_delta
         facts = [
             (word, f"{readable(used)} spent, {readable(rest)} left of {readable(total)}")
             for word, used, rest, total in zip(("epsilon", "delta"), spent, left, totals, strict=True)
         ]
+        facts += [("reserved", one.in_words) for one in reserved]
         facts.append(("rows a person", str(people.rows_per_person)))
         runs: dict[tuple[str, str], list[Fraction]] = {}
         for entry in entries:

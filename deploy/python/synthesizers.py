@@ -99,6 +99,9 @@ class Synthesizer:
     """
 
     algorithm: ClassVar[str] = AUTO
+    _run: str | None = None
+    """The run that the next fit goes by, if whoever calls it has reserved for it; None is a new one."""
+
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
@@ -155,7 +158,7 @@ class Synthesizer:
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
         coded = coded_by(table, person, order)
-        algorithm, rows, run = self.algorithm, None, f"local-{secrets.token_hex(8)}"
+        algorithm, rows, run = self.algorithm, None, self._run or new_run()
         with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:
             population = ledger.population
             if algorithm == AUTO:
@@ -169,21 +172,21 @@ class Synthesizer:
             if open_:
                 check_discovery(table, budget)
             most = budget.most_of_a_person(population.rows_per_person)
-            ledger.check(most, OWNER)
-            if rows is None:
-                told("reading the rows")
-                rows = coded(declared, population.rows_per_person)
-            recode = (lambda schema: coded(schema, population.rows_per_person)) if can_be_recoded(table) else None
-            # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
-            releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger, recode=recode)
-            allowance, share = Allowance(most.epsilon, most.delta, budget), budget.whole
-            session = local_session(run, releases, allowance, told=told)
-            if open_:
-                found = complete(discover(session, DOMAINS, share * SHARE))
-                session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
-            model = complete(kind.learn(session, share, self.settings))
-            spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
-            charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
+            with ledger.reserving(run, most, OWNER):
+                if rows is None:
+                    told("reading the rows")
+                    rows = coded(declared, population.rows_per_person)
+                recode = (lambda schema: coded(schema, population.rows_per_person)) if can_be_recoded(table) else None
+                # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
+                releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger, recode=recode)
+                allowance, share = Allowance(most.epsilon, most.delta, budget), budget.whole
+                session = local_session(run, releases, allowance, told=told)
+                if open_:
+                    found = complete(discover(session, DOMAINS, share * SHARE))
+                    session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
+                model = complete(kind.learn(session, share, self.settings))
+                spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
+                charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
         self._fitted = Fitted(algorithm, model, session.record, charged, spent, population, session)
         return self
@@ -271,6 +274,11 @@ class Synthesizer:
         """Without what belongs to this process: the ledger's connection, and the rows."""
         fitted = None if self._fitted is None else replace(self._fitted, session=None)
         return {**self.__dict__, "_fitted": fitted}
+
+
+def new_run() -> str:
+    """A name for a fit in the ledger."""
+    return f"local-{secrets.token_hex(8)}"
 
 
 def check_discovery(table: Table, budget: RunBudget) -> None:

@@ -278,7 +278,7 @@ def test_a_ledger_that_may_not_be_read_or_written_is_refused_and_says_so(tmp_pat
         ("DELETE FROM lines", "first line, with the population's total, is missing"),
         ("UPDATE lines SET terms = NULL WHERE kind = 'charge'", "changed or taken out"),
         ("UPDATE lines SET node = 'other'", "changed or taken out"),
-        ("UPDATE about SET value = '4' WHERE key = 'format_version'", "another version"),
+        ("UPDATE about SET value = '5' WHERE key = 'format_version'", "another version"),
     ],
 )
 def test_a_declaration_that_was_changed_in_the_file_is_found(tmp_path, change, match):

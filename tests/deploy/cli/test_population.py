@@ -15,7 +15,7 @@ from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_filter import spent_under_unknown_cap
-from privity.common.privacy.privacy_loss import ZCDP, PureDP
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.party.config import ledger_of, load_config, node_id, read_policy
 from tests.harness.command import here
 from tests.harness.ledgers import earlier_ledger
@@ -163,3 +163,27 @@ def test_the_doctor_warns_of_a_second_ledger_of_the_same_people(place: Path) -> 
     assert f"{NORTH!r} has another ledger, and so another budget: {second}" in " ".join(warned.split())
     done(place, f"population merge {NORTH!r} {second} --ledger north/own.sqlite")
     assert "the only one of" in run(place, "doctor --config north/party.toml").stdout
+
+
+def test_what_is_reserved_is_shown_in_plain_words_and_can_be_returned(place: Path) -> None:
+    done(place, f"population declare {NORTH!r} --total-epsilon 4")
+    with closing(open_ledger(NORTH, None, "a node that is gone")) as ledger:
+        ledger.reserve("run-1", ApproxDP(Fraction(3), Fraction(0), RELATION), "north")
+    listed = done(place, "population list")
+    assert f"{NORTH}: epsilon 3 reserved by run-1, a run that has begun, since " in listed
+    assert re.search(rf"{NORTH} .*0 .*3 .*4 .*0 .*0 .*0 .*1 ", listed)
+    refused = synthesize(place, "2", "release")
+    assert refused.returncode == Exit.BUDGET
+    assert "asked 2, 1 left of 4 (3 of it reserved by runs that have begun)" in refused.stderr
+    shown = done(place, f"party ledger --population {NORTH!r} --steps")
+    assert "reserved for the run: epsilon 3" in shown
+    assert "Epsilon 3 reserved by run-1, a run that has begun, since " in shown
+    assert "Left: 1 of 4." in shown
+    lowered = done(place, f"population change {NORTH!r} --total-epsilon 2")
+    assert "have reserved epsilon 3 besides, with what is spent more than the total" in lowered
+    unknown = run(place, f"population return {NORTH!r} run-2")
+    assert unknown.returncode == Exit.INPUT
+    assert "'run-2' has reserved nothing" in unknown.stderr
+    assert "Returned. Left: epsilon 2 of 2." in done(place, f"population return {NORTH!r} run-1")
+    assert synthesize(place, "2", "release").returncode == 0
+    assert "reserved by" not in done(place, "population list")

@@ -51,8 +51,9 @@ def test_it_counts_what_others_charge(tmp_path: Path, patients: str) -> None:
     assert lines.columns.tolist() == ["time", "node", "run", "step", "epsilon", "delta", "rho", "answered"]
     assert lines["epsilon"].sum() == pytest.approx(4 / 3)
     assert lines["step"][0] == "total: epsilon 2, delta 0.000001, 1 rows a person"
-    assert lines["answered"].tolist() == [pd.NA, True, True]
-    assert lines["rho"].notna().tolist() == [False, False, True]
+    assert lines["answered"].tolist() == [pd.NA, *[pd.NA, True, pd.NA] * 2]
+    assert ledger.reserved == 0
+    assert lines["rho"].notna().tolist() == [False] * 5 + [True, False]
     assert str(lines["time"].dtype).endswith("UTC]")
     for shown in (repr(ledger), ledger._repr_html_()):
         for part in ("1.33333 spent, 0.666667 left of 2", lines["run"][1], lines["run"][2]):
