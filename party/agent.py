@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -41,6 +42,8 @@ ALIVE_SECONDS = 5.0
 SECOND_LOOK_SECONDS = 2.0
 MANIFEST_SECONDS = 60.0
 """How often a party that has nothing to do asks for a newer manifest."""
+POLICY_SECONDS = 2.0
+"""How often a party looks whether its policy has changed; it does so besides before each step that it answers."""
 RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 # Codes that another try will not change: this party is not known, or speaks another protocol.
 FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED)
@@ -113,7 +116,19 @@ class Agent:
         node = self._node
         with IdleTime(self._prepare) as idle:
             async with observed(self._config.metrics, node.metrics.registry, node.certificates, node.outbox):
-                await self._connect_for_ever(idle)
+                looking = asyncio.create_task(self._look_at_policy())
+                try:
+                    await self._connect_for_ever(idle)
+                finally:
+                    looking.cancel()
+
+    async def _look_at_policy(self) -> None:
+        """For ever: a change is noticed, and said, while nothing is asked, too."""
+        while True:
+            # What cannot be written or read now is another time; no answer depends on it.
+            with contextlib.suppress(PrivityError, sqlite3.Error, OSError):
+                await asyncio.to_thread(self._node.note_policy)
+            await asyncio.sleep(POLICY_SECONDS)
 
     async def _connect_for_ever(self, idle: IdleTime) -> None:
         while True:

@@ -34,6 +34,7 @@ from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
 from privity.party.owner_notices import OwnerNotices
 from privity.party.policy import Policy, load_policy
+from privity.party.policy_file import PolicyFile, note_policy
 from privity.party.rows import Rows
 from privity.party.run_expiry import LastHeard
 from privity.party.sources.source_settings import RowSettings, row_settings
@@ -194,25 +195,33 @@ class Node:
         if self.manifests.exists():
             self.schemas.settle(self.manifests.current())
         schema = load_schema(config.schema)
-        self._policy = read_policy(config, schema.names)
+        self._names = schema.names
+        self.policies = PolicyFile(config.policy, config.name, lambda: read_policy(config, self._names))
+        policy = self.policies.current()
         if self.manifests.exists():
             self.files.settle(self.manifests.current())
+            policy.check_manifest(self.manifests.current().parties_per_person, config.name)
         self.keys = self.files.load()
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         _log.info("the rows are looked at")
+        self._rows_per_person = policy.population.rows_per_person
         rows = self._open(schema)
-        journal = Journal(config.state / JOURNAL_FILE)
-        ledger = ledger_of(config, self._policy)
+        self._journal = journal = Journal(config.state / JOURNAL_FILE)
+        ledger = ledger_of(config, policy)
         self._releases = ChargedReleases(config.name, rows, journal, ledger, recode=self._opened_anew)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
         self.outbox = outbox_of(config, journal)
-        self._notices = OwnerNotices(self.outbox, journal, ledger, lambda: self._policy.epsilon_per_run)
+        self._notices = OwnerNotices(self.outbox, journal, ledger, lambda: self.policies.current().epsilon_per_run)
+
+    def note_policy(self) -> None:
+        """Keep which policy this node obeys, and since when, for ``policy_obeyed``."""
+        note_policy(self._journal, self.policies.obeyed())
 
     _recoded: tuple[str, Rows] | None = None
     """The rows by the schema of a manifest that is about to be taken, and its digest."""
 
     def _open(self, schema: Schema, *, tidy: bool = True) -> Rows:
-        return self.config.rows.open(schema, self._policy.population.rows_per_person, tidy=tidy).rows
+        return self.config.rows.open(schema, self._rows_per_person, tidy=tidy).rows
 
     def _opened_anew(self, schema: Schema) -> Rows:
         """By another schema; files of coded rows stay those of the engine at work."""
@@ -221,7 +230,7 @@ class Node:
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
         transcripts = self.config.state / TRANSCRIPTS
-        engine = PartyEngine(self._releases, self._policy, self.keys, self.manifests.current(), transcripts)
+        engine = PartyEngine(self._releases, self.policies.current, self.keys, self.manifests.current(), transcripts)
         engine.listener, engine.expired = self._answered, self._notices.expired
         return engine
 
@@ -237,7 +246,7 @@ class Node:
         """
         self._recoded = None
         self.files.check(self.keys, manifest)
-        self._policy.check_manifest(manifest.parties_per_person, self.config.name)
+        self.policies.current().check_manifest(manifest.parties_per_person, self.config.name)
         schema = self._releases.schema
         if manifest.schema_digest != schema.digest:
             schema = self.schemas.named(manifest) or schema
@@ -263,6 +272,7 @@ class Node:
             return False
         self.schemas.settle(manifest)
         before = self._releases
+        self._names = recoded[1].schema.names
         self._releases = ChargedReleases(
             before.party, recoded[1], before.journal, before.ledger, recode=self._opened_anew
         )

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 
 from privity.common.consortium.manifest import Manifest, manifest_from, manifest_of_run
+from privity.common.consortium.run_limits import RunLimits, cost_of_a_person, lower
 from privity.common.crypto import paillier
 from privity.common.crypto.identity import PublicIdentity
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
-from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled, Recode, Step, step_digest
+from privity.common.protocol.steps import (
+    Begin,
+    Contribute,
+    Done,
+    Enrol,
+    Enrolled,
+    Learn,
+    Recode,
+    SelectionStep,
+    Step,
+    step_digest,
+)
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
@@ -25,7 +38,7 @@ from privity.party.approvals import Approvals, closed_key
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
-from privity.party.policy import Approval, Policy
+from privity.party.policy import Approval, Policy, refuse
 from privity.party.run_expiry import MOST_RUNS, LastHeard
 
 CHANGED = "the rows of this party have changed since the run began"
@@ -35,11 +48,17 @@ class RunAdmission:
     """One party's yes to runs.
 
     Args:
+        policy: gives the policy of now, or refuses every run if there is none that can be obeyed.
         approvals, heard: of this party's runs; the engine's.
     """
 
     def __init__(
-        self, releases: ChargedReleases, policy: Policy, keys: Keys, approvals: Approvals, heard: LastHeard
+        self,
+        releases: ChargedReleases,
+        policy: Callable[[], Policy],
+        keys: Keys,
+        approvals: Approvals,
+        heard: LastHeard,
     ) -> None:
         self.party = releases.party
         self._releases = releases
@@ -49,6 +68,7 @@ class RunAdmission:
         self._approvals = approvals
         self._heard = heard
         self._begun: dict[str, BegunRun] = {}
+        self._bound: dict[str, tuple[Policy, BegunRun]] = {}
 
     def adopt(self, manifest: Manifest) -> None:
         """New runs must be under this manifest from now on; runs that have begun go on under theirs.
@@ -57,7 +77,6 @@ class RunAdmission:
             PrivityError: it names another schema, or other keys for this party.
         """
         self._keys.of(manifest)
-        self._policy.check_manifest(manifest.parties_per_person, self.party)
         self.manifest = manifest
 
     def keys_needed(self) -> set[PublicIdentity]:
@@ -73,28 +92,35 @@ class RunAdmission:
 
     def enrol(self, step: Enrol) -> Enrolled:
         """Take part in a run, or refuse it before anything is counted."""
-        manifest, spec = self.manifest, step.spec
+        manifest, spec, policy = self.manifest, step.spec, self._policy()
         if spec.manifest_digest != manifest.digest:
             raise step_refused(step.key, "the run belongs to another manifest")
         _check_agreed(step, manifest)
-        self._check_population(step)
+        self._check_population(step, policy)
         # How many rows a person has at the others shows only in the plan; it is one at least.
         elsewhere = manifest.parties_per_person - 1
-        self._policy.check_run(spec, self.party, elsewhere)
+        here = policy.population.rows_per_person
+        refuse(
+            self.party,
+            policy.refusals(
+                spec, self.party, here=here, elsewhere=elsewhere, parties_per_person=manifest.parties_per_person
+            ),
+        )
         schema, algorithm = self._seen(step, spec).schema, _algorithm(step, spec)
         algorithm.check_request(spec.settings, schema, spec.delta)
         if algorithm.discovers and undiscovered(schema) and not self._releases.recodes:
             raise step_refused(step.key, "the rows of this party are coded once and for all")
         check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)
-        self._releases.check_affordable(self._policy.cost_of_a_person(spec, elsewhere))
+        self._releases.check_affordable(cost_of_a_person(spec, here + elsewhere))
         if self._heard.is_full(step.run):
             raise step_refused(step.key, f"{MOST_RUNS} runs are open here already")
         self._approvals.file(spec)
-        if self._policy.approval is Approval.MANUAL:
+        if policy.approval is Approval.MANUAL:
             self._approvals.demand_approval(spec)
         self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
-        rows, of_person = self._releases.rows, self._policy.population.rows_per_person
-        return Enrolled(Enrolment.signed(self.party, spec, rows, self._keys.of(manifest), of_person).to_dict())
+        return Enrolled(
+            Enrolment.signed(self.party, spec, self._releases.rows, self._keys.of(manifest), here).to_dict()
+        )
 
     def begin(self, step: Begin, prepare: Callable[[BegunRun], None]) -> Done:
         """Verify the complete plan, reserve its budget, charge what it costs whatever is asked, and keep it.
@@ -105,12 +131,16 @@ class RunAdmission:
         plan = step.plan
         if self._journal.recall(f"{step.run}/reply/enrol", step_digest(Enrol(plan.spec))) is None:
             raise step_refused(step.key, "the party did not enrol in this run")
-        begun = self._verified(step, plan)
+        policy = self._policy()
+        begun = self._verified(step, plan, policy, policy)
         self._check_key(step)
         prepare(begun)
+        # Before anything is charged: a run that began under other limits, before a crash, keeps those.
+        kept_limits = canonical_bytes(policy.limits())
+        begun = self._within(begun, _limits(self._journal.record(f"{step.run}/limits", "limits", kept_limits)))
         if self._journal.recall(f"{step.run}/plan", "plan") is None:
-            elsewhere = plan.rows_elsewhere(self.party, begun.manifest.parties_per_person)
-            self._releases.reserve(step.run, self._policy.cost_of_a_person(plan.spec, elsewhere))
+            most = cost_of_a_person(plan.spec, self._rows_of_a_person(plan, begun.manifest))
+            self._releases.reserve(step.run, most)
         # Reserved and charged first: a run whose plan is kept goes on.
         self._charge_elsewhere(begun)
         kept = canonical_bytes({"plan": plan.to_dict(), "table": begun.table})
@@ -120,9 +150,19 @@ class RunAdmission:
         return Done()
 
     def begun(self, step: Step) -> BegunRun:
-        """The run of a step, as it was verified when it began, if everything that this rests on still holds."""
-        kept = self._begun.get(step.run) or self._recalled(step)
-        self._check_population(step)
+        """The run of a step, as it was verified when it began, if everything that this rests on still holds.
+
+        A step that is charged is allowed what both the limits under which the run began and the policy of now allow.
+        """
+        policy = self._policy()
+        kept = self._begun.get(step.run) or self._recalled(step, policy)
+        self._check_population(step, policy)
+        if isinstance(step, Contribute | SelectionStep | Learn):
+            last, bound = self._bound.get(step.run, (None, kept))
+            if last is not policy:
+                bound = self._within(kept, policy)
+                self._bound[step.run] = policy, bound
+            kept = bound
         if kept.table != self._releases.table_digest:
             raise step_refused(step.key, CHANGED)
         for name in self._journal.keys(f"{step.run}/recoded/") if kept.algorithm.discovers else ():
@@ -136,8 +176,9 @@ class RunAdmission:
     def forget(self, run: str) -> None:
         """A run is closed."""
         self._begun.pop(run, None)
+        self._bound.pop(run, None)
 
-    def _recalled(self, step: Step) -> BegunRun:
+    def _recalled(self, step: Step, policy: Policy) -> BegunRun:
         """What an earlier process began, verified anew."""
         stored = self._journal.recall(f"{step.run}/plan", "plan")
         if stored is None:
@@ -145,13 +186,15 @@ class RunAdmission:
         kept = parse(stored)
         if kept["table"] != self._releases.table_digest:
             raise step_refused(step.key, CHANGED)
-        begun = self._verified(step, RunPlan.from_dict(kept["plan"]))
+        # A run that began under an earlier version keeps the limits under which this version finds it.
+        limits = self._journal.record(f"{step.run}/limits", "limits", canonical_bytes(policy.limits()))
+        begun = self._verified(step, RunPlan.from_dict(kept["plan"]), policy, _limits(limits))
         self._charge_elsewhere(begun)
         self._begun[step.run] = begun
         return begun
 
-    def _verified(self, step: Step, plan: RunPlan) -> BegunRun:
-        self._check_population(step)
+    def _verified(self, step: Step, plan: RunPlan, policy: Policy, limits: RunLimits) -> BegunRun:
+        self._check_population(step, policy)
         stored = self._journal.recall(f"{step.run}/manifest", "manifest")
         if stored is None:
             raise step_refused(step.key, "the party did not enrol in this run")
@@ -160,15 +203,47 @@ class RunAdmission:
         if manifest.schema_digest != self._releases.schema.digest:
             raise step_refused(step.key, "the rows are coded by another schema than the run's manifest names")
         own = next(enrolment for enrolment in plan.enrolments if enrolment.party == self.party)
-        if (own.rows, own.rows_per_person) != (self._releases.rows, self._policy.population.rows_per_person):
+        if (own.rows, own.rows_per_person) != (self._releases.rows, policy.population.rows_per_person):
             raise step_refused(step.key, "the plan states other row counts for this party")
-        elsewhere = plan.rows_elsewhere(self.party, manifest.parties_per_person)
-        self._policy.check_run(plan.spec, self.party, elsewhere)
-        allowance, algorithm = self._policy.allowance(plan.spec, elsewhere), _algorithm(step, plan.spec)
+        self._check_limits(plan, manifest, limits)
+        algorithm = _algorithm(step, plan.spec)
+        allowance = limits.allowance(plan.spec, self._rows_of_a_person(plan, manifest))
         assert allowance.budget is not None
         self._seen(step, plan.spec)
         table = self._releases.table_digest
         return BegunRun(plan, manifest, algorithm, self._releases, table, allowance, allowance.budget)
+
+    def _within(self, begun: BegunRun, limits: RunLimits) -> BegunRun:
+        """The run as far as these limits allow it, too.
+
+        Raises:
+            PrivityError: refused-by-policy: they do not.
+        """
+        plan, manifest = begun.plan, begun.manifest
+        self._check_limits(plan, manifest, limits)
+        allowed = limits.allowance(plan.spec, self._rows_of_a_person(plan, manifest))
+        return replace(begun, allowance=lower(begun.allowance, allowed))
+
+    def _check_limits(self, plan: RunPlan, manifest: Manifest, limits: RunLimits) -> None:
+        elsewhere = plan.rows_elsewhere(self.party, manifest.parties_per_person)
+        here = self._rows_of_a_person(plan, manifest) - elsewhere
+        of_person = manifest.parties_per_person
+        refuse(
+            self.party,
+            limits.refusals(
+                plan.spec,
+                self.party,
+                here=here,
+                elsewhere=elsewhere,
+                key_bits=plan.key_bits,
+                parties_per_person=of_person,
+            ),
+        )
+
+    def _rows_of_a_person(self, plan: RunPlan, manifest: Manifest) -> int:
+        """Those that one person may have, here and at the other parties."""
+        here = next(enrolment.rows_per_person for enrolment in plan.enrolments if enrolment.party == self.party)
+        return here + plan.rows_elsewhere(self.party, manifest.parties_per_person)
 
     def _charge_elsewhere(self, begun: BegunRun) -> None:
         """Once for the run, whatever is asked of this party in it."""
@@ -179,15 +254,14 @@ class RunAdmission:
 
     def _check_key(self, step: Begin) -> None:
         if (modulus := step.plan.modulus) is not None:
-            self._policy.check_key(modulus.bit_length(), self.party)
             try:
                 paillier.check_modulus(modulus)
             except ValueError as error:
                 raise step_refused(step.key, str(error)) from error
 
-    def _check_population(self, step: Step) -> None:
+    def _check_population(self, step: Step, policy: Policy) -> None:
         """Refuse to go on once the rows a person were declared anew: the rows here were read by the former number."""
-        if self._releases.ledger.population.rows_per_person != self._policy.population.rows_per_person:
+        if self._releases.ledger.population.rows_per_person != policy.population.rows_per_person:
             raise step_refused(step.key, "the rows a person were declared anew since this node was started")
 
     def _seen(self, step: Step, spec: RunSpec) -> ChargedReleases:
@@ -196,6 +270,10 @@ class RunAdmission:
             return self._releases.over(spec.attributes)
         except KeyError:
             raise step_refused(step.key, "it names attributes that the schema does not have") from None
+
+
+def _limits(stored: bytes) -> RunLimits:
+    return RunLimits.of_limits(parse(stored))
 
 
 def _algorithm(step: Step, spec: RunSpec) -> Algorithm:

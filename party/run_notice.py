@@ -10,7 +10,6 @@ from fractions import Fraction
 from itertools import product
 
 from privity.common.data.schema import Schema
-from privity.common.errors import PrivityError
 from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
@@ -186,10 +185,9 @@ def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: i
         f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon){but}, whether"
         " that person's rows were used as they are or replaced by others."
     )
-    try:
-        policy.check_run(spec, party, rows_elsewhere)
-    except PrivityError as error:
-        yield f"The policy does not allow it: {error.message}"
+    per_person = policy.population.rows_per_person
+    for reason in policy.refusals(spec, party, here=per_person, elsewhere=rows_elsewhere):
+        yield f"The policy does not allow it: {reason}."
 
 
 def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewhere: int) -> str:

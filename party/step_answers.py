@@ -92,7 +92,8 @@ class PartyEngine:
 
     Args:
         releases: the rows behind ledger and journal.
-        policy, keys: what this party allows, and its own keys.
+        policy: gives what this party allows now, or refuses every run.
+        keys: its own.
         manifest: whom it knows; new runs must be under this one until another is adopted.
         transcripts: folder of the transcripts of runs that have ended; None keeps none.
 
@@ -105,12 +106,16 @@ class PartyEngine:
     """
 
     def __init__(
-        self, releases: ChargedReleases, policy: Policy, keys: Keys, manifest: Manifest, transcripts: Path | None = None
+        self,
+        releases: ChargedReleases,
+        policy: Callable[[], Policy],
+        keys: Keys,
+        manifest: Manifest,
+        transcripts: Path | None = None,
     ) -> None:
         self.party = releases.party
         self._releases = releases
         self._journal = releases.journal
-        self._policy = policy
         self.keys = keys
         self._contributions = Contributions(releases.party, keys)
         self._approvals = Approvals(releases.journal)

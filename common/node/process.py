@@ -12,6 +12,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -22,6 +23,9 @@ from privity.common.exit_codes import Exit
 
 OPEN_FILES = 1 << 16
 """Most files and connections that a node asks the operating system for: half of them connections."""
+
+TRIES_SECONDS = (0.05, 0.1, 0.2)
+"""Between tries to claim a state: who looks whether it is claimed holds it for a moment."""
 
 PR_SET_DUMPABLE = 4
 
@@ -37,15 +41,33 @@ def stay_alone(folder: Path) -> TextIO:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Whoever may open it may hold it.
     lock = os.fdopen(os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="state", reason=f"another node is at work on {folder}",
-            hint="End it first: one folder is for one process.",
-        ) from None  # fmt: skip
+    for wait in (*TRIES_SECONDS, None):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            if wait is None:
+                lock.close()
+                raise PrivityError(
+                    Catalogue.BAD_OPTION, option="state", reason=f"another node is at work on {folder}",
+                    hint="End it first: one folder is for one process.",
+                ) from None  # fmt: skip
+            time.sleep(wait)
     return lock
+
+
+def is_at_work(folder: Path) -> bool:
+    """Whether a process has claimed a node's state, by ``stay_alone``; it is not kept from doing so."""
+    try:
+        lock = (folder / "lock").open("rb")
+    except FileNotFoundError:
+        return False
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def dump_no_core() -> None:

@@ -167,7 +167,7 @@ class Consortium:
         recode = partial(self._recode, name) if self._recode else None
         releases = RememberedReleases(name, InMemory(table), journal, ledger, entropy, recode)
         transcripts = self.folder / f"{name}-transcripts" if self.folder else None
-        engine = PartyEngine(releases, self.policies[name], Keys(name, identity), self.manifest, transcripts)
+        engine = PartyEngine(releases, lambda: self.policies[name], Keys(name, identity), self.manifest, transcripts)
         self.parties[name] = Member(name, table, identity, ledger, journal, releases, engine)
         return self.parties[name]
 

@@ -29,17 +29,22 @@ from privity.common.crypto.identity import Identity
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.spreadsheet_formulas import REMEDY, WHY, in_words
 from privity.common.errors import PrivityError
+from privity.common.node.process import is_at_work
 from privity.common.node.proxy import Proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_folder import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
+from privity.common.storage.journal import Journal
 from privity.curator import server
 from privity.deploy.operator.operator_folder import link_of
 from privity.party import config as party_config
 from privity.party.keys import KeyFiles
+from privity.party.policy_file import policy_obeyed, sha256
 
 FREE_BYTES = 1 << 30
 """Disk that a node should have left: ledger and journal must be written, or nothing goes on."""
+
+AT_WORK = "policy at work"
 
 PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
@@ -87,6 +92,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     config = party_config.load_config(file)
     yield good("settings", f"{file}: party {config.name}")
     yield _tried("policy", lambda: _policy(config))
+    yield _tried(AT_WORK, lambda: _policy_at_work(config))
     public = (config.manifest, config.organiser_key, config.authority, config.certificate, config.schema)
     yield from _files(config.key, _private_of_party(file, config), public)
     yield _tried("manifest", lambda: _party_in_manifest(config))
@@ -154,6 +160,22 @@ def _policy(config: party_config.PartyConfig) -> Check:
     policy = party_config.read_policy(config, known)
     total = readable(policy.population.total_epsilon)
     return good("policy", f"epsilon {readable(policy.epsilon_per_run)} a run, {total} in all")
+
+
+def _policy_at_work(config: party_config.PartyConfig) -> Check:
+    """Whether the running node goes by policy.toml as it is now."""
+    file, journal = config.policy, config.state / party_config.JOURNAL_FILE
+    if not is_at_work(config.state) or not journal.exists():
+        return good(AT_WORK, f"no node is running; it reads {file} when it starts")
+    with contextlib.closing(Journal(journal)) as opened:
+        obeyed = policy_obeyed(opened)
+    if obeyed is None or obeyed.sha256 != sha256(file.read_bytes() if file.exists() else None):
+        remedy = "It reads it before each step, and every few seconds besides: look again."
+        return Check(AT_WORK, Verdict.WARNING, f"the running node has not read {file} as it is now", remedy)
+    if obeyed.fault:
+        found = f"the running node has refused every run since {obeyed.since}: {obeyed.fault}"
+        return bad(AT_WORK, found, f"Mend {file}: the node reads it again by itself. Over other people start it again.")
+    return good(AT_WORK, f"the running node has obeyed {file} as it is now since {obeyed.since}")
 
 
 def _private_of_party(file: Path, config: party_config.PartyConfig) -> Iterator[Path]:

@@ -55,7 +55,7 @@ def party_of(folder: Path) -> PartyEngine:
     releases = ChargedReleases(NAME, InMemory(make_table(make_schema((2, 3)), 20, seed=1)), journal, ledger)
     manifest = manifest_from(parse((folder / MANIFEST).read_bytes()))
     keys = Keys(NAME, Identity.load(folder / KEYS))
-    return PartyEngine(releases, open_policy(), keys, manifest, folder / transcript.TRANSCRIPTS)
+    return PartyEngine(releases, open_policy, keys, manifest, folder / transcript.TRANSCRIPTS)
 
 
 def close_and_die(place: str, writes: int) -> None:

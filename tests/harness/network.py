@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -33,12 +33,27 @@ from privity.party.config import Node, PartyConfig, outbox_of
 from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
 from privity.party.owner_notices import OwnerNotices
+from privity.party.policy import Policy
+from privity.party.policy_file import Obeyed, PolicyFile
 from privity.party.sources.source_settings import RowSettings
 from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
 
 run_driver.CLOSE_SECONDS = 1  # for parties that a test keeps away
+
+
+class AnyPolicy(PolicyFile):
+    """The policy of an engine, which is in no file."""
+
+    def __init__(self, current: Callable[[], Policy]) -> None:
+        self._current = current
+
+    def current(self) -> Policy:
+        return self._current()
+
+    def obeyed(self) -> Obeyed:
+        return Obeyed("", "")
 
 
 class TestNode(Node):
@@ -53,9 +68,10 @@ class TestNode(Node):
         self._engine = engine
         self.metrics = PartyMetrics(CollectorRegistry(), engine._releases.ledger)
         self.outbox = outbox_of(config, engine._journal)
-        self._releases, self._policy = engine._releases, engine._policy
+        self._releases, self._journal = engine._releases, engine._journal
+        self.policies = AnyPolicy(engine._admission._policy)
         self._notices = OwnerNotices(
-            self.outbox, engine._journal, engine._releases.ledger, lambda: self._policy.epsilon_per_run
+            self.outbox, engine._journal, engine._releases.ledger, lambda: self.policies.current().epsilon_per_run
         )
         engine.listener, engine.expired = self._answered, self._notices.expired
         self.keys = engine.keys

@@ -44,7 +44,7 @@ def in_database(folder: Path, memory: int) -> TestConsortium:
     found = open_rows(address, joint.schema, Access(Hold.AUTO, memory, cache=folder / "coded"))
     member.releases = ChargedReleases("party-1", found.rows, member.journal, member.ledger)
     keys = Keys("party-1", member.identity)
-    member.engine = PartyEngine(member.releases, joint.policies["party-1"], keys, joint.manifest)
+    member.engine = PartyEngine(member.releases, lambda: joint.policies["party-1"], keys, joint.manifest)
     return joint
 
 

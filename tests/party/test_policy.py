@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from privity.common.consortium.run_limits import RunLimits
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.ledger import Allowance
@@ -141,7 +142,7 @@ def test_a_person_with_several_rows_counts_with_all_of_them(write):
         policy.check_run(replace(SPEC, epsilon=Fraction(1, 2)), "a")
     with pytest.raises(PrivityError, match=r"epsilon 1/4, 5/4 for a person"):
         policy.check_run(SPEC, "a", rows_elsewhere=2)
-    assert policy.allowance(SPEC, 1) == Allowance(Fraction(1), Fraction(0), PureBudget(SPEC.epsilon))
+    assert policy.allowance(SPEC, 3 + 1) == Allowance(Fraction(1), Fraction(0), PureBudget(SPEC.epsilon))
 
 
 def test_a_delta_counts_for_all_rows_of_a_person_too(write):
@@ -155,7 +156,7 @@ def test_a_delta_counts_for_all_rows_of_a_person_too(write):
     assert 2 * SPEC.epsilon < most.epsilon < Fraction(11, 5) * SPEC.epsilon
     small = replace(spec, epsilon=Fraction(1, 10))
     rho_budget = RhoBudget(small.epsilon, spec.delta)
-    assert policy.allowance(small) == Allowance(policy.cost_of_a_person(small, 0).epsilon, spec.delta, rho_budget)
+    assert policy.allowance(small, 2) == Allowance(policy.cost_of_a_person(small, 0).epsilon, spec.delta, rho_budget)
     with pytest.raises(PrivityError, match=r"epsilon 1/4, \d+/\d+ for a person with several rows, is above 1/3 a run"):
         policy.check_run(spec, "a")
     policy.check_run(replace(spec, epsilon=Fraction(1, 10)), "a")
@@ -275,6 +276,23 @@ def test_each_rule_refuses(spec, party, reason):
     assert caught.value.message.startswith(f"{party} refuses the run")
 
 
+def test_a_refusal_names_every_rule_that_is_broken():
+    spec = replace(SPEC, algorithm="privbayes", epsilon=Fraction(1), members=("a", "b"), secure_sum=MASKS)
+    with pytest.raises(PrivityError) as caught:
+        POLICY.check_run(spec, "a")
+    assert caught.value.message == (
+        "a refuses the run: algorithm 'privbayes' is not among those allowed; epsilon 1 is above 1/3 a run;"
+        " fewer than 3 parties; secure sums by 'masks' are not among those allowed"
+    )
+
+
+def test_limits_survive_a_document_and_refuse_the_same():
+    limits = RunLimits.of_limits(POLICY.limits())
+    for spec in (SPEC, replace(SPEC, epsilon=Fraction(1), tolerate=0), replace(SPEC, secure_sum=SHORT)):
+        assert limits.refusals(spec, "a", key_bits=2048) == POLICY.refusals(spec, "a", key_bits=2048)
+        assert limits.allowance(spec, 2) == POLICY.allowance(spec, 2)
+
+
 def test_masks_and_short_exponents_need_the_owners_word(write):
     open_to = load_policy(write({**GOOD, "secure_sums": '["masks", "paillier"]', "exponents": '["short"]'}))
     open_to.check_run(replace(SPEC, secure_sum=MASKS), "a")
@@ -284,15 +302,13 @@ def test_masks_and_short_exponents_need_the_owners_word(write):
 
 
 def test_a_short_key_is_refused():
-    POLICY.check_key(3072, "a")
-    with pytest.raises(PrivityError, match="3071-bit") as caught:
-        POLICY.check_key(3071, "a")
-    assert caught.value.code == "refused-by-policy"
+    assert POLICY.refusals(SPEC, "a", key_bits=3072) == []
+    assert POLICY.refusals(SPEC, "a", key_bits=3071) == ["a 3071-bit Paillier modulus is shorter than 3072 bits"]
 
 
 def test_the_allowance_is_what_the_run_declared_within_what_is_allowed():
-    assert POLICY.allowance(SPEC) == Allowance(Fraction(1, 4), Fraction(0), PureBudget(SPEC.epsilon))
-    assert POLICY.allowance(replace(SPEC, epsilon=Fraction(9))).epsilon == Fraction(1, 3)
+    assert POLICY.allowance(SPEC, 1) == Allowance(Fraction(1, 4), Fraction(0), PureBudget(SPEC.epsilon))
+    assert POLICY.allowance(replace(SPEC, epsilon=Fraction(9)), 1).epsilon == Fraction(1, 3)
 
 
 def test_a_run_may_spend_less_delta_than_all_of_them(write):

@@ -35,7 +35,7 @@ from privity.common.protocol.steps import (
     Step,
     Sum,
 )
-from tests.harness.consortium import TestConsortium, make_consortium
+from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.steps import laplace, laplace_round, pure
 
 TABLES = ((0, 1), (2,), (0, 1, 2))
@@ -358,7 +358,7 @@ def test_combiner_and_curator_together_learn_only_the_sum() -> None:
     pooled = paillier.decrypt(consortium.secret, paillier.ciphertexts_from_bytes(consortium.public, payload))
 
     victim = consortium.parties[name]
-    vector = victim.releases.noisy_vector(relay.round, plan.noise_quota, victim.engine._policy.allowance(plan.spec), 1)
+    vector = victim.releases.noisy_vector(relay.round, plan.noise_quota, open_policy().allowance(plan.spec, 1), 1)
     keys = mask_keys(victim.identity, name, plan, consortium.manifest)
     pads = context.masks(relay.attempt, 0, keys, name).residues(plan.modulus, len(pooled))
     bare = [(p - m) % plan.modulus for p, m in zip(pooled, pads, strict=True)]
@@ -380,7 +380,7 @@ def test_under_masks_alone_the_combiner_learns_only_the_sum() -> None:
         seen.append(np.frombuffer(payload, dtype="<i8"))
     vectors = []
     for place, party in enumerate(consortium.parties.values()):
-        allowance = party.engine._policy.allowance(plan.spec)
+        allowance = open_policy().allowance(plan.spec, 1)
         vectors.append(party.releases.noisy_vector(relay.round, plan.noise_quota, allowance, place))
     np.testing.assert_array_equal(sum(seen), sum(vectors))
     for pad, vector in zip(seen, vectors, strict=True):
@@ -500,7 +500,7 @@ class TestNothingIsAnsweredTwice:
         plan = consortium.begin()
         self.contribute(consortium, plan)
         party = consortium.parties["party-2"]
-        allowance = party.engine._policy.allowance(plan.spec)
+        allowance = open_policy().allowance(plan.spec, 1)
         with pytest.raises(PrivityError, match="other content"):
             party.releases.noisy_vector(round_of(plan), 1, allowance)
 

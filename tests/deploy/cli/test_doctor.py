@@ -6,13 +6,14 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from privity.common.exit_codes import Exit
-from tests.harness.command import privity
+from tests.harness.command import PATIENCE_SECONDS, privity, start
 from tests.harness.tables import write_people
 
 pytestmark = pytest.mark.process
@@ -151,6 +152,33 @@ def test_an_address_for_metrics_is_looked_at(made: Path) -> None:
         assert "metrics" in done.stderr
     finally:
         file.write_text(before)
+
+
+def test_it_says_which_policy_the_running_node_obeys(made: Path) -> None:
+    file, policy = made / "north" / "party.toml", made / "north" / "policy.toml"
+    before = policy.read_text()
+    idle = "no node is running"
+    assert verdicts(file)[1]["policy at work"][1].startswith(idle)
+    node = start("party", "serve", "--config", file)
+    try:
+        for text, verdict, said in (
+            (before, "ok", "the running node has obeyed"),
+            (before.replace('"manual"', '"auto"'), "ok", "the running node has obeyed"),
+            (before.replace("minimum_parties", "minimum_partys"), "amiss", "has refused every run since"),
+            (before.replace('"people"', '"poeple"'), "amiss", "has refused every run since"),
+            (before, "ok", "the running node has obeyed"),
+        ):
+            policy.write_text(text)
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while "has not read" in (found := verdicts(file)[1]["policy at work"])[1] or found[1].startswith(idle):
+                assert time.monotonic() < deadline
+            assert (found[0], said in found[1]) == (verdict, True), found
+        assert node.poll() is None, "a broken policy ends no node"
+    finally:
+        node.kill()
+        node.communicate()
+        policy.write_text(before)
+    assert verdicts(file)[1]["policy at work"][1].startswith(idle)
 
 
 @pytest.fixture

@@ -59,7 +59,9 @@ def start_with(consortium: TestConsortium, rows: Rows) -> None:
     consortium.restart(NAME) if consortium.folder else None
     new = consortium.parties[NAME]
     new.releases = ChargedReleases(NAME, rows, new.journal, new.ledger, seeded(SEED, NAME))
-    new.engine = PartyEngine(new.releases, consortium.policies[NAME], Keys(NAME, old.identity), consortium.manifest)
+    new.engine = PartyEngine(
+        new.releases, lambda: consortium.policies[NAME], Keys(NAME, old.identity), consortium.manifest
+    )
 
 
 def before_question(found: Opened, number: int, happen: Callable[[], None]) -> list[str]:

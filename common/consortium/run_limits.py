@@ -1,0 +1,188 @@
+"""Limits on what a run may do with a party's rows, and why they refuse one: the same rules for owner and operator.
+
+A party's whole policy is such limits (``privity.party.policy``), and so is the part of it that its owner publishes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from privity.common.privacy.ledger import Allowance
+from privity.common.privacy.privacy_loss import ApproxDP
+from privity.common.protocol.run_spec import RunSpec
+from privity.common.protocol.secure_sum_method import SumKind
+from privity.common.synthesis.algorithms import budget_of
+
+Rules = list[tuple[bool, str]]
+"""Whether each holds, and what to say if it does not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLimits:
+    """Limits by the keys of policy.toml. None refuses nothing: what is not known here, or not limited.
+
+    Attributes:
+        epsilon_per_run: what one run may cost one of the party's people.
+        delta_per_run: the same for delta; 0 allows pure differential privacy only.
+        algorithms: names of the algorithms that may run.
+        minimum_parties: a run over fewer parties is refused.
+        minimum_tolerate: a run that tolerates fewer colluding parties is refused; at least 1.
+        minimum_key_bits: a run under a shorter Paillier modulus is refused.
+        secure_sums: methods of secure sums that may be used.
+        exponents: kinds of exponents of Paillier's randomness.
+        parties_per_person: most parties of the consortium at which one of these people has rows.
+        attributes: names of those that a run may be about; None stands for all.
+        evaluation: whether runs may score what comes out on these rows, for a share of their epsilon.
+    """
+
+    epsilon_per_run: Fraction | None = None
+    delta_per_run: Fraction | None = None
+    algorithms: tuple[str, ...] | None = None
+    minimum_parties: int | None = None
+    minimum_tolerate: int | None = None
+    minimum_key_bits: int | None = None
+    secure_sums: tuple[str, ...] | None = None
+    exponents: tuple[str, ...] | None = None
+    parties_per_person: int | None = None
+    attributes: tuple[str, ...] | None = None
+    evaluation: bool | None = None
+
+    def refusals(
+        self,
+        spec: RunSpec,
+        party: str,
+        *,
+        here: int = 1,
+        elsewhere: int = 0,
+        key_bits: int | None = None,
+        parties_per_person: int | None = None,
+    ) -> list[str]:
+        """Every rule that a run breaks, in words; none if it is allowed.
+
+        Args:
+            here, elsewhere: rows that one person may have at this party, and at others as far as it is known.
+            key_bits: of the run's Paillier modulus; None if it has none, or it is not known yet.
+            parties_per_person: what the manifest says; None if it has been compared before.
+        """
+        rules = [
+            *self._manifest_rules(parties_per_person),
+            *_among(self.algorithms, spec.algorithm, f"algorithm {spec.algorithm!r} is not among those allowed"),
+            *self._price_rules(spec, here, elsewhere),
+            (not (spec.delta and elsewhere), "a run with a delta needs people at one party each"),
+            *self._attribute_rules(spec.attributes),
+            (spec.evaluation is None or self.evaluation is not False, "an evaluation over the parties is not allowed"),
+            (_reaches(len(spec.members), self.minimum_parties), f"fewer than {self.minimum_parties} parties"),
+            (
+                _reaches(spec.tolerate, self.minimum_tolerate),
+                f"tolerates fewer than {self.minimum_tolerate} colluding parties",
+            ),
+            (spec.tolerate < len(spec.members), "tolerates as many colluding parties as there are"),
+            (party in spec.members, f"{party} is not a member of the run"),
+            *self._sum_rules(spec.secure_sum),
+            (
+                key_bits is None or _reaches(key_bits, self.minimum_key_bits),
+                f"a {key_bits}-bit Paillier modulus is shorter than {self.minimum_key_bits} bits",
+            ),
+        ]
+        return [reason for holds, reason in rules if not holds]
+
+    def manifest_refusals(self, parties_per_person: int) -> list[str]:
+        """Why a manifest cannot be gone by, in words."""
+        return [reason for holds, reason in self._manifest_rules(parties_per_person) if not holds]
+
+    def _manifest_rules(self, parties_per_person: int | None) -> Rules:
+        if parties_per_person is None:
+            return []
+        reason = f"the manifest says that a person is at {parties_per_person} parties, not {self.parties_per_person}"
+        return [(_reaches(parties_per_person, self.parties_per_person), reason)]
+
+    def _price_rules(self, spec: RunSpec, here: int, elsewhere: int) -> Rules:
+        most = cost_of_a_person(spec, here + elsewhere)
+        return [
+            _within(word, most_of, asked, limit)
+            for word, most_of, asked, limit in (
+                ("epsilon", most.epsilon, spec.epsilon, self.epsilon_per_run),
+                ("delta", most.delta, spec.delta, self.delta_per_run),
+            )
+            if limit is not None
+        ]
+
+    def _attribute_rules(self, asked: tuple[str, ...] | None) -> Rules:
+        if self.attributes is None:
+            return []
+        if asked is None:
+            return [(False, f"it is about every attribute, and only {', '.join(self.attributes)} are allowed")]
+        others = [repr(name) for name in asked if name not in self.attributes]
+        named = f"attribute {''.join(others)} is" if len(others) == 1 else f"attributes {', '.join(others)} are"
+        return [(not others, f"the {named} not among those allowed")]
+
+    def _sum_rules(self, kind: SumKind) -> Rules:
+        method, exponents = kind.method.value, kind.exponents and kind.exponents.value
+        rules = _among(self.secure_sums, method, f"secure sums by {method!r} are not among those allowed")
+        if exponents is not None:
+            rules += _among(self.exponents, exponents, f"{exponents!r} exponents are not among those allowed")
+        return rules
+
+    def allowance(self, spec: RunSpec, rows: int) -> Allowance:
+        """What the ledger may be charged for this run: what it declared, within what is allowed.
+
+        Args:
+            rows: that one person may have, at all parties.
+        """
+        most = cost_of_a_person(spec, rows)
+        return Allowance(
+            most.epsilon if self.epsilon_per_run is None else min(most.epsilon, self.epsilon_per_run),
+            most.delta if self.delta_per_run is None else min(most.delta, self.delta_per_run),
+            budget_of(spec),
+        )
+
+    def limits(self) -> dict[str, Any]:
+        """What is limited, as a document with the keys of policy.toml; numbers of a price as text."""
+        found = {field.name: getattr(self, field.name) for field in fields(RunLimits)}
+        return {name: _plain(value) for name, value in found.items() if value is not None}
+
+    @staticmethod
+    def of_limits(document: dict[str, Any]) -> RunLimits:
+        """The inverse of ``limits``, of a document that fits its format."""
+        exact: dict[str, Any] = {
+            name: Fraction(document[name]) for name in ("epsilon_per_run", "delta_per_run") if name in document
+        }
+        rest: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+        }
+        return RunLimits(**(rest | exact))
+
+
+def cost_of_a_person(spec: RunSpec, rows: int) -> ApproxDP:
+    """What a run may cost a person with so many rows, at all parties, all of which may be in it."""
+    return budget_of(spec).most_of_a_person(rows, spec.epsilon - spec.learning_epsilon)
+
+
+def lower(one: Allowance, other: Allowance) -> Allowance:
+    """What both allow, of one run."""
+    assert one.epsilon is not None
+    assert other.epsilon is not None
+    assert one.delta is not None
+    assert other.delta is not None
+    return Allowance(min(one.epsilon, other.epsilon), min(one.delta, other.delta), one.budget)
+
+
+def _reaches(number: int, least: int | None) -> bool:
+    return least is None or number >= least
+
+
+def _among(allowed: tuple[str, ...] | None, name: str, reason: str) -> Rules:
+    return [] if allowed is None else [(name in allowed, reason)]
+
+
+def _within(word: str, most: Fraction, asked: Fraction, limit: Fraction) -> tuple[bool, str]:
+    several = "" if most == asked else f", {most} for a person with several rows,"
+    return most <= limit, f"{word} {asked}{several} is above {limit} a run"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Fraction) else value
