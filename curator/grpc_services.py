@@ -244,6 +244,7 @@ class OperatorServicer(rpc.OperatorServicer):
             phase=run.progress.phase,
             awaited=[pb.Awaited(**asdict(awaited)) for awaited in self._runs.awaited(run)],
             last_error=run.last_error,
+            refusals=[pb.Refused(**asdict(refused)) for refused in run.refusals],
         )
 
 

@@ -172,6 +172,10 @@ class Desk:
             if of_run == run
         ]
 
+    def waiting(self, run: str) -> set[str]:
+        """Names of the parties at which the run waits for a person, or for something else there."""
+        return {awaited.party for awaited in self.awaited(run) if awaited.note}
+
     def alive(self, party: str) -> _Party:
         """Note a sign of life."""
         desk = self._party(party)

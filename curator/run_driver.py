@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import learn
 from privity.curator.answer_store import Answers, Ask
 from privity.curator.network_backend import NetworkBackend
+from privity.curator.refusals import all_heard
 from privity.curator.run_request import RunRequest
 from privity.curator.sum_rounds import together
 from privity.curator.traffic_meter import Meter
@@ -72,6 +73,9 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
 class RunDriver:
     """Drives one run; ``release`` is the folder that it writes at the end.
 
+    Args:
+        waiting: names of the parties at which a run waits for a person now.
+
     Attributes:
         remind: whether the parties are to be told that a run goes on of which they have not heard for a while.
     """
@@ -87,6 +91,7 @@ class RunDriver:
         meter: Meter,
         *,
         small_keys: bool = False,
+        waiting: Callable[[str], Collection[str]] = lambda _run: (),
     ) -> None:
         self.run = run
         self.meter = meter
@@ -98,6 +103,7 @@ class RunDriver:
         self._ask = ask
         self._answers = Answers(journal, ask, meter)
         self._small_keys = small_keys
+        self._waiting = waiting
 
     async def drive(self, release: Path) -> None:
         """Write the release, or raise what ended the run; ``close`` tells the parties of the end."""
@@ -193,7 +199,8 @@ class RunDriver:
             # Asked before, and answered as then: the party has heard of the run again.
             await self._ask(member, Begin(plan), "enrolment")
 
-        enrolments = await together(enrol(m) for m in spec.members)
+        asked = {member: enrol(member) for member in spec.members}
+        enrolments = await all_heard(asked, lambda: self._waiting(self.run))
         plan = RunPlan(spec, tuple(enrolments), None if secret is None else secret.public.n)
         plan.check(self._manifest)
         if self._request.rows is None:

@@ -9,6 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from privity.common.storage.journal import Journal
+from privity.curator.refusals import Refused
 
 QUEUED, RUNNING = "QUEUED", "RUNNING"
 COMPLETED, FAILED, STOPPED, EXPIRED = "COMPLETED", "FAILED", "STOPPED", "EXPIRED"
@@ -18,16 +19,22 @@ FINAL = (COMPLETED, FAILED, STOPPED, EXPIRED)
 
 @dataclass(frozen=True)
 class End:
-    """Where a run stands that does not go on, why, and what to do."""
+    """Where a run stands that does not go on, why, and what to do.
+
+    Attributes:
+        refusals: of a run that parties refused: what each of them said.
+    """
 
     state: str
     reason: str = ""
     remedy: str = ""
     code: str = ""
+    refusals: tuple[Refused, ...] = ()
 
     @classmethod
     def read(cls, stored: bytes) -> End:
-        return cls(**json.loads(stored))
+        document = json.loads(stored)
+        return cls(**document | {"refusals": tuple(Refused(**one) for one in document.get("refusals", ()))})
 
     def bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode()

@@ -25,6 +25,7 @@ from privity.common.release.release_contents import PRIVACY
 from privity.common.storage.journal import Journal
 from privity.curator.metrics import CuratorMetrics, reason_of
 from privity.curator.pending_steps import Awaited, Desk
+from privity.curator.refusals import RefusedByPartiesError
 from privity.curator.run_driver import RunDriver
 from privity.curator.run_progress_marks import (
     BY_OPERATOR,
@@ -348,7 +349,9 @@ class Runs:
         self._desk.traffic, self._desk.noted = meter.traffic, run.update
         manifest = self._manifests.current()
         schema = self._schemas.of(manifest)
-        driver = RunDriver(run.name, run.request, manifest, schema, self._journal, self._desk.ask, meter)
+        driver = RunDriver(
+            run.name, run.request, manifest, schema, self._journal, self._desk.ask, meter, waiting=self._desk.waiting
+        )
         end = self._marks.end(run.name)
         if end is None:
             run.update(state=RUNNING)
@@ -383,7 +386,8 @@ class Runs:
                 raise
             if error.kind is Catalogue.NO_PROGRESS:
                 return End(STOPPED, error.message, f"{error.remedy} Then: privity run resume {run.name}", error.code)
-            return End(FAILED, error.message, error.remedy, error.code)
+            refusals = error.refusals if isinstance(error, RefusedByPartiesError) else ()
+            return End(FAILED, error.message, error.remedy, error.code, refusals)
         except asyncio.CancelledError:
             return BY_OPERATOR
         except OSError as error:

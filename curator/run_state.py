@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privity.common.protocol.session import Progress
+from privity.curator.refusals import Refused
 from privity.curator.run_progress_marks import DISCARDED, QUEUED, RUNNING, STOPPED, End
 from privity.curator.run_request import RunRequest
 
@@ -20,6 +21,7 @@ class Run:
     Attributes:
         submitted, submitter: when, in UTC, and by which operator; empty if that was not kept.
         last_error: the last thing that went wrong and was tried again.
+        refusals: what each party said that refused it.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Run:
     remedy: str = ""
     progress: Progress = _START
     last_error: str = ""
+    refusals: tuple[Refused, ...] = ()
     _changed: asyncio.Event | None = None
 
     @property
@@ -40,7 +43,7 @@ class Run:
 
     def stand(self, end: End) -> None:
         """It does not go on."""
-        self.update(state=end.state, reason=end.reason, remedy=end.remedy)
+        self.update(state=end.state, reason=end.reason, remedy=end.remedy, refusals=end.refusals)
 
     def update(self, **fields: object) -> None:
         for name, value in fields.items():

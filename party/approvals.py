@@ -8,6 +8,7 @@ rejection is of the run's name, whatever its spec; it may come at any moment and
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,13 +16,36 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
+from privity.common.text.visible import cut
 
 MOST_WAITING = 100
 """Runs that wait for approval at the same time."""
+MOST_DENIED = 100
+"""Runs whose refusal is kept: a curator may ask for any number. The oldest goes first."""
+LONGEST_REASON = 1_500
 
 
 class AwaitingApproval(Exception):  # noqa: N818 - it is not an error
     """A run was filed, and is neither approved nor rejected."""
+
+
+@dataclass(frozen=True)
+class Denial:
+    """That this node refused a run by itself.
+
+    Attributes:
+        at: when, in UTC; code: of the error; reasons: all of them, in words.
+    """
+
+    at: str
+    code: str
+    reasons: tuple[str, ...]
+
+    @property
+    def state(self) -> str:
+        """In a few words."""
+        by = {Catalogue.REFUSED_BY_POLICY: "by policy", Catalogue.BUDGET_EXHAUSTED: "by the ledger"}
+        return "refused " + next((word for kind, word in by.items() if kind.value.code == self.code), "by the node")
 
 
 @dataclass(frozen=True)
@@ -35,15 +59,18 @@ class Filed:
     refused: bool
     enrolled: bool
     closed: bool
+    denied: Denial | None = None
 
     @property
     def waits(self) -> bool:
         """Whether it is pending."""
-        return not (self.closed or self.refused or self.enrolled or self.approved)
+        return not (self.closed or self.refused or self.enrolled or self.approved or self.denied)
 
     @property
     def state(self) -> str:
         """In one word or a few."""
+        if self.denied is not None and not self.refused:
+            return self.denied.state
         if self.closed:
             return "ended"
         if self.refused:
@@ -75,13 +102,61 @@ class Approvals:
         Raises:
             PrivityError: step-changed: it was asked for under this name as another run; step-refused: too many wait.
         """
+        self._take_back_denial(spec)
         if not self.knows(spec.run) and len(self.waiting()) >= MOST_WAITING:
             reason = f"{MOST_WAITING} runs wait for approval already"
             raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason=reason)
-        content = {"spec": spec.to_dict(), "at": datetime.now(UTC).isoformat(timespec="seconds")}
-        self._journal.record(f"#asked/{spec.run}", spec.digest, canonical_bytes(content))
+        self._journal.record(f"#asked/{spec.run}", spec.digest, _asked(spec, _now_text()))
         if self._may_wait is not None:
             self._may_wait.add(spec.run)
+
+    def deny(self, run: str, code: str, reasons: Sequence[str], spec: RunSpec | None = None) -> None:
+        """Note that the node refuses a run, for all these reasons; the first time counts, while the reasons stay.
+
+        Args:
+            spec: what was asked for; None of a run that was filed before.
+        """
+        asked = spec.digest if spec is not None else self._journal.digest(f"#asked/{run}")
+        if asked is None or self._journal.content(closed_key(run)) is not None:
+            return
+        if self._journal.digest(f"#asked/{run}") not in (None, asked):
+            return  # another run is known by this name
+        said = {"code": code, "reasons": [cut(reason, LONGEST_REASON) for reason in reasons]}
+        known, key, at = self._denial(run), f"#denied/{run}", _now_text()
+        if known is not None and (known.code, list(known.reasons)) == (said["code"], said["reasons"]):
+            return
+        entries = [(key, asked, canonical_bytes({**said, "at": at}))]
+        if spec is not None:
+            entries.insert(0, (f"#asked/{run}", asked, _asked(spec, at)))
+        self._journal.record_together(entries, instead_of=[key])
+        for old in self._journal.keys("#denied/")[:-MOST_DENIED]:
+            self._journal.drop([old])
+            self._let_go(old.removeprefix("#denied/"))
+
+    def allowed(self, run: str) -> None:
+        """The node went on with a run that it may have refused before."""
+        if self._is_marked("denied", run):
+            self._journal.drop([f"#denied/{run}"])
+
+    def _take_back_denial(self, spec: RunSpec) -> None:
+        """A run that was refused is asked for again, and is allowed now: perhaps another one under its name."""
+        if self._is_marked("denied", spec.run):
+            filed = self.of(spec.run)
+            self._journal.drop([f"#denied/{spec.run}"])
+            if filed.spec.digest != spec.digest:
+                self._let_go(spec.run)
+
+    def _denial(self, run: str) -> Denial | None:
+        stored = self._journal.content(f"#denied/{run}")
+        if stored is None:
+            return None
+        document = parse(stored)
+        return Denial(document["at"], document["code"], tuple(document["reasons"]))
+
+    def _let_go(self, run: str) -> None:
+        """Forget a run that was asked for, unless it was taken part in."""
+        if self._journal.content(closed_key(run)) is None and not self._journal.keys(f"{run}/"):
+            self.forget(run)
 
     def knows(self, run: str) -> bool:
         """Whether it was asked for."""
@@ -106,8 +181,8 @@ class Approvals:
             raise PrivityError(Catalogue.REFUSED_BY_OWNER, party=party)
 
     def forget(self, run: str) -> None:
-        """Keep nothing of a run in which this party took no part, but for a rejection."""
-        if not self._is_marked("refused", run):
+        """Keep nothing of a run in which this party took no part, but for a rejection or a refusal."""
+        if not self._is_marked("refused", run) and not self._is_marked("denied", run):
             self._journal.drop([f"#{word}/{run}" for word in ("asked", "shown", "approved")])
 
     def asked(self, run: str) -> float | None:
@@ -131,7 +206,7 @@ class Approvals:
         if self._may_wait is None:
             self._may_wait = {key.removeprefix("#asked/") for key in self._journal.keys("#asked/")}
         found = [self.of(run) for run in self._may_wait if self.knows(run)]
-        undecided = [filed for filed in found if not (filed.closed or filed.refused or filed.enrolled)]
+        undecided = [filed for filed in found if not (filed.closed or filed.refused or filed.enrolled or filed.denied)]
         self._may_wait = {filed.spec.run for filed in undecided}
         return undecided
 
@@ -155,6 +230,7 @@ class Approvals:
             refused=self._is_marked("refused", run),
             enrolled=bool(self._journal.keys(f"{run}/")),
             closed=self._journal.content(closed_key(run)) is not None,
+            denied=self._denial(run),
         )
 
     def note_shown(self, filed: Filed) -> None:
@@ -175,6 +251,12 @@ class Approvals:
         look = f"privity party show {run}{options}"
         # One transaction: neither the curator nor another command of the owner can come in between.
         found = {f"#asked/{run}": spec, f"#shown/{run}": spec, f"#refused/{run}": None, closed_key(run): None}
+        if filed.denied is not None:
+            reasons = "; ".join(filed.denied.reasons)
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="run", reason=f"{run} was {filed.denied.state}: {reasons}",
+                hint="Change policy.toml, if you would have it, and ask the operator to submit the run again.",
+            )  # fmt: skip
         if self._journal.record_while(found, f"#approved/{run}", spec, _now()):
             return
         ended = self._journal.content(closed_key(run)) is not None
@@ -199,5 +281,13 @@ class Approvals:
         return self._journal.content(f"#{word}/{run}") is not None
 
 
+def _asked(spec: RunSpec, at: str) -> bytes:
+    return canonical_bytes({"spec": spec.to_dict(), "at": at})
+
+
+def _now_text() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def _now() -> bytes:
-    return json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds")}).encode()
+    return json.dumps({"at": _now_text()}).encode()

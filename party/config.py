@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -236,7 +237,11 @@ class Node:
 
     def _answered(self, step: Step, reply: Refusal | Pending | None) -> None:
         self.metrics.step(step, reply)
-        self._notices.answered(step, reply)
+        try:
+            self._notices.answered(step, reply)
+        except (PrivityError, sqlite3.Error) as error:
+            # No answer depends on what is told of it.
+            _log.error("a notice cannot be kept", extra={"error": type(error).__name__})
 
     def check_manifest(self, manifest: Manifest) -> None:
         """Refuse a manifest that this party cannot go by, before it takes the place of another.

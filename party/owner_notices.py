@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+from privity.common.errors import PrivityError
 from privity.common.notices.outbox import Outbox
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
@@ -66,7 +67,12 @@ class OwnerNotices:
         self._outbox.post(f"{run}/ended", f"{run} has expired here", text)
 
     def _look_at_budget(self) -> None:
-        population, per_run, (left, _) = self._ledger.population, self._per_run(), self._ledger.left()
+        try:
+            per_run = self._per_run()
+        except PrivityError:
+            # The policy cannot be obeyed at the moment: every run is refused.
+            return
+        population, (left, _) = self._ledger.population, self._ledger.left()
         total = population.total_epsilon
         if left >= per_run:
             return

@@ -81,7 +81,7 @@ def refuse(party: str, reasons: Sequence[str]) -> None:
         PrivityError: refused-by-policy.
     """
     if reasons:
-        raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason="; ".join(reasons))
+        raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason="; ".join(reasons), reasons=tuple(reasons))
 
 
 def load_policy(path: Path, declared: Callable[[str], Population], known: Sequence[str] | None = None) -> Policy:

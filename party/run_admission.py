@@ -14,6 +14,7 @@ from privity.common.consortium.manifest import Manifest, manifest_from, manifest
 from privity.common.consortium.run_limits import RunLimits, cost_of_a_person, lower
 from privity.common.crypto import paillier
 from privity.common.crypto.identity import PublicIdentity
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
@@ -100,18 +101,21 @@ class RunAdmission:
         # How many rows a person has at the others shows only in the plan; it is one at least.
         elsewhere = manifest.parties_per_person - 1
         here = policy.population.rows_per_person
-        refuse(
-            self.party,
-            policy.refusals(
-                spec, self.party, here=here, elsewhere=elsewhere, parties_per_person=manifest.parties_per_person
-            ),
+        reasons = policy.refusals(
+            spec, self.party, here=here, elsewhere=elsewhere, parties_per_person=manifest.parties_per_person
         )
+        try:
+            self._releases.check_affordable(cost_of_a_person(spec, here + elsewhere))
+        except PrivityError as error:
+            if not reasons or error.kind is not Catalogue.BUDGET_EXHAUSTED:
+                raise
+            reasons.append(error.message)
+        refuse(self.party, reasons)
         schema, algorithm = self._seen(step, spec).schema, _algorithm(step, spec)
         algorithm.check_request(spec.settings, schema, spec.delta)
         if algorithm.discovers and undiscovered(schema) and not self._releases.recodes:
             raise step_refused(step.key, "the rows of this party are coded once and for all")
         check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)
-        self._releases.check_affordable(cost_of_a_person(spec, here + elsewhere))
         if self._heard.is_full(step.run):
             raise step_refused(step.key, f"{MOST_RUNS} runs are open here already")
         self._approvals.file(spec)

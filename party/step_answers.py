@@ -63,6 +63,11 @@ WAITS_FOR = {
 }
 """What will be there again: the step is asked anew, at no new charge."""
 
+DENIALS = (Catalogue.REFUSED_BY_POLICY, Catalogue.BUDGET_EXHAUSTED)
+NO_DENIALS = (Catalogue.REFUSED_BY_OWNER, Catalogue.STEP_CHANGED)
+"""Of an enrolment every other refusal is one of the run: the owner's own word is kept elsewhere, and another run of the
+name is not this one."""
+
 _log = logging.getLogger("privity.party")
 
 
@@ -213,6 +218,7 @@ class PartyEngine:
                 # Where the rows are is nobody else's business.
                 error = step_refused(step.key, CHANGED)
             refusal = Refusal(error.code, error.message, error.remedy)
+            self._deny(step, error)
         except Exception as error:
             # A node outlives what nobody foresaw. The class of the error is safe to tell, its text is not.
             place = traceback.extract_tb(error.__traceback__)[-1]
@@ -240,6 +246,19 @@ class PartyEngine:
     def _waits(self, step: Step, reason: str) -> bytes:
         self.listener(step, Pending(reason))
         return encode_reply(step.run, step.key, Pending(reason))
+
+    def _deny(self, step: Step, error: PrivityError) -> None:
+        """Keep why a run is refused, if the run is and not only a step of it."""
+        if error.kind not in DENIALS and not (isinstance(step, Enrol) and error.kind not in NO_DENIALS):
+            return
+        reasons = error.fields.get("reasons")
+        with contextlib.suppress(PrivityError, sqlite3.Error, OSError):
+            self._approvals.deny(
+                step.run,
+                error.code,
+                reasons if isinstance(reasons, tuple) else (error.message,),
+                step.spec if isinstance(step, Enrol) else None,
+            )
 
     def _handle(self, step: Step) -> bytes:
         if isinstance(step, Close):
@@ -280,9 +299,13 @@ class PartyEngine:
         """Each kind of step has one handler; those of a run that has begun get it as it was verified then."""
         if (handle := self._before.get(type(step))) is not None:
             return handle(step)
-        if isinstance(step, Contribute | SelectionStep | Learn):
+        charged = isinstance(step, Contribute | SelectionStep | Learn)
+        if charged:
             self._transcripts.check_room(step)
-        return self._within[type(step)](step, self._admission.begun(step))
+        reply = self._within[type(step)](step, self._admission.begun(step))
+        if charged:
+            self._approvals.allowed(step.run)
+        return reply
 
     def _select(self, step: SelectionStep, begun: BegunRun) -> Reply:
         begun.check_selection(step)

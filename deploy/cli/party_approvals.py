@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,7 +56,7 @@ def show(
     else:
         here = option("config", config, HERE)
         then = f"Then: privity party approve {run}{here}, or: privity party refuse {run}{here}"
-        first = f"{run}, asked for {filed.asked_at}: {filed.state}."
+        first = f"{run}, asked for {filed.asked_at}: {filed.state}{_when(filed)}."
         _say_whole(first, *words, *([then] if filed.waits else []))
     approvals.note_shown(filed)
 
@@ -102,7 +103,12 @@ def _content(filed: Filed) -> dict[str, Any]:
         "epsilon": str(filed.spec.epsilon),
         "asked_at": filed.asked_at,
         "state": filed.state,
+        "refusal": None if filed.denied is None else asdict(filed.denied),
     }
+
+
+def _when(filed: Filed) -> str:
+    return "" if filed.denied is None else f", {filed.denied.at}"
 
 
 def _list(filed: list[Filed], as_json: bool) -> None:
@@ -111,11 +117,20 @@ def _list(filed: list[Filed], as_json: bool) -> None:
         return
     shown = text_table.table("asked for (UTC)", "run", "algorithm", "epsilon", "state")
     for one in filed:
-        text_table.add(shown, one.asked_at, one.spec.run, one.spec.algorithm, readable(one.spec.epsilon), one.state)
+        text_table.add(
+            shown, one.asked_at, one.spec.run, one.spec.algorithm, readable(one.spec.epsilon), _in_a_line(one)
+        )
     text_table.show(shown)
 
 
+def _in_a_line(filed: Filed) -> str:
+    return filed.state if filed.denied is None else f"{filed.state}: {'; '.join(filed.denied.reasons)}"
+
+
 def _explained(filed: Filed, settings: PartyConfig) -> list[str]:
+    if filed.denied is not None and not filed.enrolled and not filed.closed:
+        # What a run that is refused would take may be nothing that can be said: of no algorithm, of no attribute.
+        return [f"- {reason}" for reason in filed.denied.reasons]
     policy, manifest = read_policy(settings), ManifestFile(settings.manifest, settings.organiser_key).current()
     ledger = ledger_of(settings, policy)
     everywhere = manifest.parties_per_person
@@ -132,4 +147,6 @@ def _explained(filed: Filed, settings: PartyConfig) -> list[str]:
         # It may be about attributes, or for domains, that the schema does not have any more.
         with contextlib.suppress(PrivityError, KeyError):
             words += in_words()
+    if filed.denied is not None:
+        words = [*(f"It was {filed.state}: {reason}." for reason in filed.denied.reasons), *words]
     return [*words, run_notice.budget_in_words(filed.spec, policy, ledger, everywhere - 1)]

@@ -92,7 +92,7 @@ def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
 
 @run_app.command("why")
 def why(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
-    """Say what a run waits for: which step, whose, since when, what went wrong last, and what to do."""
+    """Say what a run waits for, whose step and since when, or which parties refused it and why; and what to do."""
     status = client_of(config).why(run)
     if as_json:
         _say(status_document(status))

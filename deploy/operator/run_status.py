@@ -43,6 +43,10 @@ def status_document(status: RunStatus) -> dict[str, Any]:
         "remedy": status.remedy,
         "phase": status.phase,
         "last_error": status.last_error,
+        "refusals": [
+            {"party": one.party, "code": one.code, "message": one.message, "remedy": one.remedy}
+            for one in status.refusals
+        ],
         "awaited": [
             {
                 "party": awaited.party,
@@ -61,11 +65,16 @@ def status_document(status: RunStatus) -> dict[str, Any]:
 def explained(status: RunStatus) -> Iterator[str]:
     """Where the run stands, and what to do, in words."""
     of_phase = f" in {status.phase}" if status.state == "RUNNING" else ""
-    reason = f": {status.reason}" if status.reason else ""
+    several = len(status.refusals) > 1
+    why = f"{len(status.refusals)} parties refuse it" if several else status.reason
+    reason = f": {why}" if why else ""
     yield f"{status.run} is {status.state}{of_phase}{reason}."
     if status.submitter:
         yield f"The operator {status.submitter} submitted it."
-    if status.remedy:
+    for one in status.refusals if several else ():
+        yield f"{one.message}."
+        yield f"  {one.remedy}"
+    if status.remedy and not several:
         yield f"  {status.remedy}"
     if status.state == "QUEUED":
         yield "It begins when the runs before it have ended: privity run list"

@@ -91,9 +91,15 @@ class Run:
         """
         found = self.consortium._client().why(self.name)
         document = status_document(found)
-        awaited = tuple(document.pop("awaited"))
+        awaited, refusals = tuple(document.pop("awaited")), tuple(document.pop("refusals"))
         epsilon = ExactNumber(document.pop("epsilon") or "0")
-        return Status(**document, epsilon=epsilon, awaited=awaited, sentences=tuple(map(in_line, explained(found))))
+        return Status(
+            **document,
+            epsilon=epsilon,
+            awaited=awaited,
+            refusals=refusals,
+            sentences=tuple(map(in_line, explained(found))),
+        )
 
     def why(self) -> str:
         """What it waits for, since when, what went wrong last, and what to do: lines of text.

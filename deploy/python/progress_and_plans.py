@@ -53,6 +53,7 @@ class Status(Shown):
         last_error: what went wrong last, and was tried again.
         awaited: each step that is waited for: ``party``, ``step``, ``phase``, ``seconds``, ``silent_seconds``, ``note``
             and ``remedy``.
+        refusals: what each party said that refused the run: ``party``, ``code``, ``message`` and ``remedy``.
         sentences: all of it in words, with what to do.
     """
 
@@ -67,6 +68,7 @@ class Status(Shown):
     submitter: str
     last_error: str
     awaited: tuple[dict[str, Any], ...]
+    refusals: tuple[dict[str, Any], ...]
     sentences: tuple[str, ...]
 
     def _summary(self) -> Summary:

@@ -82,6 +82,7 @@ CLASSES = {
     "RunList.left_out": "public",
     "RunStatus.*": "public",
     "Awaited.*": "public",
+    "Refused.*": "public",
     "FileChunk.*": "release",
 }
 

@@ -29,12 +29,13 @@ def test_nothing_crashes_hangs_grows_or_is_charged(tmp_path: Path) -> None:
 
 
 def state_of(consortium: TestConsortium) -> list[tuple[object, ...]]:
-    """Everything that the parties keep, but that they refused: that is in their transcripts."""
+    """Everything that the parties keep, but what they were asked for and refused: their transcripts and history."""
     return [
         (
             party.ledger.entries(),
             party.journal._db.execute(
-                "SELECT * FROM entries WHERE key NOT LIKE '%/transcript/refusal/%' ORDER BY key"
+                "SELECT * FROM entries WHERE key NOT LIKE '%/transcript/refusal/%' AND key NOT LIKE '#denied/%'"
+                " AND key NOT LIKE '#asked/%' ORDER BY key"
             ).fetchall(),
         )
         for party in consortium.parties.values()

@@ -145,3 +145,21 @@ def test_a_draft_is_readable_by_its_owner_alone_and_says_what_it_is(place: Path)
     assert "Drafted from the rows: not private" in (place / "drafted.schema.json").read_text()
     checked = run(place, "schema check drafted.schema.json --data north.csv")
     assert checked.returncode == 0, checked.stdout
+
+
+def test_a_run_that_the_node_refused_is_shown_with_all_reasons(place: Path) -> None:
+    settings = load_config(place / "north" / "party.toml")
+    approvals = Approvals(Journal(settings.state / JOURNAL_FILE))
+    # Of no algorithm that there is: what it would take cannot be said.
+    asked = replace(SPEC, run="winter", algorithm="magic", epsilon=Fraction(9))
+    approvals.deny("winter", "refused-by-policy", ("algorithm 'magic' is unknown", "epsilon 9 is above 1 a run"), asked)
+    shown = run(place, f"party show winter {CONFIG}").stdout
+    assert re.match(r"winter, asked for (\S+): refused by policy, \1\.\n", shown)
+    assert "- algorithm 'magic' is unknown\n- epsilon 9 is above 1 a run\n" in shown
+    assert "privity party approve" not in shown
+    (listed,) = [one for one in json.loads(run(place, f"party show --json {CONFIG}").stdout) if one["run"] == "winter"]
+    assert listed["state"] == "refused by policy"
+    assert listed["refusal"]["reasons"] == ["algorithm 'magic' is unknown", "epsilon 9 is above 1 a run"]
+    refused = run(place, f"party approve winter {CONFIG}")
+    assert refused.returncode == Exit.INPUT
+    assert "winter was refused by policy: algorithm 'magic' is unknown; epsilon 9" in refused.stderr
