@@ -293,7 +293,7 @@ class PartyEngine:
             self._heard.forget(run)
             self._admission.forget(run)
             self._releases.forget(run)
-            self._contributions.forget()
+            self._contributions.forget(run)
 
     def _answer(self, step: Step) -> Reply:
         """Each kind of step has one handler; those of a run that has begun get it as it was verified then."""

@@ -6,6 +6,9 @@ vector of counts itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from privity.common.crypto.residues import Residues, drop_tables
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol import secure_sum
@@ -23,6 +26,9 @@ AHEAD = 256
 
 AHEAD_AT_ONCE = 16
 
+RUNS_KEPT = 4
+"""Runs of which keys, randomness and the round at work are in memory: steps of several come by turns."""
+
 ROUNDS_KEPT = 8
 """Rounds of a run whose vectors are kept at a time: a curator reveals them one after another."""
 
@@ -30,16 +36,31 @@ OF_BLOCKS = {"seal": 2, "combine": 3}
 """Steps about a block of a round: how many numbers stand behind the round's name in their keys."""
 
 
+@dataclass
+class _OfRun:
+    """What is kept in memory for a run that has begun: all of it can be made again, but for used randomness.
+
+    Attributes:
+        plan: its digest.
+        keys: of the masks with every other member.
+        ahead: whether idle time makes some of its randomness.
+        context: the round that was contributed to last.
+    """
+
+    plan: str
+    keys: Mapping[str, bytes]
+    residues: Residues | None
+    ahead: bool
+    context: RoundContext | None = None
+
+
 class Contributions:
-    """What one party does in the rounds of a run."""
+    """What one party does in the rounds of its runs."""
 
     def __init__(self, party: str, keys: Keys) -> None:
         self._party = party
         self._own = keys
-        self._simulation = True
-        self._context: RoundContext | None = None
-        self._keys: tuple[str, dict[str, bytes]] = ("", {})
-        self._residues: Residues | None = None
+        self._runs: dict[str, _OfRun] = {}
 
     def _check(self, step: Contribute, begun: BegunRun) -> None:
         """Refuse a round that could not be served to its end, before anything is charged."""
@@ -76,7 +97,7 @@ class Contributions:
         releases.keep_vector(step.round, plan.noise_quota, begun.allowance, self._position(plan))
         releases.journal.record(self._entry(step.run, step.round.round), step.round.digest, encode_step(step))
         # Not before: blocks are sealed of what is charged, kept and settled.
-        self._context = self._new_context(step.round, begun)
+        self._of(begun).context = self._new_context(step.round, begun)
         return Done()
 
     def seal(self, step: SealBlock, begun: BegunRun) -> Sealed:
@@ -89,8 +110,7 @@ class Contributions:
         except ValueError as error:
             raise context.refusal(str(error)) from error
         part = begun.releases.vector_part(context.round, plan.noise_quota, self._position(plan), cells)
-        self.expect(begun)  # another run may have begun since the round was contributed to
-        own, (_, keys) = self._own.of(begun.manifest), self._keys
+        own, keys = self._own.of(begun.manifest), self._of(begun).keys
         return Sealed(secure_sum.seal_block(part, context, step.attempt, step.block, self._party, own, keys))
 
     def combine(self, step: CombineBlock, begun: BegunRun) -> Sealed | Sum:
@@ -122,7 +142,7 @@ class Contributions:
         ]
         journal.record(self._gone(step.run, step.round), step.digest, b"")
         journal.wipe([vector_label(step.run, step.round), self._entry(step.run, step.round), *replies])
-        self._context = None
+        self._of(begun).context = None
         return Done()
 
     def prepare(self) -> bool:
@@ -130,10 +150,11 @@ class Contributions:
 
         In a simulation no time is idle: all parties share one machine.
         """
-        residues = self._residues
-        if residues is None or residues.ready >= AHEAD or self._simulation:
+        kept = [of_run.residues for of_run in list(self._runs.values()) if of_run.ahead and of_run.residues is not None]
+        fewest = min(kept, key=lambda residues: residues.ready, default=None)
+        if fewest is None or fewest.ready >= AHEAD:
             return False
-        residues.prepare(AHEAD_AT_ONCE)
+        fewest.prepare(AHEAD_AT_ONCE)
         return True
 
     def expect(self, begun: BegunRun) -> None:
@@ -142,19 +163,28 @@ class Contributions:
         Raises:
             PrivityError: there can be no masks with a member.
         """
-        plan, self._simulation = begun.plan, begun.manifest.simulation
-        if self._keys[0] != plan.digest:
-            self._keys = (plan.digest, mask_keys(self._own.of(begun.manifest), self._party, plan, begun.manifest))
-        kind = plan.spec.secure_sum
-        if plan.modulus is None or kind.exponents is None:
-            self._residues = None
-        elif self._residues is None or (self._residues.n, self._residues.exponents) != (plan.modulus, kind.exponents):
-            self._residues = Residues(plan.modulus, kind.exponents)
+        self._of(begun)
 
-    def forget(self) -> None:
-        """Drop what is kept in memory for a run."""
-        self._context, self._keys, self._residues = None, ("", {}), None
-        drop_tables()
+    def forget(self, run: str) -> None:
+        """Drop what is kept in memory for a run, and nothing of others."""
+        of_run = self._runs.pop(run, None)
+        if of_run is not None and of_run.residues is not None:
+            drop_tables(of_run.residues.n)
+
+    def _of(self, begun: BegunRun) -> _OfRun:
+        """What is kept for a run; made again for one that others have driven out."""
+        plan = begun.plan
+        kept = self._runs.pop(plan.spec.run, None)
+        if kept is None or kept.plan != plan.digest:
+            kind, residues = plan.spec.secure_sum, None
+            if plan.modulus is not None and kind.exponents is not None:
+                residues = Residues(plan.modulus, kind.exponents)
+            keys = mask_keys(self._own.of(begun.manifest), self._party, plan, begun.manifest)
+            kept = _OfRun(plan.digest, keys, residues, not begun.manifest.simulation)
+        self._runs[plan.spec.run] = kept
+        while len(self._runs) > RUNS_KEPT:
+            self._runs.pop(next(iter(self._runs)))
+        return kept
 
     def _position(self, plan: RunPlan) -> int:
         return plan.spec.members.index(self._party)
@@ -168,13 +198,12 @@ class Contributions:
         return f"{run}/gone/{name}"
 
     def _new_context(self, round_: Round, begun: BegunRun) -> RoundContext:
-        self.expect(begun)
-        return RoundContext(begun.plan, begun.manifest, round_, begun.releases.schema, self._residues)
+        return RoundContext(begun.plan, begun.manifest, round_, begun.releases.schema, self._of(begun).residues)
 
     def _recalled(self, step: SealBlock | CombineBlock, begun: BegunRun) -> RoundContext:
         """The round as this party contributed to it; kept in memory from block to block."""
-        attempt, kept = step.attempt, self._context
-        if kept is not None and kept.round.digest == attempt.digest and kept.plan.digest == begun.plan.digest:
+        attempt, kept = step.attempt, self._of(begun).context
+        if kept is not None and kept.round.digest == attempt.digest:
             return kept
         journal = begun.releases.journal
         if journal.content(self._gone(step.run, attempt.round)) is not None:
@@ -185,5 +214,5 @@ class Contributions:
             raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason=NO_CONTRIBUTION)
         contributed = decode_step(stored)
         assert isinstance(contributed, Contribute)
-        self._context = self._new_context(contributed.round, begun)
-        return self._context
+        context = self._of(begun).context = self._new_context(contributed.round, begun)
+        return context

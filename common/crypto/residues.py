@@ -36,6 +36,9 @@ from privity.common.crypto.powers import raise_all
 SHORT_BITS = 256
 """Of short exponents: twice 128-bit security."""
 
+TABLES_KEPT = 2
+"""Moduli whose tables of powers are kept: those of two runs side by side."""
+
 
 class Exponents(Enum):
     """How randomness is made, see above."""
@@ -82,18 +85,28 @@ class Residues:
         return _powers_of_base(self.n, bits).powers([secrets.randbits(bits) for _ in range(count)], ahead=ahead)
 
 
-@lru_cache(maxsize=1)
+_tables: dict[tuple[int, int], FixedBase] = {}
+_tables_lock = threading.Lock()
+
+
 def _powers_of_base(n: int, bits: int) -> FixedBase:
-    """Kept: all rounds of a run share its key. One, because a table is large."""
-    return FixedBase(residue_base(n), n * n, bits)
+    """Kept: all rounds of a run share its key. Few, because a table is large."""
+    with _tables_lock:
+        table = _tables.pop((n, bits), None) or FixedBase(residue_base(n), n * n, bits)
+        _tables[n, bits] = table
+        while len(_tables) > TABLES_KEPT:
+            del _tables[next(iter(_tables))]
+    return table
 
 
-def drop_tables() -> None:
-    """Free the memory of tables of powers; they are made again when they are needed."""
-    _powers_of_base.cache_clear()
+def drop_tables(n: int) -> None:
+    """Free the memory of tables of powers for this modulus; they are made again when they are needed."""
+    with _tables_lock:
+        for key in [key for key in _tables if key[0] == n]:
+            del _tables[key]
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=TABLES_KEPT)
 def residue_base(n: int) -> int:
     """h^n mod n^2, h = -x^2 mod n with x from SHAKE-256 of n: an n-th residue that nobody chose."""
     size = (n.bit_length() + 7) // 8
