@@ -12,7 +12,7 @@ import shlex
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -32,10 +32,13 @@ from privity.common.errors import PrivityError
 from privity.common.node.process import is_at_work
 from privity.common.node.proxy import Proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
+from privity.common.notices.channels import Channel, Mail
+from privity.common.notices.outbox import WAITS, Outbox
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_folder import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
 from privity.common.storage.journal import Journal
 from privity.curator import server
+from privity.curator.run_queue import JOURNAL_FILE
 from privity.deploy.operator.operator_folder import link_of
 from privity.party import config as party_config
 from privity.party.keys import KeyFiles
@@ -114,6 +117,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield _tried("connection", lambda: _connection(_party_link(shown), config.curator))
     if config.metrics:
         yield _listening("metrics", config.metrics)
+    yield from _notices("party", config.channels, config.state / party_config.JOURNAL_FILE)
 
 
 def examine_curator(file: Path) -> Iterator[Check]:
@@ -134,6 +138,7 @@ def examine_curator(file: Path) -> Iterator[Check]:
     yield _listening("address", config.listen)
     if config.metrics:
         yield _listening("metrics", config.metrics)
+    yield from _notices("curator", config.channels, config.state / JOURNAL_FILE)
 
 
 def examine_operator(file: Path) -> Iterator[Check]:
@@ -178,9 +183,26 @@ def _policy_at_work(config: party_config.PartyConfig) -> Check:
     return good(AT_WORK, f"the running node has obeyed {file} as it is now since {obeyed.since}")
 
 
+def _notices(role: str, channels: Sequence[Channel], journal: Path) -> Iterator[Check]:
+    """Whether what was to be told was taken, on each channel."""
+    if not channels or not journal.exists():
+        return
+    with contextlib.closing(Journal(journal)) as opened:
+        deliveries = Outbox(opened, role, channels).deliveries()
+    for channel in channels:
+        waiting = [each for each in deliveries if each.channel == channel.name and each.state == WAITS and each.tries]
+        what = f"notices to {channel.to}"
+        if waiting:
+            remedy = f"See whether a trial is taken: privity {role} notices --try"
+            yield Check(what, Verdict.WARNING, f"{len(waiting)} wait: {waiting[-1].reason}", remedy)
+        else:
+            yield good(what, "all were taken")
+
+
 def _private_of_party(file: Path, config: party_config.PartyConfig) -> Iterator[Path]:
     """Files of an owner: settings, which may hold passwords, keys, what was answered, coded rows, ledgers."""
     yield from (file, config.policy)
+    yield from (each.password for each in config.channels if isinstance(each, Mail) and each.password)
     yield from KeyFiles(config.name, config.keys, config.certificate, config.key).private_ones()
     for folder in (config.state, ledgers_folder()):
         yield from (path for path in sorted(folder.rglob("*")) if path.is_file())

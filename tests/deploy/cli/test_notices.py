@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -58,7 +59,8 @@ def test_a_trial_says_of_each_channel_whether_it_was_taken(place: Path, group: s
 
 
 def test_what_was_posted_is_listed_with_what_became_of_it(place: Path) -> None:
-    file = settings(place, "north/party.toml", 'webhook = "http://127.0.0.1:9/secret-key"')
+    changed = settings(place, "north/party.toml", 'webhook = "http://127.0.0.1:9/secret-key"')
+    file = changed.rename(place / "north" / "party.toml")
     config = load_config(file)
     config.state.mkdir(exist_ok=True)
     outbox = outbox_of(config, Journal(config.state / JOURNAL_FILE))
@@ -69,3 +71,7 @@ def test_what_was_posted_is_listed_with_what_became_of_it(place: Path) -> None:
     assert "autumn waits for your approval" in shown
     assert "waits, tried 1 times: 127.0.0.1: " in shown
     assert "secret-key" not in shown
+    doctor = privity("doctor", "--config", file).stdout
+    assert re.search(r"notices to 127\.0\.0\.1 .*1 wait: 127\.0\.0\.1: ", doctor)
+    assert "privity party notices --try" in doctor
+    assert "secret-key" not in doctor
