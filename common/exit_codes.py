@@ -49,6 +49,6 @@ _OF_KIND = {
 
 def exit_code(error: PrivityError) -> Exit:
     """The exit code of a command that met this error."""
-    if error.kind is Catalogue.RUN_FAILED and error.fields["state"] == "STOPPED":
+    if error.kind is Catalogue.RUN_FAILED and error.fields["state"] in ("STOPPED", "DISCARDED"):
         return Exit.STOPPED
     return _OF_KIND.get(error.kind, Exit.OTHER)

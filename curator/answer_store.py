@@ -17,10 +17,15 @@ from privity.common.wire.codec import decode_reply, encode_reply
 from privity.curator.traffic_meter import Meter
 
 Ask = Callable[[str, Step, str], Awaitable[Reply]]
+Place = Callable[[], Awaitable[None]]
 Kind = TypeVar("Kind", bound=Reply)
 
 COMBINED = ("seal", "combine")
 """Steps that are about a block of a round."""
+
+
+async def no_wait() -> None:
+    """The run has a place whenever it wants one."""
 
 
 class Answers:
@@ -28,10 +33,12 @@ class Answers:
 
     Args:
         ask: sends a step to a party and waits for the reply: (party, step, phase).
+        place: awaited when an answer is kept, before anything is made of it.
     """
 
-    def __init__(self, journal: Journal, ask: Ask, meter: Meter) -> None:
+    def __init__(self, journal: Journal, ask: Ask, meter: Meter, place: Place = no_wait) -> None:
         self.journal = journal
+        self._place = place
         self._ask = ask
         self._meter = meter
 
@@ -51,6 +58,7 @@ class Answers:
                 )
             # Not in a thread: whoever is cancelled in between would have heard an answer and not kept it.
             stored = self.journal.record(key, content, encode_reply(step.run, step.key, reply))
+            await self._place()
         _, _, answer = decode_reply(stored)
         assert isinstance(answer, kind)
         self._meter.answered()

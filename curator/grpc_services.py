@@ -184,7 +184,7 @@ class OperatorServicer(rpc.OperatorServicer):
         async for run in self._runs.watch(request.run, self._silence / EVENTS_A_SILENCE):
             # The manifest may have changed since.
             self._caller(context)
-            await _send(context, _event(run, ", ".join(self._runs.notes(run))), self._silence)
+            await _send(context, _event(run, "; ".join(self._runs.notes(run))), self._silence)
 
     async def Fetch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext
@@ -245,6 +245,7 @@ class OperatorServicer(rpc.OperatorServicer):
             awaited=[pb.Awaited(**asdict(awaited)) for awaited in self._runs.awaited(run)],
             last_error=run.last_error,
             refusals=[pb.Refused(**asdict(refused)) for refused in run.refusals],
+            since=self._runs.since(run),
         )
 
 

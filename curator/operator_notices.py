@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from privity.common.notices.outbox import Outbox
 from privity.common.text.visible import cut
-from privity.curator.run_progress_marks import COMPLETED, End
+from privity.curator.run_progress_marks import End
+from privity.curator.run_state_machine import COMPLETED
 
 
 class OperatorNotices:

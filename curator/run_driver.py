@@ -1,4 +1,4 @@
-"""One run from request to release: enrol, begin, learn, synthesise, close.
+"""One run from request to release: enrol, begin, learn, synthesise.
 
 Everything that decides the run's course is in the journal first: the Paillier key, the enrolments,
 every revealed sum, the seed of the sampling. Driving a run again after a crash gives the same release.
@@ -22,7 +22,7 @@ from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.evaluation_scores import Evaluation, scores_from
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.session import Session
-from privity.common.protocol.steps import Begin, Close, Done, Enrol, Enrolled
+from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled
 from privity.common.release.evaluation.scores_over_parties import most_shares, score_over_parties, scores_of, to_score
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import is_release, write_release
@@ -31,7 +31,7 @@ from privity.common.release.synthetic_rows import check_release_size
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import learn
-from privity.curator.answer_store import Answers, Ask
+from privity.curator.answer_store import Answers, Ask, Place, no_wait
 from privity.curator.network_backend import NetworkBackend
 from privity.curator.refusals import all_heard
 from privity.curator.run_request import RunRequest
@@ -39,7 +39,6 @@ from privity.curator.sum_rounds import together
 from privity.curator.traffic_meter import Meter
 
 SYNTHESIS = "synthesis"
-CLOSE_SECONDS = 10
 
 
 def unpacked_bytes(plan: RunPlan, cells: int) -> int:
@@ -75,6 +74,7 @@ class RunDriver:
 
     Args:
         waiting: names of the parties at which a run waits for a person now.
+        place: awaited after every answer of a party: the run goes on when it has a place at work.
 
     Attributes:
         remind: whether the parties are to be told that a run goes on of which they have not heard for a while.
@@ -92,6 +92,7 @@ class RunDriver:
         *,
         small_keys: bool = False,
         waiting: Callable[[str], Collection[str]] = lambda _run: (),
+        place: Place = no_wait,
     ) -> None:
         self.run = run
         self.meter = meter
@@ -101,12 +102,13 @@ class RunDriver:
         self._joint = schema
         self._journal = journal
         self._ask = ask
-        self._answers = Answers(journal, ask, meter)
+        self._place = place
+        self._answers = Answers(journal, ask, meter, place)
         self._small_keys = small_keys
         self._waiting = waiting
 
     async def drive(self, release: Path) -> None:
-        """Write the release, or raise what ended the run; ``close`` tells the parties of the end."""
+        """Write the release, or raise what ended the run."""
         try:
             written = read_json(release / RUN)["run"] if is_release(release) else None
         except PrivityError:
@@ -198,6 +200,7 @@ class RunDriver:
         async def remind(member: str, plan: RunPlan) -> None:
             # Asked before, and answered as then: the party has heard of the run again.
             await self._ask(member, Begin(plan), "enrolment")
+            await self._place()
 
         asked = {member: enrol(member) for member in spec.members}
         enrolments = await all_heard(asked, lambda: self._waiting(self.run))
@@ -231,12 +234,3 @@ class RunDriver:
             "unpacked_bytes": {phase: unpacked_bytes(plan, cells) for phase, cells in self.meter.cells.items()},
             "ciphertexts": self.meter.ciphertexts,
         }
-
-    async def close(self, state: str) -> None:
-        """Tell the parties that the run is over, as far as they can be reached; drop the secret key."""
-        members = self._manifest.members
-        await asyncio.gather(
-            *(asyncio.wait_for(self._ask(m, Close(self.run, state), "close"), CLOSE_SECONDS) for m in members),
-            return_exceptions=True,
-        )
-        self._journal.erase(f"{self.run}/")

@@ -6,15 +6,14 @@ No name of a run begins with the sign of the marks, so no run can write them. do
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 
 from privity.common.storage.journal import Journal
+from privity.common.text.utc_times import utc
+from privity.curator.pending_steps import Note
 from privity.curator.refusals import Refused
-
-QUEUED, RUNNING = "QUEUED", "RUNNING"
-COMPLETED, FAILED, STOPPED, EXPIRED = "COMPLETED", "FAILED", "STOPPED", "EXPIRED"
-FINAL = (COMPLETED, FAILED, STOPPED, EXPIRED)
-"""States in which nothing goes on; a stopped run may be resumed."""
+from privity.curator.run_state_machine import DISCARDED, STOPPED
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class End:
 
 
 BY_OPERATOR = End(STOPPED, "stopped by the operator", "It goes on with `privity run resume`.")
-DISCARDED = End(STOPPED, "discarded by the operator", "It cannot be resumed: submit it anew.")
+BY_DISCARD = End(DISCARDED, "discarded by the operator", "It cannot be resumed: submit it anew.")
 
 
 class Marks:
@@ -52,14 +51,52 @@ class Marks:
 
     def end(self, run: str) -> End | None:
         """Its end for good."""
-        return self._read(f"#ended/{run}", "ended")
+        found = self._read(f"#ended/{run}", "ended")
+        # Earlier versions called a run that was discarded a stopped one.
+        return replace(found, state=DISCARDED) if found is not None and found.state == STOPPED else found
 
     def stop(self, run: str) -> End | None:
         """Why it was stopped, until it is resumed."""
         return self._read(f"#stopped/{run}", "stopped")
 
+    def since(self, run: str) -> str:
+        """When it ended, or was stopped, in UTC; empty if it was not."""
+        at = self._journal.written(f"#ended/{run}") or self._journal.written(f"#stopped/{run}")
+        return "" if at is None else utc(at)
+
+    def untold(self) -> list[tuple[str, str]]:
+        """(run, party) of ends of which parties were not told yet."""
+        return [(run, party) for _, run, party in (key.split("/", 2) for key in self._journal.keys("#untold/"))]
+
+    def note_told(self, run: str, party: str) -> None:
+        """The party knows of the end."""
+        self._journal.drop([f"#untold/{run}/{party}"])
+
+    def waits(self, run: str) -> dict[tuple[str, str], Note]:
+        """What parties said that they wait for themselves, by (party, step)."""
+        notes = {}
+        for key in self._journal.keys(f"#waits/{run}/"):
+            party, step = key.split("/", 3)[2:]
+            notes[party, step] = Note(**json.loads(self._journal.content(key) or b"{}"))
+        return notes
+
+    def note_waits(self, run: str, party: str, step: str, note: Note) -> None:
+        """Put on disk what a party said, in the place of what it said before."""
+        key = f"#waits/{run}/{party}/{step}"
+        self._journal.record_together([(key, "waits", json.dumps(asdict(note)).encode())], instead_of=[key])
+
+    def heard(self) -> dict[str, float]:
+        """When parties were last heard of, in seconds since 1970."""
+        keys = self._journal.keys("#heard/")
+        return {key.removeprefix("#heard/"): float(self._journal.content(key) or 0) for key in keys}
+
+    def note_heard(self, at: Mapping[str, float]) -> None:
+        """Put that on disk."""
+        entries = [(f"#heard/{party}", "heard", str(moment).encode()) for party, moment in at.items()]
+        self._journal.record_together(entries, instead_of=[key for key, _, _ in entries])
+
     def closed(self, run: str) -> bool:
-        """Whether its parties were told of its end."""
+        """Whether its parties were told of its end, as far as they could be reached, and it is erased."""
         return self._journal.recall(f"#closed/{run}", "closed") is not None
 
     def note_end(self, run: str, end: End) -> tuple[End, bool]:
@@ -70,16 +107,21 @@ class Marks:
         """The same for a stop."""
         return self._note(f"#stopped/{run}", "stopped", end)
 
+    def resumed(self, run: str) -> bool:
+        """Whether it was stopped and resumed."""
+        return self._journal.content(f"#resumed/{run}") is not None
+
     def note_resumed(self, run: str) -> None:
         """It goes on, and its lease begins anew."""
         self._journal.drop([f"#resumed/{run}"])
         self._journal.record(f"#resumed/{run}", "resumed", b"")
         self._journal.drop([f"#stopped/{run}"])
 
-    def note_closed(self, run: str) -> None:
-        """Its parties were told of its end."""
-        self._journal.record(f"#closed/{run}", "closed", b"")
-        self._journal.drop([f"#resumed/{run}", f"#stopped/{run}"])
+    def note_closed(self, run: str, untold: Collection[str]) -> None:
+        """Its parties were told of its end, but for some that are away."""
+        marks = [f"#resumed/{run}", f"#stopped/{run}", *self._journal.keys(f"#waits/{run}/")]
+        away = [(f"#untold/{run}/{party}", "untold", b"") for party in untold]
+        self._journal.record_together([(f"#closed/{run}", "closed", b""), *away], instead_of=marks)
 
     def moved(self, run: str) -> float | None:
         """When something last happened to the run, in seconds since 1970."""

@@ -1,17 +1,14 @@
-"""All runs of a curator: submitted, queued, driven one at a time, ended in a named state."""
+"""All runs of a curator: submitted, queued, driven a few at a time, ended in a named state."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import math
 import secrets
 import time
-import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from privity.common.consortium.manifest import CURATOR
@@ -21,39 +18,44 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json
 from privity.common.notices.channels import Channel
 from privity.common.notices.outbox import Outbox
+from privity.common.protocol.steps import Reply, Step
 from privity.common.release.release_contents import PRIVACY
 from privity.common.storage.journal import Journal
+from privity.common.text.utc_times import utc, utc_now
+from privity.curator.lately_awaited import LatelyAwaited
+from privity.curator.leases import Leases
 from privity.curator.metrics import CuratorMetrics, reason_of
-from privity.curator.pending_steps import Awaited, Desk
-from privity.curator.refusals import RefusedByPartiesError
+from privity.curator.operator_notices import OperatorNotices
+from privity.curator.pending_steps import Awaited, Desk, Listener, Note
 from privity.curator.run_driver import RunDriver
-from privity.curator.run_progress_marks import (
-    BY_OPERATOR,
+from privity.curator.run_outcome import HERE, outcome, unforeseen
+from privity.curator.run_progress_marks import BY_DISCARD, BY_OPERATOR, End, Marks
+from privity.curator.run_request import canonical_request, parse_request
+from privity.curator.run_state import Run
+from privity.curator.run_state_machine import (
+    AT_WORK,
     COMPLETED,
-    DISCARDED,
-    EXPIRED,
-    FAILED,
+    ENDED,
     FINAL,
     QUEUED,
     RUNNING,
     STOPPED,
-    End,
-    Marks,
+    WAITING,
+    Event,
+    may,
 )
-from privity.curator.run_request import canonical_request, parse_request
-from privity.curator.run_state import Run
 from privity.curator.submissions import Submission, check_free, check_many, check_word
+from privity.curator.tellings import Tellings
 from privity.curator.traffic_meter import Meter
 
 _log = logging.getLogger("privity.curator")
 
 JOURNAL_FILE = "journal.sqlite"
-SEEN_EVERY_SECONDS = 10.0
-EXPIRE_EVERY_SECONDS = 60.0
-HOUR, DAY = 3600.0, 86400.0
 ROOM_SECONDS = 5.0
 """Between two tries to go on when a disk is full."""
-HERE = "the curator"  # in the place of paths in what operators are told
+RUNS_AT_ONCE = 2
+MOST_WAITING = 50
+"""Runs that wait for people at a time: half of what a party keeps open, so that none is refused for their number."""
 
 
 class Runs:
@@ -62,6 +64,7 @@ class Runs:
     Args:
         folder: holds the journal and, below ``releases/``, what completed runs released.
         lease: seconds for which a run may stand still before it expires.
+        at_once: runs at work side by side; those that wait for people do not count.
         channels: where notices are sent.
     """
 
@@ -73,53 +76,57 @@ class Runs:
         desk: Desk,
         metrics: CuratorMetrics,
         lease: float = math.inf,
+        at_once: int = RUNS_AT_ONCE,
         channels: Sequence[Channel] = (),
     ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._journal = Journal(folder / JOURNAL_FILE, called=HERE)
         self._marks = Marks(self._journal)
         self.outbox = Outbox(self._journal, CURATOR, channels)
+        self._notices = OperatorNotices(self.outbox)
         self._releases = folder / "releases"
         self._manifests = manifests
         self._schemas = schemas
         self._desk = desk
         self._metrics = metrics
-        self._lease = lease
+        self._leases = Leases(lease, self._marks.moved)
+        self._at_once = at_once
+        self._tellings = Tellings(self._journal, self._marks, desk)
         self._runs: dict[str, Run] = {}
-        self._queue: asyncio.Queue[Run] = asyncio.Queue()
-        self._in_queue: set[str] = set()
-        self._current: tuple[Run, asyncio.Task[None]] | None = None
+        self._queue: dict[str, Run] = {}
+        self._going_on: dict[str, Run] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._closings: dict[str, asyncio.Task[None]] = {}
+        self._due = asyncio.Event()
         self._closing = False
-        self._resumed: set[str] = set()
-        self._taken_up = ("", 0.0)
-        self._seen: dict[str, tuple[float, list[Awaited]]] = {}
+        self._taken_up: dict[str, float] = {}
+        self._lately = LatelyAwaited(desk)
         self._load()
 
     def _load(self) -> None:
-        """Runs of an earlier process: closed ones are known, all others are driven to their end again."""
+        """Runs of an earlier process stand where the journal has them: ended, stopped, or queued."""
+        self._desk.heard_before = self._marks.heard()
         for key in self._journal.keys("#token/"):
             stored = self._journal.recall(key, "request")
             assert stored is not None
-            self._take_up(self._add(Submission.read(stored)))
+            run = self._add(Submission.read(stored))
+            stands = self._marks.end(run.name) or self._marks.stop(run.name)
+            if stands is not None:
+                run.stand(stands, self._marks.since(run.name))
+                if not self._marks.closed(run.name):
+                    # It may have been killed before it could tell.
+                    self._notices.stands(run.name, stands, run.since)
+            else:
+                self._queue[run.name] = run
 
     def _add(self, kept: Submission) -> Run:
-        run = self._runs[kept.run] = Run(kept.run, parse_request(kept.request.encode()), kept.at, kept.by)
+        request = parse_request(kept.request.encode())
+        run = self._runs[kept.run] = Run(kept.run, request, kept.at, kept.by, since=kept.at)
         return run
 
-    def _take_up(self, run: Run) -> None:
-        """Bring a run that nothing is done for to where the journal has it: ended, stopped, or queued."""
-        end = self._marks.end(run.name)
-        stands = end or self._marks.stop(run.name)
-        if stands is not None and (end is None or self._marks.closed(run.name)):
-            run.stand(stands)
-        else:
-            self._enqueue(run)
-
     def _enqueue(self, run: Run) -> None:
-        """Have a run driven in its turn; one that is in the queue keeps its place there."""
-        if run.name not in self._in_queue:
-            self._in_queue.add(run.name)
-            self._queue.put_nowait(run)
+        self._queue[run.name] = run
+        self._due.set()
 
     def submit(self, token: str, request: bytes, name: str = "", operator: str = "") -> str:
         """Name of the run that this token stands for; the same token again gives the same name.
@@ -147,8 +154,7 @@ class Runs:
         if name:
             check_free(name, self._runs, self._releases)
         check_many(operator, self._runs.values())
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        fresh = Submission(name or f"run-{secrets.token_hex(6)}", asked, at, operator)
+        fresh = Submission(name or f"run-{secrets.token_hex(6)}", asked, utc_now(), operator)
         self._journal.record(key, "request", fresh.bytes())
         run = self._add(fresh)
         self._enqueue(run)
@@ -173,9 +179,9 @@ class Runs:
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=name, hint=hint) from None
 
     def numbers(self) -> dict[str, int]:
-        """How many runs are queued and at work; may be asked from any thread."""
+        """How many runs are queued, at work and waiting for people; may be asked from any thread."""
         states = [run.state for run in list(self._runs.values())]
-        return {state: states.count(state) for state in (QUEUED, RUNNING)}
+        return {state: states.count(state) for state in (QUEUED, RUNNING, WAITING)}
 
     def release_files(self, name: str, party: str = "") -> list[Path]:
         """Files of a completed run's release.
@@ -199,9 +205,15 @@ class Runs:
         raise PrivityError(Catalogue.RUN_FAILED, run=name, state=run.state, reason=reason, hint=hint)
 
     async def watch(self, name: str, every: float | None = None) -> AsyncIterator[Run]:
-        """The run now, and again after every change, until it has ended; without a change after ``every`` seconds."""
+        """The run now, and again after every change, until it has ended; without a change after ``every`` seconds.
+
+        Its end is told when the parties know of it, as far as they can be reached.
+        """
         run = self.get(name)
         while True:
+            while run.state in ENDED and not self._closing and not self._marks.closed(name):
+                closing = self._closings.get(name)
+                await (asyncio.sleep(0) if closing is None else asyncio.wait([closing]))
             changed = None if run.state in FINAL else run.next_change()
             yield run
             if changed is None:
@@ -215,45 +227,50 @@ class Runs:
         return list(self._runs.values())
 
     def awaited(self, run: Run) -> list[Awaited]:
-        """What a run waits for, as it was up to ten seconds ago: when a step is answered may depend on rows."""
-        if run.state != RUNNING:
-            return []
-        at, seen = self._seen.get(run.name, (-math.inf, []))
-        if time.monotonic() - at > SEEN_EVERY_SECONDS:
-            seen = self._desk.awaited(run.name)
-            self._seen = {run.name: (time.monotonic(), seen)}
-        return seen
+        """Whom a run waits for, as ``LatelyAwaited`` tells it."""
+        return self._lately.of(run.name) if run.state in AT_WORK else []
 
     def notes(self, run: Run) -> list[str]:
-        """The people that a run waits for, now."""
-        return [f"{a.party} waits for {a.note}" for a in self._desk.awaited(run.name) if a.note]
+        """The people that a run waits for, and the parties that are silent, now."""
+        return [awaited.words for awaited in self._desk.awaited(run.name) if awaited.of_person]
+
+    def since(self, run: Run) -> str:
+        """When it came into its state, in UTC; of a run that waits, since when it waits for a person."""
+        people = [awaited.since for awaited in self._desk.awaited(run.name) if awaited.note]
+        return min(people) if run.state == WAITING and people else run.since
 
     def stop(self, name: str, *, discard: bool = False) -> None:
         """Stop a run that is queued or at work; with ``discard`` for good, also one that was stopped before."""
         run = self.get(name)
-        # A run that has ended already, and only tells the parties so, keeps its end.
-        if run.state in (COMPLETED, FAILED) or self._marks.end(run.name) is not None:
-            return
-        if discard:
-            self._end(run, DISCARDED)
-        elif run.state != STOPPED:
-            self._record(self._marks.note_stop, run, BY_OPERATOR)
-            if not self._interrupted(run):
-                run.stand(BY_OPERATOR)
+        if discard and may(run.state, Event.DISCARD):
+            self._end(run, Event.DISCARD, BY_DISCARD)
+        elif not discard and may(run.state, Event.STOP):
+            self._stand_still(run, Event.STOP, BY_OPERATOR)
 
-    def _end(self, run: Run, end: End) -> None:
-        """End a run for good that is at work, queued or stopped."""
-        self._record(self._marks.note_end, run, end)
-        if not self._interrupted(run):
-            # Its parties are told in its turn.
-            self._enqueue(run)
+    def _stand_still(self, run: Run, event: Event, why: End) -> None:
+        """Stop a run: on disk first. The parties keep what they answered, and the curator what was revealed."""
+        stands = self._record(self._marks.note_stop, run, why)
+        run.move(event, self._marks.since(run.name), stands)
+        self._notices.stands(run.name, stands, run.since)
+        self._leave(run)
+        self._tellings.stopped(run.name, run.since)
 
-    def _interrupted(self, run: Run) -> bool:
-        """Cut a run short that is at work; whether it was."""
-        if self._current is None or self._current[0] is not run or self._current[1].done():
-            return False
-        self._current[1].cancel()
-        return True
+    def _end(self, run: Run, event: Event, end: End) -> None:
+        """End a run for good: on disk first; then its parties are told, and what was kept of it is erased."""
+        stands = self._record(self._marks.note_end, run, end)
+        run.move(event, self._marks.since(run.name), stands)
+        self._notices.stands(run.name, stands, run.since)
+        self._leave(run)
+        self._close_soon(run)
+
+    def _leave(self, run: Run) -> None:
+        """A run goes on no more: nothing is asked for it, and its place is free."""
+        self._queue.pop(run.name, None)
+        self._going_on.pop(run.name, None)
+        task = self._tasks.get(run.name)
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+        self._due.set()
 
     def resume(self, name: str) -> None:
         """Let a stopped run go on where it was; one that goes on already does so.
@@ -262,73 +279,107 @@ class Runs:
             PrivityError: it has ended for good.
         """
         run = self.get(name)
-        if self._marks.end(run.name) is not None:
+        if run.state in ENDED:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="run", reason=f"{name} has ended for good: {run.reason or run.state}",
                 hint="Submit it anew.",
             )  # fmt: skip
-        if self._marks.stop(name) is None:
-            return
-        self._marks.note_resumed(name)
-        self._resumed.add(name)
-        if run.state == STOPPED:
-            run.update(state=QUEUED, reason="", remedy="")
+        if may(run.state, Event.RESUME):
+            self._marks.note_resumed(name)
+            run.move(Event.RESUME, utc_now())
+            self._tellings.stopped(name, "")
             self._enqueue(run)
 
     async def work(self) -> None:
-        """Drive queued runs one after another, until the curator ends."""
-        while True:
-            run = await self._queue.get()
-            self._in_queue.discard(run.name)
-            # It may have been stopped in the queue.
-            stopped = self._marks.end(run.name) is None and self._marks.stop(run.name) is not None
-            if stopped or self._marks.closed(run.name):
-                continue
-            task = asyncio.create_task(self._drive(run))
-            self._current = (run, task)
-            # Waiting without awaiting: the run's end, whatever it is, must not end this loop.
-            await asyncio.wait([task])
-            self._current = None
-            if self._closing:
-                # The journal is closed in a moment: the next run is for the next start.
-                return
-            if task.cancelled():
-                # It was stopped before its first step, or while it waited for room: its end was not brought about.
-                self._take_up(run)
-            elif (error := task.exception()) is not None:
-                # Its end is on disk or is not; either way it is gone on from there.
-                self._unforeseen(error, run)
-                run.update(last_error=f"internal error: {type(error).__name__}")
+        """Drive runs, the oldest first and a few side by side, until the curator ends."""
+        self._tellings.of_before(self._manifests.current().members)
+        for run in self.all():
+            if run.state in ENDED and not self._marks.closed(run.name):
+                self._close_soon(run)
+            elif run.state == STOPPED or self._marks.resumed(run.name):
+                self._tellings.stopped(run.name, run.since if run.state == STOPPED else "")
+        while not self._closing:
+            self._due.clear()
+            while self._give_place():
+                pass
+            await self._due.wait()
+
+    def _give_place(self) -> bool:
+        """Give a free place to the run that has waited for it the longest; whether one was given."""
+        driven = [self._runs[name] for name in self._tasks]
+        if sum(run.state == RUNNING for run in driven) >= self._at_once:
+            return False
+        ready = (run for run in self._going_on.values() if not self._desk.waits_for_person(run.name))
+        if (run := next(ready, None)) is not None:
+            del self._going_on[run.name]
+            run.move(Event.GO_ON, utc_now())
+            return True
+        # One that was stopped and resumed may not have let go of everything yet.
+        queued = (run for run in self._queue.values() if run.name not in self._tasks)
+        if sum(run.state == WAITING for run in driven) >= MOST_WAITING or (run := next(queued, None)) is None:
+            return False
+        del self._queue[run.name]
+        begun = self._journal.written(f"{run.name}/manifest")
+        run.move(Event.BEGIN, utc_now() if begun is None else utc(begun))
+        # Its lease begins now, however long it was queued or the curator was down.
+        self._taken_up[run.name] = time.time()
+        task = self._tasks[run.name] = asyncio.create_task(self._drive(run))
+        task.add_done_callback(lambda task: self._driven(run, task))
+        return True
+
+    async def _keep_place(self, run: Run) -> None:
+        """Go on at once, or when a run that waited for people has a place again."""
+        while run.state == WAITING:
+            self._going_on.setdefault(run.name, run)
+            self._due.set()
+            await run.next_change().wait()
+
+    def _noted(self, run: Run, party: str, step: str, note: Note) -> None:
+        """A party waits for a person: that is kept, and the run's place is free for others meanwhile."""
+        with contextlib.suppress(PrivityError):  # no room on the disk: it is said again after a restart
+            self._marks.note_waits(run.name, party, step, note)
+        self._notices.waits(run.name, party, note.text)
+        self._wait(run)
+
+    def _wait(self, run: Run) -> None:
+        if may(run.state, Event.WAIT):
+            run.move(Event.WAIT, utc_now())
+        else:
+            run.update()
+        self._due.set()
+
+    def _driven(self, run: Run, task: asyncio.Task[None]) -> None:
+        """Nothing is done for a run any more."""
+        del self._tasks[run.name]
+        self._taken_up.pop(run.name, None)
+        self._going_on.pop(run.name, None)
+        self._desk.listen(run.name, None)
+        self._due.set()
+        if not self._closing and not task.cancelled() and (error := task.exception()) is not None:
+            # Its end is not on disk: it is gone on from where it was.
+            unforeseen(error, run.name)
+            run.update(last_error=f"internal error: {type(error).__name__}")
+            if run.state in AT_WORK:
+                run.move(Event.RESTART, utc_now())
                 asyncio.get_running_loop().call_later(ROOM_SECONDS, self._enqueue, run)
 
     async def expire(self) -> None:
-        """End runs in which nothing has moved for as long as a lease lasts, for ever.
-
-        A queued run waits for others and not for anybody: its lease begins when it is driven.
-        """
-        every, still = min(EXPIRE_EVERY_SECONDS, self._lease / 10), dict[str, float]()
+        """End runs in which nothing has moved for as long as a lease lasts, for ever."""
         while True:
             for run in self.all():
-                if run.state not in (RUNNING, STOPPED) or self._marks.end(run.name) is not None:
-                    continue
-                moved = self._marks.moved(run.name)
-                if moved is not None and run.name == self._taken_up[0]:
-                    moved = max(moved, self._taken_up[1])
-                if moved is None or time.time() - moved <= self._lease:
-                    still.pop(run.name, None)
-                # Found so twice, with a while between by a clock that nobody sets.
-                elif time.monotonic() - still.setdefault(run.name, time.monotonic()) >= min(HOUR, self._lease / 10):
-                    del still[run.name]
+                if self._leases.is_over(run, self._taken_up.get(run.name, 0.0)):
                     with contextlib.suppress(PrivityError):  # no room on the disk: at the next time then
-                        self._end(run, self._expired(run))
-            await asyncio.sleep(every)
+                        waits = [f"{a.party} ({a.note or a.step})" for a in self._desk.awaited(run.name)]
+                        self._end(run, Event.EXPIRE, self._leases.expired(run, waits))
+            self._keep_heard()
+            await asyncio.sleep(self._leases.every)
 
-    def _expired(self, run: Run) -> End:
-        """Its end, with the reason why it stood still."""
-        waits = [f"{a.party} ({a.note or a.step})" for a in self._desk.awaited(run.name)]
-        why = f"an answer of {', '.join(waits)}" if waits else f"a resumption: {run.reason}"
-        error = PrivityError(Catalogue.RUN_EXPIRED, days=f"{self._lease / DAY:g}", awaited=why)
-        return End(EXPIRED, error.message, error.remedy, error.code)
+    def _keep_heard(self) -> None:
+        """Put on disk when parties were last heard of, for a curator that starts again while one is away."""
+        heard = {party: at for party, at in self._desk.heard_at().items() if self._desk.connected(party)}
+        if heard:
+            with contextlib.suppress(PrivityError):  # no room on the disk: at the next time then
+                self._marks.note_heard(heard)
 
     async def _drive(self, run: Run) -> None:
         """Bring a run to its end, however often it must be taken up for want of room on a disk."""
@@ -344,70 +395,61 @@ class Runs:
             await asyncio.sleep(ROOM_SECONDS)
 
     async def _drive_once(self, run: Run) -> None:
-        """Bring a run to its end, put the end on disk, tell the parties, erase its secrets; in this order."""
+        """Drive a run to where it does not go on, and put that on disk."""
         meter = Meter(lambda progress: run.update(progress=progress, last_error=meter.last_error))
-        self._desk.traffic, self._desk.noted = meter.traffic, run.update
         manifest = self._manifests.current()
         schema = self._schemas.of(manifest)
+
+        async def ask(party: str, step: Step, phase: str) -> Reply:
+            if (party, step.key) in known:
+                self._wait(run)
+            return await self._desk.ask(party, step, phase)
+
+        def noted(party: str, step: str, note: Note) -> None:
+            self._noted(run, party, step, note)
+
+        known = self._marks.waits(run.name)
+        self._desk.listen(run.name, Listener(meter.traffic, noted, known))
         driver = RunDriver(
-            run.name, run.request, manifest, schema, self._journal, self._desk.ask, meter, waiting=self._desk.waiting
+            run.name,
+            run.request,
+            manifest,
+            schema,
+            self._journal,
+            ask,
+            meter,
+            waiting=self._desk.waiting,
+            place=lambda: self._keep_place(run),
         )
-        end = self._marks.end(run.name)
-        if end is None:
-            run.update(state=RUNNING)
-            # Its lease begins now, however long it was queued or the curator was down.
-            self._taken_up = (run.name, time.time())
-            driver.remind = run.name in self._resumed
-            self._resumed.discard(run.name)
-            stands = await self._learn(driver, run)
-            if self._closing:
-                # The process ends, not the run: it is resumed at the next start.
-                return
-            if stands == BY_OPERATOR and run.name in self._resumed:
-                # Before it could stand.
-                run.update(state=QUEUED)
-                self._enqueue(run)
-                return
-            if stands.state == STOPPED and self._marks.end(run.name) is None:
-                # The parties keep what they answered, and the curator what was revealed, for a resumption.
-                run.stand(self._record(self._marks.note_stop, run, stands))
-                return
-            end = self._record(self._marks.note_end, run, stands)
-        await driver.close(end.state)
-        self._marks.note_closed(run.name)
-        run.stand(end)
+        driver.remind = self._marks.resumed(run.name)
+        event, stands = await outcome(run.name, driver.drive(self._releases / run.name))
+        # If it was stopped or ended meanwhile, it stands there. If the process ends, it is driven again.
+        if self._closing or run.state not in AT_WORK:
+            return
+        if event is Event.SILENCE:
+            self._stand_still(run, event, stands)
+        else:
+            self._end(run, event, stands)
 
-    async def _learn(self, driver: RunDriver, run: Run) -> End:
-        """Where the run stands when it does not go on."""
-        try:
-            await driver.drive(self._releases / run.name)
-        except PrivityError as error:
-            if error.kind is Catalogue.NO_ROOM:
-                raise
-            if error.kind is Catalogue.NO_PROGRESS:
-                return End(STOPPED, error.message, f"{error.remedy} Then: privity run resume {run.name}", error.code)
-            refusals = error.refusals if isinstance(error, RefusedByPartiesError) else ()
-            return End(FAILED, error.message, error.remedy, error.code, refusals)
-        except asyncio.CancelledError:
-            return BY_OPERATOR
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                return self._unforeseen(error, run)
-            raise PrivityError(Catalogue.NO_ROOM, file=HERE) from error
-        except Exception as error:
-            return self._unforeseen(error, run)
-        return End(COMPLETED)
+    def _close_soon(self, run: Run) -> None:
+        closing = self._closings[run.name] = asyncio.create_task(self._close(run))
+        closing.add_done_callback(lambda _closing: self._closings.pop(run.name, None))
 
-    @staticmethod
-    def _unforeseen(error: BaseException, run: Run) -> End:
-        """The class of an unforeseen error is safe to tell and to log; its text might hold anything."""
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        _log.error(
-            "an internal error",
-            extra={"run": run.name, "error": type(error).__name__, "file": place.filename, "line": place.lineno},
-        )
-        known = PrivityError(Catalogue.INTERNAL, reason=type(error).__name__)
-        return End(FAILED, known.message, known.remedy, known.code)
+    async def _close(self, run: Run) -> None:
+        """Tell the parties of an end that is on disk, erase the run's secrets, and note that; in this order."""
+        if (task := self._tasks.get(run.name)) is not None and task is not asyncio.current_task():
+            await asyncio.wait([task])
+        while not self._closing:
+            try:
+                away = await self._tellings.ended(run.name, run.state, run.since)
+                self._journal.erase(f"{run.name}/")
+                self._marks.note_closed(run.name, away)
+                self._tellings.later(run.name, away)
+                return
+            except Exception as error:
+                unforeseen(error, run.name)
+                run.update(last_error=f"internal error: {type(error).__name__}")
+            await asyncio.sleep(ROOM_SECONDS)
 
     def _record(self, note: Callable[[str, End], tuple[End, bool]], run: Run, end: End) -> End:
         """Put on disk where the run stands; the first record stays the only one."""
@@ -418,10 +460,15 @@ class Runs:
         return stands
 
     async def close(self) -> None:
-        """Interrupt what runs, to be resumed, and close the journal."""
+        """Interrupt what runs, to be gone on with, and close the journal."""
+        if self._closing:
+            return
         self._closing = True
-        if self._current:
-            task = self._current[1]
+        self._due.set()
+        tasks = [*self._tasks.values(), *self._closings.values()]
+        for task in tasks:
             task.cancel()
-            await asyncio.wait([task])
+        if tasks:
+            await asyncio.wait(tasks)
+        self._keep_heard()
         self._journal.close()

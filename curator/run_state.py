@@ -8,8 +8,9 @@ from fractions import Fraction
 
 from privity.common.protocol.session import Progress
 from privity.curator.refusals import Refused
-from privity.curator.run_progress_marks import DISCARDED, QUEUED, RUNNING, STOPPED, End
+from privity.curator.run_progress_marks import End
 from privity.curator.run_request import RunRequest
+from privity.curator.run_state_machine import ENDED, QUEUED, Event, State, after
 
 _START = Progress("queued", 0, 0, 0, 0, 0, Fraction(0))
 
@@ -20,6 +21,7 @@ class Run:
 
     Attributes:
         submitted, submitter: when, in UTC, and by which operator; empty if that was not kept.
+        since: when it came into this state, in UTC.
         last_error: the last thing that went wrong and was tried again.
         refusals: what each party said that refused it.
     """
@@ -28,9 +30,10 @@ class Run:
     request: RunRequest
     submitted: str
     submitter: str = ""
-    state: str = QUEUED
+    state: State = QUEUED
     reason: str = ""
     remedy: str = ""
+    since: str = ""
     progress: Progress = _START
     last_error: str = ""
     refusals: tuple[Refused, ...] = ()
@@ -39,11 +42,25 @@ class Run:
     @property
     def open(self) -> bool:
         """Whether it has not ended for good: a run that was stopped may be resumed."""
-        return self.state in (QUEUED, RUNNING) or (self.state == STOPPED and self.reason != DISCARDED.reason)
+        return self.state not in ENDED
 
-    def stand(self, end: End) -> None:
-        """It does not go on."""
-        self.update(state=end.state, reason=end.reason, remedy=end.remedy, refusals=end.refusals)
+    def move(self, event: Event, since: str, why: End | None = None) -> None:
+        """What an event makes of it; the only way into another state.
+
+        Args:
+            why: where it stands, if it does not go on.
+
+        Raises:
+            ValueError: the event means nothing in this state.
+        """
+        self._stand(after(self.state, event), why or End(QUEUED), since)
+
+    def stand(self, end: End, since: str) -> None:
+        """It is found on disk to stand so."""
+        self._stand(State(end.state), end, since)
+
+    def _stand(self, state: State, end: End, since: str) -> None:
+        self.update(state=state, since=since, reason=end.reason, remedy=end.remedy, refusals=end.refusals)
 
     def update(self, **fields: object) -> None:
         for name, value in fields.items():

@@ -31,9 +31,10 @@ from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.call_errors import NamedErrors
 from privity.curator.grpc_services import OperatorServicer, PartyLinkServicer, caller
 from privity.curator.health_and_reflection import MemberHealth, add_health, add_reflection
+from privity.curator.leases import DAY
 from privity.curator.metrics import CuratorMetrics
 from privity.curator.pending_steps import Desk
-from privity.curator.run_queue import DAY, Runs
+from privity.curator.run_queue import RUNS_AT_ONCE, Runs
 
 LAST_SECONDS = 2.0
 LEASE_DAYS = 14.0
@@ -52,6 +53,7 @@ class CuratorConfig:
         key: private key (PEM) of the certificate that the manifest lists for the curator.
         patience: seconds without a sign of life from a party before the run is stopped.
         lease_days: for which a run may stand still, stopped or waiting for somebody, before it expires.
+        runs_at_once: runs at work side by side; those that wait for people do not count.
         metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
         reflection: whether members may ask which services and messages there are.
         channels: where notices are sent.
@@ -65,6 +67,7 @@ class CuratorConfig:
     state: Path
     patience: float
     lease_days: float = LEASE_DAYS
+    runs_at_once: int = RUNS_AT_ONCE
     metrics: str | None = None
     reflection: bool = False
     channels: tuple[Channel, ...] = ()
@@ -83,6 +86,7 @@ def load_config(path: Path) -> CuratorConfig:
         state=base / document["state"],
         patience=float(document["patience"]),
         lease_days=float(document.get("lease_days", LEASE_DAYS)),
+        runs_at_once=document.get("runs_at_once", RUNS_AT_ONCE),
         metrics=document.get("metrics"),
         reflection=document.get("reflection", False),
         channels=channels_of(document, base),
@@ -143,9 +147,8 @@ class CuratorServer:
         self.metrics = CuratorMetrics(CollectorRegistry())
         self.desk = Desk(config.patience, metrics=self.metrics)
         schemas = SchemaFile(config.schema, schema)
-        self.runs = Runs(
-            config.state, manifests, schemas, self.desk, self.metrics, config.lease_days * DAY, config.channels
-        )
+        lease, at_once = config.lease_days * DAY, config.runs_at_once
+        self.runs = Runs(config.state, manifests, schemas, self.desk, self.metrics, lease, at_once, config.channels)
         self.metrics.follow(self.runs.numbers, self._connected)
         self._config = config
         self._silence = silence

@@ -10,19 +10,25 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
+from privity.common.text.awaited_words import OWNER, awaits, stands
+from privity.common.text.utc_times import utc_now
 from privity.common.text.visible import cut
 
 MOST_WAITING = 100
 """Runs that wait for approval at the same time."""
+LONGEST_STATE = 32
+MOST_WITHDRAWN = 100
+"""Runs that ended before they were approved, of which the newest are kept for the owner to see."""
 MOST_DENIED = 100
 """Runs whose refusal is kept: a curator may ask for any number. The oldest goes first."""
 LONGEST_REASON = 1_500
+OF_A_RUN = ("asked", "shown", "approved", "stopped", "withdrawn")
+"""Marks of a run that was asked for."""
 
 
 class AwaitingApproval(Exception):  # noqa: N818 - it is not an error
@@ -50,7 +56,12 @@ class Denial:
 
 @dataclass(frozen=True)
 class Filed:
-    """A run that this party was asked to take part in, and how far it has come here."""
+    """A run that this party was asked to take part in, and how far it has come here.
+
+    Attributes:
+        stopped: since when the curator says that it does not go on, in UTC; empty if it does.
+        end: how the run ended and when, by the curator; empty if that was not kept.
+    """
 
     spec: RunSpec
     asked_at: str
@@ -59,12 +70,29 @@ class Filed:
     refused: bool
     enrolled: bool
     closed: bool
+    stopped: str = ""
+    end: tuple[str, str] = ("", "")
     denied: Denial | None = None
 
     @property
-    def waits(self) -> bool:
-        """Whether it is pending."""
+    def pending(self) -> bool:
+        """Whether the owner has said nothing to it, and it has not ended."""
         return not (self.closed or self.refused or self.enrolled or self.approved or self.denied)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is pending, and goes on when it is approved."""
+        return self.pending and not self.stopped
+
+    def in_words(self, party: str) -> str:
+        """Where it stands, in the words that its operator reads."""
+        if self.denied is not None and not self.refused:
+            return stands(self.denied.state, self.denied.at)
+        if self.waits:
+            return awaits(party, OWNER, self.asked_at)
+        if self.state == "stopped":
+            return stands("STOPPED", self.stopped)
+        return stands(*self.end) if self.closed and self.end[0] else self.state
 
     @property
     def state(self) -> str:
@@ -75,6 +103,8 @@ class Filed:
             return "ended"
         if self.refused:
             return "refused"
+        if self.stopped:
+            return "stopped"
         if self.enrolled:
             return "taken part in"
         return "approved" if self.approved else "waits for approval"
@@ -103,10 +133,12 @@ class Approvals:
             PrivityError: step-changed: it was asked for under this name as another run; step-refused: too many wait.
         """
         self._take_back_denial(spec)
-        if not self.knows(spec.run) and len(self.waiting()) >= MOST_WAITING:
+        if not self.knows(spec.run) and sum(filed.pending for filed in self.undecided()) >= MOST_WAITING:
             reason = f"{MOST_WAITING} runs wait for approval already"
             raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason=reason)
-        self._journal.record(f"#asked/{spec.run}", spec.digest, _asked(spec, _now_text()))
+        self._journal.record(f"#asked/{spec.run}", spec.digest, _asked(spec, utc_now()))
+        if self._journal.content(f"#withdrawn/{spec.run}") is not None:
+            self._journal.drop([f"#withdrawn/{spec.run}"])
         if self._may_wait is not None:
             self._may_wait.add(spec.run)
 
@@ -122,7 +154,7 @@ class Approvals:
         if self._journal.digest(f"#asked/{run}") not in (None, asked):
             return  # another run is known by this name
         said = {"code": code, "reasons": [cut(reason, LONGEST_REASON) for reason in reasons]}
-        known, key, at = self._denial(run), f"#denied/{run}", _now_text()
+        known, key, at = self._denial(run), f"#denied/{run}", utc_now()
         if known is not None and (known.code, list(known.reasons)) == (said["code"], said["reasons"]):
             return
         entries = [(key, asked, canonical_bytes({**said, "at": at}))]
@@ -156,7 +188,7 @@ class Approvals:
     def _let_go(self, run: str) -> None:
         """Forget a run that was asked for, unless it was taken part in."""
         if self._journal.content(closed_key(run)) is None and not self._journal.keys(f"{run}/"):
-            self.forget(run)
+            self._journal.drop([f"#{word}/{run}" for word in OF_A_RUN])
 
     def knows(self, run: str) -> bool:
         """Whether it was asked for."""
@@ -180,10 +212,33 @@ class Approvals:
         if self._is_marked("refused", run):
             raise PrivityError(Catalogue.REFUSED_BY_OWNER, party=party)
 
-    def forget(self, run: str) -> None:
-        """Keep nothing of a run in which this party took no part, but for a rejection or a refusal."""
-        if not self._is_marked("refused", run) and not self._is_marked("denied", run):
-            self._journal.drop([f"#{word}/{run}" for word in ("asked", "shown", "approved")])
+    def note_stopped(self, run: str, since: str) -> None:
+        """The curator says that a run does not go on, or with nothing in ``since`` that it does again."""
+        key = f"#stopped/{run}"
+        if since and self.knows(run) and self._journal.content(closed_key(run)) is None:
+            self._journal.record_together([(key, "", since.encode())], instead_of=[key])
+        elif not since and self._journal.content(key) is not None:
+            self._journal.drop([key])
+
+    def forget(self, run: str, state: str, since: str) -> None:
+        """Of a run in which this party took no part keep a rejection or refusal, or how it ended.
+
+        Another run may be asked for under its name: nothing that the owner said to this one is left.
+        """
+        if self._is_marked("refused", run) or self._is_marked("denied", run) or not self.knows(run):
+            return
+        asked = self.of(run)
+        gone = [f"#{word}/{run}" for word in OF_A_RUN]
+        gone += self._journal.keys("#withdrawn/")[: 1 - MOST_WITHDRAWN]
+        content = {"spec": asked.spec.to_dict(), "at": asked.asked_at, "end": _end(state, since)}
+        kept = (f"#withdrawn/{run}", asked.spec.digest, canonical_bytes(content))
+        self._journal.record_together([kept], instead_of=gone)
+
+    def note_closed(self, run: str, state: str, since: str) -> None:
+        """The run is closed: the first word on how it ended stays."""
+        self._journal.record(closed_key(run), "closed", canonical_bytes(_end(state, since)))
+        if self._journal.content(f"#stopped/{run}") is not None:
+            self._journal.drop([f"#stopped/{run}"])
 
     def asked(self, run: str) -> float | None:
         """When the run was asked for, in seconds since 1970."""
@@ -191,14 +246,11 @@ class Approvals:
 
     def filed(self) -> list[Filed]:
         """Every run that was asked for, the oldest first."""
-        return [self.of(key.removeprefix("#asked/")) for key in self._journal.keys("#asked/")]
-
-    def waiting(self) -> list[Filed]:
-        """Those that are pending; for the node, which alone files runs."""
-        return [filed for filed in self.undecided() if filed.waits]
+        keys = [key for kept in ("#withdrawn/", "#asked/") for key in self._journal.keys(kept)]
+        return sorted((self.of(key.split("/", 1)[1]) for key in keys), key=lambda filed: filed.asked_at)
 
     def undecided(self) -> list[Filed]:
-        """Those, and those to which the owner said yes and of which nothing came since.
+        """Those that are pending, and those to which the owner said yes and of which nothing came since; for the node.
 
         A run that is none of these never will be, unless it is filed again: those before it are read once, not at every
         run.
@@ -216,12 +268,15 @@ class Approvals:
         Raises:
             PrivityError: run-unknown.
         """
-        stored = self._journal.content(f"#asked/{run}")
+        stored = self._journal.content(f"#asked/{run}") or self._journal.content(f"#withdrawn/{run}")
         if stored is None:
             hint = "`privity party show` lists the runs that this party was asked for."
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=run, hint=hint)
         document = parse(stored)
         spec = RunSpec.from_dict(document["spec"])
+        closed = self._journal.content(closed_key(run))
+        # What earlier versions kept of a closed run is empty.
+        end = document.get("end") or (parse(closed) if closed else {})
         return Filed(
             spec=spec,
             asked_at=document["at"],
@@ -229,7 +284,9 @@ class Approvals:
             approved=self._journal.digest(f"#approved/{run}") == spec.digest,
             refused=self._is_marked("refused", run),
             enrolled=bool(self._journal.keys(f"{run}/")),
-            closed=self._journal.content(closed_key(run)) is not None,
+            closed=closed is not None or "end" in document,
+            stopped=(self._journal.content(f"#stopped/{run}") or b"").decode(),
+            end=(end.get("state", ""), end.get("since", "")),
             denied=self._denial(run),
         )
 
@@ -259,7 +316,7 @@ class Approvals:
             )  # fmt: skip
         if self._journal.record_while(found, f"#approved/{run}", spec, _now()):
             return
-        ended = self._journal.content(closed_key(run)) is not None
+        ended = self.of(run).closed
         if ended or self._is_marked("refused", run):
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="run", reason=f"{run} {'has ended' if ended else 'was refused'}",
@@ -285,9 +342,10 @@ def _asked(spec: RunSpec, at: str) -> bytes:
     return canonical_bytes({"spec": spec.to_dict(), "at": at})
 
 
-def _now_text() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _end(state: str, since: str) -> dict[str, str]:
+    # It is the curator's word.
+    return {"state": state[:LONGEST_STATE], "since": since}
 
 
 def _now() -> bytes:
-    return json.dumps({"at": _now_text()}).encode()
+    return json.dumps({"at": utc_now()}).encode()

@@ -40,9 +40,12 @@ from privity.common.protocol.steps import (
     SelectionStep,
     SelectTable,
     Step,
+    Stopped,
     step_digest,
 )
 from privity.common.synthesis.learning.domain_discovery import LOOKS
+from privity.common.text.awaited_words import OWNER
+from privity.common.text.utc_times import utc_now
 from privity.common.wire.codec import encode_reply, encode_step
 from privity.party.approvals import Approvals, AwaitingApproval, closed_key
 from privity.party.begun_run import BegunRun, step_refused
@@ -186,10 +189,10 @@ class PartyEngine:
                 if run in kept:
                     _log.warning("a run has expired here", extra={"run": run})
                     self._transcripts.ended(run, "EXPIRED")
-                    self._close(run)
+                    self._close(run, "EXPIRED", utc_now())
                     self.expired(run)
                 else:
-                    self._approvals.forget(run)
+                    self._approvals.forget(run, "EXPIRED", utc_now())
             except (PrivityError, sqlite3.Error) as error:
                 # Another time: what cannot be erased now must not end the node.
                 _log.error("a run cannot be erased", extra={"run": run, "error": type(error).__name__})
@@ -209,7 +212,7 @@ class PartyEngine:
             self.listener(step, None)
             return answer
         except AwaitingApproval:
-            return self._waits(step, "the approval of its owner")
+            return self._waits(step, OWNER, self._approvals.of(step.run).asked_at)
         except PrivityError as error:
             if error.kind in WAITS_FOR:
                 _log.error("a step waits", extra={"run": step.run, "step": step.key, "reason": error.code})
@@ -238,14 +241,15 @@ class PartyEngine:
         with contextlib.suppress(PrivityError, sqlite3.Error, OSError):
             if self._transcripts.refused(step, refusal.code):
                 self._transcripts.ended(step.run, TOO_MANY)
-                self._close(step.run)
+                self._close(step.run, TOO_MANY, utc_now())
         self.listener(step, refusal)
         _log.warning("a step is refused", extra={"run": step.run, "step": step.key, "reason": refusal.code})
         return encode_reply(step.run, step.key, refusal)
 
-    def _waits(self, step: Step, reason: str) -> bytes:
-        self.listener(step, Pending(reason))
-        return encode_reply(step.run, step.key, Pending(reason))
+    def _waits(self, step: Step, reason: str, since: str = "") -> bytes:
+        waits = Pending(reason, since)
+        self.listener(step, waits)
+        return encode_reply(step.run, step.key, waits)
 
     def _deny(self, step: Step, error: PrivityError) -> None:
         """Keep why a run is refused, if the run is and not only a step of it."""
@@ -263,10 +267,13 @@ class PartyEngine:
     def _handle(self, step: Step) -> bytes:
         if isinstance(step, Close):
             self._transcripts.closing(step)
-            self._close(step.run)
+            self._close(step.run, step.state, step.since or utc_now())
+            return encode_reply(step.run, step.key, Done())
+        if isinstance(step, Stopped):
+            self._approvals.note_stopped(step.run, step.since)
             return encode_reply(step.run, step.key, Done())
         if self._transcripts.over(step.run):
-            self._close(step.run)
+            self._close(step.run, "", "")
         if self._journal.recall(closed_key(step.run), "closed") is not None:
             raise step_refused(step.key, "the run is closed")
         self._approvals.refuse_rejected(step.run, self.party)
@@ -281,15 +288,15 @@ class PartyEngine:
             self._approvals.refuse_rejected(step.run, self.party)
         return stored
 
-    def _close(self, run: str) -> None:
+    def _close(self, run: str, state: str, since: str) -> None:
         closed = self._journal.content(closed_key(run)) is not None
         if not closed and not self._journal.keys(f"{run}/"):
-            self._approvals.forget(run)
+            self._approvals.forget(run, state, since)
         else:
             if self._journal.content(closed_key(run)) is None:
                 self._transcripts.write(run)
             # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
-            self._journal.record(closed_key(run), "closed", b"")
+            self._approvals.note_closed(run, state, since)
             self._heard.forget(run)
             self._admission.forget(run)
             self._releases.forget(run)

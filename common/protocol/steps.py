@@ -276,10 +276,15 @@ class Recode:
 
 @dataclass(frozen=True)
 class Close:
-    """The run is over: stored vectors and replies are erased, the charges stay."""
+    """The run is over: stored vectors and replies are erased, the charges stay.
+
+    Attributes:
+        since: when it ended, in UTC, for people to read; no part of what is digested.
+    """
 
     run: str
     state: str
+    since: str = ""
 
     key = "close"
 
@@ -287,7 +292,26 @@ class Close:
         return {"kind": "close", "run": self.run, "state": self.state}
 
 
-Step = Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | SelectionStep | Learn | Recode | Close
+@dataclass(frozen=True)
+class Stopped:
+    """The run does not go on for now, and may be resumed.
+
+    Attributes:
+        since: when it was stopped, in UTC; empty if it goes on again.
+    """
+
+    run: str
+    since: str
+
+    key = "stopped"
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": "stopped", "run": self.run, "since": self.since}
+
+
+Step = (
+    Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | SelectionStep | Learn | Recode | Close | Stopped
+)
 
 
 def step_digest(step: Step) -> str:
@@ -332,7 +356,7 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class Done:
-    """Reply to Begin, Contribute, Revealed, Recode and Close."""
+    """Reply to Begin, Contribute, Revealed, Recode, Close and Stopped."""
 
 
 @dataclass(frozen=True)
@@ -346,9 +370,14 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Pending:
-    """A party's word that the step waits for a person there; it is no answer, and the step is to be given again."""
+    """A party's word that the step waits for a person there; it is no answer, and the step is to be given again.
+
+    Attributes:
+        since: when the party was asked, in UTC; empty if the party does not say.
+    """
 
     reason: str
+    since: str = ""
 
 
 Reply = Enrolled | Done | Sealed | Sum | Choice | Learned | Refusal | Pending

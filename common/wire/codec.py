@@ -27,6 +27,7 @@ from privity.common.protocol.round import Replacement, Round, Scores, Tables
 from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.run_spec import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
 from privity.common.storage.canonical_json import canonical_bytes, fraction, parse, positive_fraction
+from privity.common.text.utc_times import check_utc
 from privity.common.text.visible import cut
 from privity.common.wire.candidate_pairs import decode_candidates, encode_candidates
 from privity.common.wire.expected_tables import decode_expected, encode_expected
@@ -138,7 +139,9 @@ def encode_step(step: steps.Step) -> bytes:
             edges = [pb.Edges(attribute=place, edges=map(str, found)) for place, found in step.edges]
             message.recode.CopyFrom(pb.Recode(name=step.name, edges=edges))
         case steps.Close():
-            message.close.state = step.state
+            message.close.CopyFrom(pb.Close(state=step.state, since=step.since))
+        case steps.Stopped():
+            message.stopped.CopyFrom(pb.Stopped(since=step.since))
     return message.SerializeToString(deterministic=True)
 
 
@@ -184,7 +187,9 @@ def decode_step(data: bytes) -> steps.Step:
                 coded = tuple((each.attribute, tuple(map(_to_edge, each.edges))) for each in r.edges)
                 step = steps.Recode(message.run, r.name, coded)
             case "close":
-                step = steps.Close(message.run, message.close.state)
+                step = steps.Close(message.run, message.close.state, check_utc(message.close.since))
+            case "stopped":
+                step = steps.Stopped(message.run, check_utc(message.stopped.since))
             case _:
                 raise ValueError("a step without a body")
         _check_names(step)
@@ -222,7 +227,7 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
         case steps.Learned():
             message.learned.model = canonical_bytes(reply.model)
         case steps.Pending():
-            message.pending.reason = reply.reason
+            message.pending.CopyFrom(pb.Pending(reason=reply.reason, since=reply.since))
         case steps.Refusal():
             # It may repeat what the other side sent, whatever that was.
             message.refusal.CopyFrom(
@@ -268,7 +273,7 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
             case "learned":
                 reply = steps.Learned(_document(message.learned.model, LARGEST_MODEL))
             case "pending":
-                reply = steps.Pending(cut(message.pending.reason))
+                reply = steps.Pending(cut(message.pending.reason), check_utc(message.pending.since))
             case "refusal":
                 r = message.refusal
                 reply = steps.Refusal(cut(r.code), cut(r.message), cut(r.remedy))

@@ -46,18 +46,18 @@ def show(
     settings = load_config(config)
     approvals = _approvals(settings)
     if run is None:
-        _list(approvals.filed(), as_json)
+        _list(approvals.filed(), settings.name, as_json)
         return
     filed = approvals.of(run)
     words = _explained(filed, settings)
     if as_json:
-        document = _content(filed) | {"spec": filed.spec.to_dict(), "in_words": words}
+        document = _content(filed, settings.name) | {"spec": filed.spec.to_dict(), "in_words": words}
         _say_whole(*json.dumps(document, indent=2).split("\n"))
     else:
         here = option("config", config, HERE)
         then = f"Then: privity party approve {run}{here}, or: privity party refuse {run}{here}"
-        first = f"{run}, asked for {filed.asked_at}: {filed.state}{_when(filed)}."
-        _say_whole(first, *words, *([then] if filed.waits else []))
+        first = f"{run}, asked for {filed.asked_at}: {filed.in_words(settings.name)}."
+        _say_whole(first, *words, *([then] if filed.pending else []))
     approvals.note_shown(filed)
 
 
@@ -96,35 +96,32 @@ def _say_whole(*lines: str) -> None:
         ) from None  # fmt: skip
 
 
-def _content(filed: Filed) -> dict[str, Any]:
+def _content(filed: Filed, party: str) -> dict[str, Any]:
     return {
         "run": filed.spec.run,
         "algorithm": filed.spec.algorithm,
         "epsilon": str(filed.spec.epsilon),
         "asked_at": filed.asked_at,
         "state": filed.state,
+        "stands": filed.in_words(party),
         "refusal": None if filed.denied is None else asdict(filed.denied),
     }
 
 
-def _when(filed: Filed) -> str:
-    return "" if filed.denied is None else f", {filed.denied.at}"
-
-
-def _list(filed: list[Filed], as_json: bool) -> None:
+def _list(filed: list[Filed], party: str, as_json: bool) -> None:
     if as_json:
-        say_json([_content(one) for one in filed])
+        say_json([_content(one, party) for one in filed])
         return
     shown = text_table.table("asked for (UTC)", "run", "algorithm", "epsilon", "state")
     for one in filed:
-        text_table.add(
-            shown, one.asked_at, one.spec.run, one.spec.algorithm, readable(one.spec.epsilon), _in_a_line(one)
-        )
+        run, epsilon = one.spec.run, readable(one.spec.epsilon)
+        text_table.add(shown, one.asked_at, run, one.spec.algorithm, epsilon, _in_a_line(one, party))
     text_table.show(shown)
 
 
-def _in_a_line(filed: Filed) -> str:
-    return filed.state if filed.denied is None else f"{filed.state}: {'; '.join(filed.denied.reasons)}"
+def _in_a_line(filed: Filed, party: str) -> str:
+    words = filed.in_words(party)
+    return words if filed.denied is None else f"{words}: {'; '.join(filed.denied.reasons)}"
 
 
 def _explained(filed: Filed, settings: PartyConfig) -> list[str]:

@@ -23,7 +23,7 @@ from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of
 from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options
-from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
+from privity.deploy.operator.run_status import RunEvent, at_a_glance, event_document, explained, status_document
 from privity.deploy.operator.run_submission import check_completed, submit_run, with_concrete_algorithm
 from privity.deploy.options import refuse_existing
 
@@ -73,11 +73,13 @@ def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
     if as_json:
         _say([status_document(run) for run in found.runs])
         return
-    shown = text_table.table("submitted (UTC)", "operator", "run", "algorithm", "epsilon", "state", "phase or reason")
+    shown = text_table.table(
+        "submitted (UTC)", "operator", "run", "algorithm", "epsilon", "state", "reason, who is awaited, or phase"
+    )
     for run in found.runs:
         epsilon = readable(Fraction(run.epsilon))
         who = (run.submitted, run.submitter, run.run)
-        text_table.add(shown, *who, run.algorithm, epsilon, run.state, run.reason or run.phase)
+        text_table.add(shown, *who, run.algorithm, epsilon, run.state, at_a_glance(run))
     text_table.show(shown)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED
+from privity.common.text.awaited_words import answer_to, awaits
 from privity.common.wire.v1.privity_pb2 import Awaited, RunEvent, RunStatus
 
-SILENT_SECONDS = 10
-"""A node that has a step to answer, or waits for its owner, is heard of more often than this."""
+JUST_NOW_SECONDS = 10
 
 
 def event_document(run: str, event: RunEvent) -> dict[str, Any]:
@@ -39,6 +39,7 @@ def status_document(status: RunStatus) -> dict[str, Any]:
         "submitted": status.submitted,
         "submitter": status.submitter,
         "state": status.state,
+        "since": status.since,
         "reason": status.reason,
         "remedy": status.remedy,
         "phase": status.phase,
@@ -55,6 +56,9 @@ def status_document(status: RunStatus) -> dict[str, Any]:
                 "seconds": awaited.seconds,
                 "silent_seconds": awaited.silent_seconds,
                 "note": awaited.note,
+                "since": awaited.since,
+                "silent_since": awaited.silent_since,
+                "words": words(awaited),
                 "remedy": remedy(status.run, awaited),
             }
             for awaited in status.awaited
@@ -67,8 +71,9 @@ def explained(status: RunStatus) -> Iterator[str]:
     of_phase = f" in {status.phase}" if status.state == "RUNNING" else ""
     several = len(status.refusals) > 1
     why = f"{len(status.refusals)} parties refuse it" if several else status.reason
+    since = f", since {status.since}" if status.since else ""
     reason = f": {why}" if why else ""
-    yield f"{status.run} is {status.state}{of_phase}{reason}."
+    yield f"{status.run} is {status.state}{of_phase}{since}{reason}."
     if status.submitter:
         yield f"The operator {status.submitter} submitted it."
     for one in status.refusals if several else ():
@@ -77,36 +82,40 @@ def explained(status: RunStatus) -> Iterator[str]:
     if status.remedy and not several:
         yield f"  {status.remedy}"
     if status.state == "QUEUED":
-        yield "It begins when the runs before it have ended: privity run list"
+        yield "It begins when there is a place for it beside the runs before it: privity run list"
     for awaited in status.awaited:
-        waits = f", which waits for {awaited.note}" if awaited.note else ""
-        yield f"It waits for {awaited.party}{waits}: step {awaited.step}, for {_lasting(awaited.seconds)}."
+        yield f"It {words(awaited)}."
         yield f"  {remedy(status.run, awaited)}"
     if status.state == "RUNNING" and not status.awaited:
         yield "It waits for nobody: the curator is at work."
+    if status.state == "WAITING" and not any(awaited.note for awaited in status.awaited):
+        yield "It goes on when one of the runs at work makes place: privity run list"
     if status.last_error:
         yield f"Last error, which was tried again: {status.last_error}"
 
 
+def at_a_glance(status: RunStatus) -> str:
+    """Why the run stands where it does, in a cell of a table: its reason, who has to do something, or its phase."""
+    people = [words(awaited) for awaited in status.awaited if awaited.note or awaited.silent_since]
+    return status.reason or "; ".join(people) or status.phase
+
+
+def words(awaited: Awaited) -> str:
+    """Who is awaited, for what, since when, as the owner reads it too."""
+    return awaits(awaited.party, awaited.note or answer_to(awaited.step), awaited.since, awaited.silent_since)
+
+
 def remedy(run: str, awaited: Awaited) -> str:
     """What to do about a step that is waited for."""
-    if awaited.silent_seconds >= SILENT_SECONDS:
-        return (
-            f"It was not heard of for {_lasting(awaited.silent_seconds)}: see whether its node runs;"
-            f" at {awaited.party}: privity doctor"
-        )
+    if awaited.silent_since:
+        return f"See whether its node runs; at {awaited.party}: privity doctor"
     if awaited.note == SCHEMA_AWAITED:
         return f"At {awaited.party}: privity party accept --schema FILE, with the schema that the organiser sent."
     if awaited.note == END_AWAITED:
         return "See privity run list: resume a run that was stopped there, or discard it (privity run stop --discard)."
     if awaited.note:
         return f"At {awaited.party}: privity party show {run}, then approve or refuse it."
-    return "It was asked just now: wait." if awaited.seconds < SILENT_SECONDS else "It is at work: wait."
+    return "It was asked just now: wait." if awaited.seconds < JUST_NOW_SECONDS else "It is at work: wait."
 
 
-def _lasting(seconds: int) -> str:
-    """The curator tells whole tens, rounded down."""
-    return f"{seconds} s or more" if seconds else "less than 10 s"
-
-
-__all__ = ["RunEvent", "event_document", "explained", "remedy", "status_document"]
+__all__ = ["RunEvent", "at_a_glance", "event_document", "explained", "remedy", "status_document", "words"]

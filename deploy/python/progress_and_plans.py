@@ -51,14 +51,16 @@ class Status(Shown):
         run, state, phase, reason, remedy: as of ``Progress``.
         algorithm, epsilon, submitted, submitter: as it was asked for, when (UTC) and by whom.
         last_error: what went wrong last, and was tried again.
-        awaited: each step that is waited for: ``party``, ``step``, ``phase``, ``seconds``, ``silent_seconds``, ``note``
-            and ``remedy``.
+        since: when it came into its state, in UTC.
+        awaited: each step that is waited for: ``party``, ``step``, ``phase``, ``seconds``, ``silent_seconds``,
+            ``note``, ``since``, ``silent_since``, ``words`` and ``remedy``.
         refusals: what each party said that refused the run: ``party``, ``code``, ``message`` and ``remedy``.
         sentences: all of it in words, with what to do.
     """
 
     run: str
     state: str
+    since: str
     phase: str
     reason: str
     remedy: str

@@ -243,7 +243,7 @@ def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Cal
         on_event(event)
         if event.state == "COMPLETED":
             return
-        if event.state in ("FAILED", "STOPPED", "EXPIRED"):
+        if event.state in ("FAILED", "STOPPED", "DISCARDED", "EXPIRED"):
             raise PrivityError(
                 Catalogue.RUN_FAILED, run=run, state=event.state, reason=event.reason, hint="Nothing was released."
             )

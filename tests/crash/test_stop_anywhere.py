@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.protocol.secure_sum_method import Method
-from privity.curator.run_progress_marks import COMPLETED, STOPPED
+from privity.curator.run_state_machine import COMPLETED, STOPPED
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium

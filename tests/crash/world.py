@@ -240,7 +240,7 @@ class World:
         while not self._over:
             state = self._insist(lambda: {status.run: status for status in self._client.runs().runs})
             status = None if state is None else state.get(RUN)
-            if status is not None and status.state in ("COMPLETED", "FAILED", "STOPPED", "EXPIRED"):
+            if status is not None and status.state in ("COMPLETED", "FAILED", "STOPPED", "DISCARDED", "EXPIRED"):
                 self._state = (status.state, status.reason)
                 return
             self._until_closed()

@@ -19,7 +19,7 @@ from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.steps import Contribute, Done, Pending, Refusal, SealBlock, Sealed
 from privity.common.storage.journal import Journal
 from privity.curator import run_driver, run_queue
-from privity.curator.run_progress_marks import COMPLETED, RUNNING
+from privity.curator.run_state_machine import COMPLETED, RUNNING
 from tests.common.protocol.test_secure_sum import round_of
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import make_consortium
@@ -75,7 +75,8 @@ def test_a_party_without_room_says_what_it_waits_for_and_goes_on(tmp_path: Path,
                 if served.get(name).state not in ("QUEUED", RUNNING):
                     raise AssertionError(served.get(name).reason)
                 await asyncio.sleep(0.02)
-            assert served.notes(served.get(name)) == ["party-2 waits for room on its disk"]
+            (note,) = served.notes(served.get(name))
+            assert note.startswith("awaits party-2: room on its disk, since 20")
             make_room()
             assert await end_of(served, name) == (COMPLETED, "")
         assert [party.ledger.spent() for party in consortium.parties.values()] == [1, 1]

@@ -20,9 +20,9 @@ from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
 from privity.common.storage.journal import Journal
-from privity.curator.run_progress_marks import COMPLETED
 from privity.curator.run_request import parse_request
 from privity.curator.run_state import Run
+from privity.curator.run_state_machine import COMPLETED
 from privity.deploy.operator.operator_folder import client_of
 from tests.curator.test_run_driver import end_of, request
 from tests.deploy.cli.test_run import operator_of

@@ -18,7 +18,7 @@ from privity.common.crypto.certificates import self_signed
 from privity.common.errors import PrivityError
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.curator.run_queue import COMPLETED, FAILED
+from privity.curator.run_state_machine import COMPLETED, FAILED
 from privity.curator.server import CuratorServer
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import make_consortium, open_policy
@@ -161,7 +161,7 @@ def test_the_curators_figures_over_two_runs(tmp_path: Path) -> None:
             ({"state": "FAILED", "reason": "refused-by-policy"}, 1.0),
             ({"state": "COMPLETED", "reason": "none"}, 1.0),
         ]
-        assert found["privity_curator_runs"] == [({"state": "QUEUED"}, 0.0), ({"state": "RUNNING"}, 0.0)]
+        assert found["privity_curator_runs"] == [({"state": s}, 0.0) for s in ("QUEUED", "RUNNING", "WAITING")]
         assert found["privity_curator_steps_refused_total"] == [({"reason": "refused-by-policy"}, 1.0)]
         refused = {labels["reason"]: value for labels, value in found["privity_curator_calls_refused_total"]}
         assert refused.pop("other-role") == 1

@@ -14,9 +14,10 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Close
-from privity.curator.run_driver import RunDriver
-from privity.curator.run_queue import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED, Runs
+from privity.curator.run_queue import Runs
 from privity.curator.run_request import parse_request
+from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED
+from privity.curator.tellings import Tellings
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 
@@ -132,7 +133,7 @@ async def stopped_ones(runs: Runs, *, discard: bool = False) -> tuple[str, str]:
     return running, queued
 
 
-def test_runs_that_are_discarded_end_stopped_and_nothing_of_them_is_kept(tmp_path: Path) -> None:
+def test_runs_that_are_discarded_end_so_and_nothing_of_them_is_kept(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = consortium_for_runs()
         async with NetworkConsortium(tmp_path, consortium) as network:
@@ -141,7 +142,7 @@ def test_runs_that_are_discarded_end_stopped_and_nothing_of_them_is_kept(tmp_pat
             names = await stopped_ones(runs, discard=True)
             network.start_agent("party-2")
             for name in names:
-                assert await end_of(runs, name) == (STOPPED, "discarded by the operator")
+                assert await end_of(runs, name) == (DISCARDED, "discarded by the operator")
                 assert runs._journal.keys(f"{name}/") == []
                 with pytest.raises(PrivityError, match="ended for good: discarded"):
                     runs.resume(name)
@@ -206,15 +207,15 @@ def test_a_run_whose_end_could_not_be_brought_about_is_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("privity.curator.run_queue.ROOM_SECONDS", 0.1)
-    close, failed = RunDriver.close, []
+    ended, failed = Tellings.ended, []
 
-    async def failing(self: RunDriver, state: str) -> None:
+    async def failing(self: Tellings, run: str, state: str, since: str) -> set[str]:
         if not failed:
             failed.append(state)
             raise OSError("the disk said something that nobody foresaw")
-        await close(self, state)
+        return await ended(self, run, state, since)
 
-    monkeypatch.setattr(RunDriver, "close", failing)
+    monkeypatch.setattr(Tellings, "ended", failing)
 
     async def scenario() -> None:
         consortium = consortium_for_runs()
@@ -288,14 +289,14 @@ def test_a_curator_that_dies_before_telling_the_parties_tells_them_at_its_next_s
         consortium = consortium_for_runs(folder=tmp_path)
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            desk, ask = network.server.desk, network.server.desk.ask
+            desk, tell = network.server.desk, network.server.desk.tell
 
-            async def dead_before_close(party, step, phase):
+            def dead_before_close(party, step):
                 if isinstance(step, Close):
-                    await asyncio.Event().wait()
-                return await ask(party, step, phase)
+                    return asyncio.get_running_loop().create_future()
+                return tell(party, step)
 
-            desk.ask = dead_before_close
+            desk.tell = dead_before_close
             name = runs.submit("token", request())
             while runs._journal.recall(f"#ended/{name}", "ended") is None:
                 await asyncio.sleep(0.05)
@@ -337,7 +338,7 @@ def test_a_discard_that_a_restart_overtakes_is_not_lost(tmp_path: Path) -> None:
             await asyncio.sleep(0.5)
             runs.stop(name, discard=True)
         async with NetworkConsortium(tmp_path, consortium) as network:
-            assert await end_of(network.server.runs, name) == (STOPPED, "discarded by the operator")
+            assert await end_of(network.server.runs, name) == (DISCARDED, "discarded by the operator")
             assert network.server.runs._journal.keys(f"{name}/") == []
 
     asyncio.run(scenario())
@@ -350,11 +351,11 @@ def test_a_stop_in_the_moment_of_the_start_is_a_stop(tmp_path: Path, discard: bo
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
             name = runs.submit("token", request())
-            while runs._current is None:
+            while name not in runs._tasks:
                 await asyncio.sleep(0)
             runs.stop(name, discard=discard)
             state, reason = await asyncio.wait_for(end_of(runs, name), 20)
-            assert state == STOPPED
+            assert state == (DISCARDED if discard else STOPPED)
             assert reason.startswith("discarded" if discard else "stopped")
             if not discard:
                 runs.resume(name)
@@ -379,7 +380,7 @@ def test_what_a_run_waits_for_is_told_in_steps_of_ten_seconds(tmp_path: Path) ->
             desk = network.server.desk.awaited
             network.server.desk.awaited = lambda _run: []
             assert runs.awaited(run) == seen, "it is answered meanwhile, and that is not told yet"
-            runs._seen = {run.name: (-20.0 + asyncio.get_running_loop().time() - 10**6, seen)}
+            runs._lately._seen.clear()
             assert runs.awaited(run) == []
             network.server.desk.awaited = desk
 
@@ -392,7 +393,7 @@ def test_a_curator_that_ends_begins_no_other_run(tmp_path: Path) -> None:
 
     async def scenario() -> list[str]:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: lost.append(context))
-        async with NetworkConsortium(tmp_path, consortium_for_runs(), dialling=False) as network:
+        async with NetworkConsortium(tmp_path, consortium_for_runs(), dialling=False, runs_at_once=1) as network:
             runs = network.server.runs
             names = [runs.submit(token, request()) for token in ("first", "second")]
             while runs.get(names[0]).state != RUNNING:

@@ -21,7 +21,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.journal import Journal
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.curator.run_progress_marks import COMPLETED, FAILED, QUEUED, RUNNING, STOPPED
+from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED
 from privity.curator.submissions import check_word
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.run_status import explained
@@ -212,7 +212,7 @@ def test_an_operator_has_so_many_runs_that_have_not_ended_and_takes_no_room_from
             assert runs.get("run-1").state == QUEUED
             for token in ("run-1", "run-0"):
                 await asyncio.to_thread(own.stop, token, discard=True)
-            assert (await end_of(runs, "run-0"))[0] == STOPPED
+            assert (await end_of(runs, "run-0"))[0] == DISCARDED
         async with NetworkConsortium(tmp_path, consortium, dialling=False) as network:
             own = client_of(network, OPERATOR)
             await asyncio.to_thread(own.submit, REQUEST, "run-3", "run-3")
@@ -244,7 +244,7 @@ def test_an_operator_submits_so_many_runs_a_day_whatever_becomes_of_them(
 @pytest.mark.long
 def test_a_run_that_is_stopped_and_resumed_is_in_the_queue_once(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with NetworkConsortium(tmp_path, two_operators(), dialling=False) as network:
+        async with NetworkConsortium(tmp_path, two_operators(), dialling=False, runs_at_once=1) as network:
             own, runs = client_of(network, OPERATOR), network.server.runs
             await asyncio.to_thread(own.submit, REQUEST, "first", "first")
             while runs.get("first").state == QUEUED:
@@ -254,11 +254,9 @@ def test_a_run_that_is_stopped_and_resumed_is_in_the_queue_once(tmp_path: Path) 
                 await asyncio.to_thread(own.stop, "second")
                 await asyncio.to_thread(own.resume, "second")
             await asyncio.to_thread(own.stop, "second", discard=True)
-            assert runs._queue.qsize() == 1
+            assert len(runs._queue) == 0
             await asyncio.to_thread(own.stop, "first")
-            while runs.get("second").state == QUEUED:
-                await asyncio.sleep(0.02)
-            assert (runs.get("second").reason, runs._queue.qsize()) == ("discarded by the operator", 0)
+            assert (runs.get("second").reason, len(runs._queue)) == ("discarded by the operator", 0)
 
     asyncio.run(scenario())
 

@@ -22,7 +22,7 @@ from privity.common.data.schema import Schema
 from privity.common.privacy.population import Population
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.protocol.secure_sum_method import Method
-from privity.common.protocol.steps import Reply, Step
+from privity.common.protocol.steps import Close, Reply, Step
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.codec import encode_step
 from privity.curator.run_driver import RunDriver
@@ -190,7 +190,9 @@ class TestConsortium(Consortium):
         async def whole() -> None:
             await driver.drive(release)
             if close:
-                await driver.close("COMPLETED")
+                for party in self.parties:
+                    self.tell(party, Close(run, "COMPLETED"))
+                self.journal.erase(f"{run}/")
 
         asyncio.run(whole())
 

@@ -22,10 +22,11 @@ from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Enrol, Enrolled
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_whole
-from privity.curator import run_driver
+from privity.curator import tellings
 from privity.curator.answer_store import Answers
+from privity.curator.leases import DAY
 from privity.curator.network_backend import NetworkBackend
-from privity.curator.run_queue import DAY
+from privity.curator.run_queue import RUNS_AT_ONCE
 from privity.curator.server import CuratorConfig, CuratorServer
 from privity.curator.traffic_meter import Meter
 from privity.party.agent import Agent
@@ -40,7 +41,7 @@ from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
 
-run_driver.CLOSE_SECONDS = 1  # for parties that a test keeps away
+tellings.CLOSE_SECONDS = 1  # for parties that a test keeps away
 
 
 class AnyPolicy(PolicyFile):
@@ -103,6 +104,7 @@ class NetworkConsortium:
         lease: float = 1e6,
         silence: float = SILENCE_SECONDS,
         dialling: bool = True,
+        runs_at_once: int = RUNS_AT_ONCE,
     ) -> None:
         self._silence, self._dialling = silence, dialling
         self._party_metrics = party_metrics or {}
@@ -117,7 +119,17 @@ class NetworkConsortium:
         manifest, organiser_key = folder / "manifest.json", folder / "organiser.pub"
         state = folder / "curator"
         config = CuratorConfig(
-            "127.0.0.1:0", key, manifest, organiser_key, unused, state, patience, lease / DAY, metrics, reflection
+            "127.0.0.1:0",
+            key,
+            manifest,
+            organiser_key,
+            unused,
+            state,
+            patience,
+            lease / DAY,
+            runs_at_once,
+            metrics,
+            reflection,
         )
         manifests = ManifestFile(manifest, organiser_key)
         self.server = CuratorServer(config, manifests, consortium.schema, silence)

@@ -14,7 +14,7 @@ from typing import Any
 from privity.common.crypto import paillier
 from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
-from privity.curator.run_queue import COMPLETED
+from privity.curator.run_state_machine import COMPLETED
 from tests.harness.consortium import TestConsortium, make_schema, make_table
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium

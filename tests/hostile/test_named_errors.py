@@ -20,8 +20,8 @@ from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.grpc_services import OperatorServicer
 from privity.curator.pending_steps import Desk, PartyRefusedError
-from privity.curator.run_progress_marks import COMPLETED
 from privity.curator.run_queue import Runs
+from privity.curator.run_state_machine import COMPLETED
 from tests.curator.test_full_disk import fill, fill_pages
 from tests.curator.test_network_backend import channel
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request

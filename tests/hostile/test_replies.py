@@ -30,7 +30,7 @@ from privity.common.protocol.steps import (
 )
 from privity.common.wire.codec import decode_reply, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
-from privity.curator.run_queue import COMPLETED, FAILED
+from privity.curator.run_state_machine import COMPLETED, FAILED
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 

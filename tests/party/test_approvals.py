@@ -7,6 +7,7 @@ import logging
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -33,7 +34,8 @@ from privity.common.protocol.steps import (
     SelectTable,
 )
 from privity.common.storage.journal import Journal
-from privity.curator.pending_steps import Desk
+from privity.common.text.awaited_words import OWNER
+from privity.curator.pending_steps import Desk, Listener
 from privity.party.approvals import MOST_DENIED, MOST_WAITING, Approvals
 from privity.party.policy import Approval
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
@@ -74,8 +76,8 @@ def say_yes(folder: Path, run: str = "run-1") -> None:
 def test_a_run_waits_until_it_is_approved_and_then_goes_on(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
     enrol = Enrol(consortium.spec())
-    assert consortium.tell(NAME, enrol) == Pending("the approval of its owner")
-    assert consortium.tell(NAME, enrol) == Pending("the approval of its owner"), "a delay is no stored answer"
+    assert consortium.tell(NAME, enrol) == Pending(OWNER, ANY)
+    assert consortium.tell(NAME, enrol) == Pending(OWNER, ANY), "a delay is no stored answer"
     (filed,) = desk(tmp_path).filed()
     assert (filed.spec, filed.state, filed.waits) == (enrol.spec, "waits for approval", True)
     assert charged(consortium.parties[NAME].ledger) == []
@@ -109,7 +111,7 @@ def test_a_yes_is_to_one_spec_and_no_other(tmp_path: Path) -> None:
 def swapped(consortium: TestConsortium, spec: RunSpec) -> None:
     """The curator withdraws the run, and asks for this one under its name."""
     assert consortium.tell(NAME, Close(spec.run, "FAILED")) == Done()
-    assert consortium.tell(NAME, Enrol(spec)) == Pending("the approval of its owner")
+    assert consortium.tell(NAME, Enrol(spec)) == Pending(OWNER, ANY)
 
 
 @pytest.mark.parametrize("moment", ["while it is shown", "after it was shown", "while it is approved"])
@@ -422,7 +424,7 @@ def test_over_the_network_the_curator_waits_and_says_for_whom(tmp_path: Path, ca
         consortium = waiting(tmp_path)
         async with NetworkConsortium(tmp_path, consortium, patience=3.0) as network:
             counted: list[str] = []
-            network.server.desk.traffic = lambda party, _bytes: counted.append(party)
+            network.server.desk.listen("run-1", Listener(lambda party, _bytes: counted.append(party)))
             enrolling = asyncio.create_task(network.begin())
             await asyncio.sleep(4)
             assert not enrolling.done()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -12,10 +13,11 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.schema_file import SchemaFile
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Begin, Contribute, Done, Enrol, Pending, Refusal
+from privity.common.text.awaited_words import OWNER
 from privity.curator.metrics import CuratorMetrics
 from privity.curator.pending_steps import Desk
-from privity.curator.run_progress_marks import COMPLETED, EXPIRED, RUNNING, STOPPED
 from privity.curator.run_queue import Runs
+from privity.curator.run_state_machine import AT_WORK, COMPLETED, EXPIRED, STOPPED, WAITING
 from privity.party.policy import Approval
 from privity.party.step_answers import PartyEngine
 from tests.common.protocol.test_secure_sum import round_of
@@ -24,7 +26,7 @@ from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 
-LEASE = 1.0
+LEASE = 3.0
 
 
 def age(journal, seconds: float) -> None:
@@ -45,12 +47,18 @@ async def until(condition) -> None:
 
 
 @pytest.mark.process
-def test_a_run_that_waits_for_a_yes_that_does_not_come_expires_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_waits_for_a_yes_that_does_not_come_expires_and_holds_nothing_up(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = consortium_for_runs(policies={"party-2": open_policy(approval=Approval.MANUAL)})
-        async with NetworkConsortium(tmp_path, consortium, lease=LEASE) as network:
+        async with NetworkConsortium(tmp_path, consortium, lease=LEASE, runs_at_once=1) as network:
             runs = network.server.runs
             first, second = runs.submit("one", request()), runs.submit("two", request(tolerate=1, rows=5))
+            await until(lambda: consortium.parties["party-2"].engine.awaits(second))
+            assert runs.get(first).state == WAITING
+            approvals = consortium.parties["party-2"].engine._approvals
+            approvals.note_shown(approvals.of(second))
+            approvals.approve(approvals.of(second))
+            assert await end_of(runs, second) == (COMPLETED, "")
             state, reason = await end_of(runs, first)
             assert state == EXPIRED
             assert "party-2 (the approval of its owner)" in reason
@@ -59,12 +67,7 @@ def test_a_run_that_waits_for_a_yes_that_does_not_come_expires_and_the_next_goes
                 runs.resume(first)
             for party in consortium.parties.values():
                 await until(lambda party=party: not party.journal.keys(f"{first}/"))
-                assert party.ledger.spent() == 0
-            await until(lambda: consortium.parties["party-2"].engine.awaits(second))
-            approvals = consortium.parties["party-2"].engine._approvals
-            approvals.note_shown(approvals.of(second))
-            approvals.approve(approvals.of(second))
-            assert await end_of(runs, second) == (COMPLETED, "")
+                assert party.ledger.spent(first) == 0
 
     asyncio.run(scenario())
 
@@ -76,7 +79,7 @@ def test_a_stopped_run_expires_unless_it_is_resumed_and_a_resumption_begins_the_
         async with NetworkConsortium(tmp_path, consortium, lease=10.0) as network:
             runs = network.server.runs
             name = runs.submit("one", request())
-            await until(lambda: runs.get(name).state == "RUNNING" and runs._journal.keys(f"{name}/answer/"))
+            await until(lambda: runs.get(name).state == WAITING and runs._journal.keys(f"{name}/answer/"))
             runs.stop(name)
             assert (await end_of(runs, name))[0] == STOPPED
             age(runs._journal, 90.0)
@@ -86,7 +89,7 @@ def test_a_stopped_run_expires_unless_it_is_resumed_and_a_resumption_begins_the_
             runs.stop(name)
             assert (await end_of(runs, name))[0] == STOPPED
             age(runs._journal, 200.0)
-            runs._lease = LEASE
+            runs._leases._lease = LEASE
             await until(lambda: runs.get(name).state == EXPIRED)
             assert "a resumption: stopped by the operator" in runs.get(name).reason
             for party in consortium.parties.values():
@@ -112,7 +115,7 @@ def test_a_stopped_runs_lease_goes_on_while_the_curator_is_down_and_a_running_on
             runs = network.server.runs
             await until(lambda: runs.get(stopped).state == EXPIRED or runs._marks.end(stopped) is not None)
             assert runs._marks.end(stopped).state == EXPIRED
-            assert runs.get(running).state == RUNNING
+            assert runs.get(running).state in AT_WORK
             assert runs._marks.end(running) is None
 
     asyncio.run(scenario())
@@ -185,7 +188,9 @@ def test_a_run_that_waited_too_long_for_its_owner_is_forgotten_and_a_no_is_not(t
         if name == "refused":
             approvals.refuse(name)
     let_go(party.engine, 60.0)
-    assert [filed.spec.run for filed in approvals.filed()] == ["refused", "fresh"]
+    assert [(filed.spec.run, filed.state) for filed in approvals.filed()] == [
+        ("waits", "ended"), ("refused", "refused"), ("fresh", "waits for approval"),
+    ]  # fmt: skip
 
 
 @pytest.mark.process
@@ -237,8 +242,9 @@ def test_a_yes_of_which_nothing_came_is_forgotten(tmp_path: Path) -> None:
     approvals.approve(approvals.of("run-1"))
     age(party.journal, 100.0)
     let_go(party.engine, 60.0)
-    assert approvals.filed() == []
-    assert consortium.tell("party-2", Enrol(consortium.spec())) == Pending("the approval of its owner")
+    assert approvals.of("run-1").end[0] == "EXPIRED"
+    assert not approvals.of("run-1").approved
+    assert consortium.tell("party-2", Enrol(consortium.spec())) == Pending(OWNER, ANY)
 
 
 def test_what_cannot_be_erased_now_does_not_end_the_node(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class ManifestReply(_message.Message):
     def __init__(self, document: _Optional[bytes] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table", "recode")
+    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table", "recode", "stopped")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -50,6 +50,7 @@ class Step(_message.Message):
     OPENED_FIELD_NUMBER: _ClassVar[int]
     SELECT_TABLE_FIELD_NUMBER: _ClassVar[int]
     RECODE_FIELD_NUMBER: _ClassVar[int]
+    STOPPED_FIELD_NUMBER: _ClassVar[int]
     run: str
     enrol: Enrol
     begin: Begin
@@ -62,7 +63,8 @@ class Step(_message.Message):
     opened: Opened
     select_table: SelectTable
     recode: Recode
-    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ...) -> None: ...
+    stopped: Stopped
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ..., stopped: _Optional[_Union[Stopped, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ("spec",)
@@ -295,10 +297,18 @@ class Edges(_message.Message):
     def __init__(self, attribute: _Optional[int] = ..., edges: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Close(_message.Message):
-    __slots__ = ("state",)
+    __slots__ = ("state", "since")
     STATE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
     state: str
-    def __init__(self, state: _Optional[str] = ...) -> None: ...
+    since: str
+    def __init__(self, state: _Optional[str] = ..., since: _Optional[str] = ...) -> None: ...
+
+class Stopped(_message.Message):
+    __slots__ = ("since",)
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    since: str
+    def __init__(self, since: _Optional[str] = ...) -> None: ...
 
 class Reply(_message.Message):
     __slots__ = ("run", "key", "enrolled", "done", "sealed", "sum", "choice", "refusal", "learned", "pending")
@@ -353,10 +363,12 @@ class Learned(_message.Message):
     def __init__(self, model: _Optional[bytes] = ...) -> None: ...
 
 class Pending(_message.Message):
-    __slots__ = ("reason",)
+    __slots__ = ("reason", "since")
     REASON_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
     reason: str
-    def __init__(self, reason: _Optional[str] = ...) -> None: ...
+    since: str
+    def __init__(self, reason: _Optional[str] = ..., since: _Optional[str] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("code", "message", "remedy")
@@ -437,7 +449,7 @@ class RunList(_message.Message):
     def __init__(self, runs: _Optional[_Iterable[_Union[RunStatus, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...
 
 class RunStatus(_message.Message):
-    __slots__ = ("run", "algorithm", "epsilon", "submitted", "state", "reason", "remedy", "phase", "awaited", "last_error", "submitter", "refusals")
+    __slots__ = ("run", "algorithm", "epsilon", "submitted", "state", "reason", "remedy", "phase", "awaited", "last_error", "submitter", "since", "refusals")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ALGORITHM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
@@ -449,6 +461,7 @@ class RunStatus(_message.Message):
     AWAITED_FIELD_NUMBER: _ClassVar[int]
     LAST_ERROR_FIELD_NUMBER: _ClassVar[int]
     SUBMITTER_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
     REFUSALS_FIELD_NUMBER: _ClassVar[int]
     run: str
     algorithm: str
@@ -461,8 +474,9 @@ class RunStatus(_message.Message):
     awaited: _containers.RepeatedCompositeFieldContainer[Awaited]
     last_error: str
     submitter: str
+    since: str
     refusals: _containers.RepeatedCompositeFieldContainer[Refused]
-    def __init__(self, run: _Optional[str] = ..., algorithm: _Optional[str] = ..., epsilon: _Optional[str] = ..., submitted: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., remedy: _Optional[str] = ..., phase: _Optional[str] = ..., awaited: _Optional[_Iterable[_Union[Awaited, _Mapping]]] = ..., last_error: _Optional[str] = ..., submitter: _Optional[str] = ..., refusals: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ...) -> None: ...
+    def __init__(self, run: _Optional[str] = ..., algorithm: _Optional[str] = ..., epsilon: _Optional[str] = ..., submitted: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., remedy: _Optional[str] = ..., phase: _Optional[str] = ..., awaited: _Optional[_Iterable[_Union[Awaited, _Mapping]]] = ..., last_error: _Optional[str] = ..., submitter: _Optional[str] = ..., since: _Optional[str] = ..., refusals: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("party", "code", "message", "remedy")
@@ -477,20 +491,24 @@ class Refused(_message.Message):
     def __init__(self, party: _Optional[str] = ..., code: _Optional[str] = ..., message: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
 
 class Awaited(_message.Message):
-    __slots__ = ("party", "step", "phase", "seconds", "silent_seconds", "note")
+    __slots__ = ("party", "step", "phase", "seconds", "silent_seconds", "note", "since", "silent_since")
     PARTY_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     PHASE_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     SILENT_SECONDS_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    SILENT_SINCE_FIELD_NUMBER: _ClassVar[int]
     party: str
     step: str
     phase: str
     seconds: int
     silent_seconds: int
     note: str
-    def __init__(self, party: _Optional[str] = ..., step: _Optional[str] = ..., phase: _Optional[str] = ..., seconds: _Optional[int] = ..., silent_seconds: _Optional[int] = ..., note: _Optional[str] = ...) -> None: ...
+    since: str
+    silent_since: str
+    def __init__(self, party: _Optional[str] = ..., step: _Optional[str] = ..., phase: _Optional[str] = ..., seconds: _Optional[int] = ..., silent_seconds: _Optional[int] = ..., note: _Optional[str] = ..., since: _Optional[str] = ..., silent_since: _Optional[str] = ...) -> None: ...
 
 class FileChunk(_message.Message):
     __slots__ = ("name", "data")

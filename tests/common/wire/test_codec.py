@@ -30,6 +30,7 @@ from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.step_limits import SELECTION_CANDIDATES
 from privity.common.storage.canonical_json import canonical_bytes
+from privity.common.text.utc_times import utc
 from privity.common.wire.candidate_pairs import decode_candidates, encode_candidates
 from privity.common.wire.codec import (
     CHUNK_BYTES,
@@ -70,6 +71,7 @@ EXPECTED = st.builds(
 )
 DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEXT, max_size=2)), max_size=3)
 EDGES = st.lists(st.fractions(max_denominator=100), max_size=3).map(tuple)
+TIME = st.one_of(st.just(""), st.floats(0, 2**32).map(utc))
 STEP = st.one_of(
     st.just(steps.Enrol(SPEC)),
     st.just(steps.Begin(PLAN)),
@@ -89,7 +91,8 @@ STEP = st.one_of(
     st.builds(steps.SelectTable, RUN, TEXT, TEXT, EXPECTED, SELECTING),
     st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, st.builds(PureDP, EPSILON, st.just(RELATION))),
     st.builds(steps.Recode, RUN, TEXT, st.lists(st.tuples(UINT32, EDGES), max_size=3).map(tuple)),
-    st.builds(steps.Close, RUN, TEXT),
+    st.builds(steps.Close, RUN, TEXT, TIME),
+    st.builds(steps.Stopped, RUN, TIME),
 )
 REPLY = st.one_of(
     st.just(steps.Enrolled(PLAN.enrolments[0].to_dict())),
@@ -99,6 +102,7 @@ REPLY = st.one_of(
     st.builds(steps.Choice, UINT32),
     st.builds(steps.Learned, DOCUMENT),
     st.builds(steps.Refusal, TEXT, TEXT, TEXT),
+    st.builds(steps.Pending, TEXT, TIME),
 )
 
 

@@ -14,7 +14,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.exit_codes import Exit
 from privity.common.release.release_contents import PRIVACY, RELEASE_FILES
 from privity.common.release.release_folder import verify_release
-from privity.curator.run_queue import COMPLETED
+from privity.curator.run_state_machine import COMPLETED
 from privity.deploy.operator.curator_link import PartyClient
 from privity.deploy.operator.operator_client import OperatorClient
 from tests.curator.test_run_driver import consortium_for_runs, end_of

@@ -5,30 +5,40 @@ from __future__ import annotations
 import pytest
 
 from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED
+from privity.common.text.awaited_words import OWNER
 from privity.common.wire.v1.privity_pb2 import Awaited, RunStatus
-from privity.deploy.operator.run_status import explained
+from privity.deploy.operator.run_status import at_a_glance, explained
 
-OWNER = "the approval of its owner"
+ASKED, HEARD = "2026-11-25T09:00:00+00:00", "2026-11-25T09:10:00+00:00"
 
 
 @pytest.mark.parametrize(
-    ("seconds", "silent", "note", "since", "said"),
+    ("seconds", "silent", "note", "awaits", "said"),
     [
-        (0, 0, "", "for less than 10 s", "It was asked just now: wait."),
-        (30, 0, "", "for 30 s or more", "It is at work: wait."),
-        (0, 40, "", "for less than 10 s", "It was not heard of for 40 s or more: see whether its node runs"),
-        (20, 10, "", "for 20 s or more", "It was not heard of for 10 s or more"),
-        (20, 0, OWNER, "for 20 s or more", "At north: privity party show autumn, then approve or refuse it."),
-        (20, 20, OWNER, "for 20 s or more", "It was not heard of for 20 s or more"),
-        (20, 0, SCHEMA_AWAITED, "for 20 s or more", "At north: privity party accept --schema FILE"),
-        (20, 0, END_AWAITED, "for 20 s or more", "resume a run that was stopped there, or discard it"),
+        (0, "", "", "its answer to enrol", "It was asked just now: wait."),
+        (30, "", "", "its answer to enrol", "It is at work: wait."),
+        (0, HEARD, "", "its answer to enrol", "See whether its node runs; at north: privity doctor"),
+        (20, "", OWNER, OWNER, "At north: privity party show autumn, then approve or refuse it."),
+        (20, HEARD, OWNER, OWNER, "See whether its node runs"),
+        (20, "", SCHEMA_AWAITED, SCHEMA_AWAITED, "At north: privity party accept --schema FILE"),
+        (20, "", END_AWAITED, END_AWAITED, "resume a run that was stopped there, or discard it"),
     ],
 )
-def test_who_is_waited_for_and_what_to_do(seconds: int, silent: int, note: str, since: str, said: str) -> None:
-    awaited = Awaited(party="north", step="enrol", phase="enrolment", seconds=seconds, silent_seconds=silent, note=note)
-    status = RunStatus(run="autumn", state="RUNNING", phase="enrolment", awaited=[awaited])
+def test_who_is_awaited_and_what_to_do(seconds: int, silent: str, note: str, awaits: str, said: str) -> None:
+    awaited = Awaited(
+        party="north", step="enrol", phase="enrolment", seconds=seconds, note=note, since=ASKED, silent_since=silent
+    )
+    status = RunStatus(run="autumn", state="RUNNING", since=ASKED, phase="enrolment", awaited=[awaited])
     first, who, what = explained(status)
-    assert first == "autumn is RUNNING in enrolment."
-    assert "north" in who
-    assert since in who
+    assert first == f"autumn is RUNNING in enrolment, since {ASKED}."
+    dead = f"; nothing was heard of north since {HEARD}" if silent else ""
+    assert who == f"It awaits north: {awaits}, since {ASKED}{dead}."
     assert said in what
+    assert at_a_glance(status) == ("enrolment" if not note and not silent else who[3:-1])
+    if dead:
+        assert "at work" not in who + what
+
+
+def test_a_run_that_could_go_on_says_what_it_waits_for() -> None:
+    *_, last = explained(RunStatus(run="autumn", state="WAITING"))
+    assert last == "It goes on when one of the runs at work makes place: privity run list"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.protocol.steps import Begin, Contribute, Done, Enrol, Enrolled, Refusal
-from privity.curator.run_progress_marks import COMPLETED, FAILED, RUNNING
+from privity.curator.run_state_machine import COMPLETED, FAILED, RUNNING
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
 from privity.party.rows import Rows
@@ -97,7 +97,8 @@ def test_a_run_waits_for_rows_whose_server_stops_and_is_that_of_an_undisturbed_o
                 while not served.notes(served.get(name)):
                     assert served.get(name).state in ("QUEUED", RUNNING), served.get(name).reason
                     await asyncio.sleep(0.02)
-                assert served.notes(served.get(name)) == [f"{NAME} waits for its rows"]
+                (note,) = served.notes(served.get(name))
+                assert note.startswith(f"awaits {NAME}: its rows, since 20")
                 charged = consortium.parties[NAME].ledger.spent()
                 await asyncio.sleep(2.5)
                 assert consortium.parties[NAME].ledger.spent() == charged, "a step that waits is charged once"
