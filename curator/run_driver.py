@@ -123,9 +123,8 @@ class RunDriver:
         # The run goes on under the manifest under which it began.
         kept = self._remember("manifest", canonical_bytes(self._manifest.to_dict()))
         self._manifest = manifest_of_run(kept, self.run)
-        members = tuple(self._manifest.members)
         self._request.check(self._manifest, self._joint)
-        spec = self._request.spec(self.run, members, self._manifest)
+        spec = self._request.spec(self.run, self._manifest)
         secret = await self._paillier_key()
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
@@ -146,6 +145,7 @@ class RunDriver:
                 "split": self._manifest.how_split,
                 "curator_member": self._manifest.curator_member,
                 "parties_per_person": self._manifest.parties_per_person,
+                "left_out": [name for name in self._manifest.members if name not in spec.members],
             },
             scores=scores,
         )

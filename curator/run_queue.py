@@ -91,7 +91,7 @@ class Runs:
         self._metrics = metrics
         self._leases = Leases(lease, self._marks.moved)
         self._at_once = at_once
-        self._tellings = Tellings(self._journal, self._marks, desk)
+        self._tellings = Tellings(self._journal, self._marks, desk, lambda name: self._runs[name].request.parties)
         self._runs: dict[str, Run] = {}
         self._queue: dict[str, Run] = {}
         self._going_on: dict[str, Run] = {}

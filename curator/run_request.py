@@ -9,7 +9,7 @@ from typing import Any
 
 from privity.common.consortium.manifest import Manifest
 from privity.common.data.schema import Schema
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import parse_json, require
 from privity.common.privacy.budget import parse_delta, parse_epsilon
 from privity.common.protocol.evaluation_scores import Evaluation, evaluation_of
@@ -29,6 +29,7 @@ class RunRequest:
     """What the operator asked for; see common/formats/run_request.schema.json.
 
     Attributes:
+        parties: names of those that the run is over; None stands for all that are not paused.
         automatic: why the algorithm was chosen, and by which rules, if the operator left it open.
     """
 
@@ -43,15 +44,16 @@ class RunRequest:
     attributes: tuple[str, ...] | None = None
     evaluation: Evaluation | None = None
     automatic: dict[str, Any] | None = None
+    parties: tuple[str, ...] | None = None
 
-    def spec(self, run: str, members: Sequence[str], manifest: Manifest) -> RunSpec:
+    def spec(self, run: str, manifest: Manifest) -> RunSpec:
         return RunSpec(
             run=run,
             algorithm=self.algorithm,
             settings=self.settings,
             epsilon=self.epsilon,
             tolerate=self.tolerate,
-            members=tuple(members),
+            members=manifest.members_of_run(self.parties),
             manifest_digest=manifest.digest,
             delta=self.delta,
             secure_sum=self.secure_sum,
@@ -61,17 +63,10 @@ class RunRequest:
 
     def check(self, manifest: Manifest, schema: Schema) -> None:
         """Refuse what cannot run, before any party is asked."""
-        members = len(manifest.members)
+        if faults := manifest.faults_of_run(self.parties, self.tolerate):
+            raise as_one_error(faults)
         rules = [
             (self.algorithm in ALGORITHMS, "algorithm", f"{self.algorithm!r} is unknown", ", ".join(ALGORITHMS)),
-            (members >= 2, "parties", "a run over the network needs two parties or more",
-             "single-party mode, `privity synthesize`"),
-            (1 <= self.tolerate < members, "tolerate", f"{self.tolerate} colluding parties of {members}",
-             f"1 to {members - 1}"),
-            (members >= manifest.minimum_parties, "parties", f"{members} parties",
-             f"{manifest.minimum_parties} or more, as the members agreed"),
-            (self.tolerate >= manifest.minimum_tolerate, "tolerate", f"{self.tolerate} colluding parties",
-             f"{manifest.minimum_tolerate} or more, as the members agreed"),
             ((self.key_bits is None) == (self.secure_sum.method is Method.MASKS), "key_bits",
              f"{self.key_bits} with secure sums by {self.secure_sum.method.value}",
              "2048, 3072 or 4096 with Paillier, null with masks"),
@@ -95,6 +90,14 @@ class RunRequest:
         check_release_size(self.rows or 0, over)
         ALGORITHMS[self.algorithm].check_request(self.settings, over, self.delta)
         check_evaluation(self.evaluation, self.algorithm, self.epsilon, over)
+
+
+def as_one_error(faults: Sequence[tuple[str, str, str]]) -> PrivityError:
+    """Faults of a request's options, (option, reason, remedy) each, all at once."""
+    if len(faults) == 1:
+        ((option, reason, remedy),) = faults
+        return PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=remedy)
+    return ProblemsFound(Problem(REQUEST, option, "bad-option", f"{why}.", remedy) for option, why, remedy in faults)
 
 
 def canonical_request(data: bytes) -> str:
@@ -126,4 +129,5 @@ def parse_request(data: bytes) -> RunRequest:
         attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
         evaluation=evaluation_of(document),
         automatic=document.get("automatic"),
+        parties=None if document.get("parties") is None else tuple(document["parties"]),
     )

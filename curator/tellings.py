@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from privity.common.consortium.manifest import manifest_of_run
@@ -20,10 +20,17 @@ CLOSE_SECONDS = 10
 
 
 class Tellings:
-    """Tells the parties of runs, over the desk."""
+    """Tells the parties of runs, over the desk.
 
-    def __init__(self, journal: Journal, marks: Marks, desk: Desk) -> None:
+    Args:
+        asked: the parties that the request of a run names; None if it names none.
+    """
+
+    def __init__(
+        self, journal: Journal, marks: Marks, desk: Desk, asked: Callable[[str], Sequence[str] | None]
+    ) -> None:
         self._journal = journal
+        self._asked = asked
         self._marks = marks
         self._desk = desk
 
@@ -70,4 +77,7 @@ class Tellings:
     def _members(self, run: str) -> tuple[str, ...]:
         """The parties of a run that has begun to ask them."""
         kept = self._journal.recall(f"{run}/manifest", "manifest")
-        return () if kept is None else tuple(manifest_of_run(kept, run).members)
+        if kept is not None:
+            with contextlib.suppress(PrivityError):  # of an earlier version: its parties let go of it by themselves
+                return manifest_of_run(kept, run).members_of_run(self._asked(run))
+        return ()

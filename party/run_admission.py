@@ -292,6 +292,8 @@ def _check_agreed(step: Enrol, manifest: Manifest) -> None:
     spec = step.spec
     if set(spec.members) - set(manifest.members):
         raise step_refused(step.key, "it names parties that the manifest does not list")
+    if set(spec.members) & set(manifest.paused):
+        raise step_refused(step.key, "it names parties that are paused")
     if manifest.parties_per_person > 1 and set(spec.members) != set(manifest.members):
         # Else the ledger of a party would not show what its people lose by runs over others.
         raise step_refused(step.key, "a person may be at several parties, so every run is over all of them")

@@ -5,6 +5,7 @@ Everything that a party believes about another party comes from here, never from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ class Manifest:
             operators, the curator's of the consortium's authority.
         minimum_parties, minimum_tolerate: no run over fewer parties, or that withstands fewer of them.
         parties_per_person: most parties at which one person has rows.
+        paused: parties that new runs leave out; runs that have begun go on with them.
     """
 
     consortium: str
@@ -56,6 +58,7 @@ class Manifest:
     minimum_tolerate: int = 1
     parties_per_person: int = 1
     split: Split | None = None
+    paused: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -71,7 +74,42 @@ class Manifest:
             "minimum_tolerate": self.minimum_tolerate,
             "parties_per_person": self.parties_per_person,
             **({} if self.split is None else {"split": self.split.value}),
+            **({"paused": list(self.paused)} if self.paused else {}),
         }
+
+    def members_of_run(self, asked: Sequence[str] | None) -> tuple[str, ...]:
+        """The parties of a run in their public order: those that are asked for, or all that are not paused."""
+        wanted = {*self.members} - {*self.paused} if asked is None else {*asked}
+        return tuple(name for name in self.members if name in wanted)
+
+    def faults_of_run(self, asked: Sequence[str] | None, tolerate: int) -> list[tuple[str, str, str]]:
+        """Why no run over these parties may be, whatever their policies say: (option, reason, remedy) of each fault."""
+        members, found = self.members_of_run(asked), list[tuple[str, str, str]]()
+        possible = f"Possible: {', '.join(self.members_of_run(None))}."
+        for name in dict.fromkeys(asked or ()):
+            if name not in self.members:
+                found.append(("parties", f"the manifest lists no {name!r}", possible))
+            elif name in self.paused:
+                found.append(("parties", f"{name} is paused", possible))
+            if asked is not None and list(asked).count(name) > 1:
+                found.append(("parties", f"{name} is named twice", "Name each party once."))
+        if self.parties_per_person > 1 and {*members} != {*self.members}:
+            # Else the ledger of a party would not show what its people lose by runs over others.
+            reason = "a person may be at several parties, so every run is over all of them"
+            found.append(("parties", reason, "Leave out the parties of the run."))
+        count, least = len(members), max(self.minimum_parties, 2)
+        if count < 2:
+            reason = "a run over the network needs two parties or more"
+            found.append(("parties", reason, "Possible: single-party mode, `privity synthesize`."))
+        elif count < least:
+            found.append(("parties", f"{count} parties", f"Possible: {least} or more, as the members agreed."))
+        if not 1 <= tolerate < max(count, 2):
+            reason = f"{tolerate} colluding parties of {count}"
+            found.append(("tolerate", reason, f"Possible: 1 to {max(count, 2) - 1}."))
+        if tolerate < self.minimum_tolerate:
+            remedy = f"Possible: {self.minimum_tolerate} or more, as the members agreed."
+            found.append(("tolerate", f"{tolerate} colluding parties", remedy))
+        return found
 
     @property
     def digest(self) -> str:
@@ -138,6 +176,7 @@ def check_members(content: dict[str, Any], file: str) -> None:
     found += [("members", f"the party {name} is named twice") for name in {*names} if names.count(name) > 1]
     if content["curator_member"] not in (None, *names):
         found.append(("curator_member", f"{content['curator_member']} is none of the parties"))
+    found += [("paused", f"{name} is none of the parties") for name in content.get("paused", ()) if name not in names]
     if not content["simulation"] and "split" in content:
         found.append(("split", "only a simulation has a split"))
     holders = dict[bytes, str]()
@@ -226,4 +265,5 @@ def manifest_from(content: dict[str, Any]) -> Manifest:
         minimum_tolerate=content["minimum_tolerate"],
         parties_per_person=content["parties_per_person"],
         split=Split(content["split"]) if "split" in content else None,
+        paused=tuple(content.get("paused", ())),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -54,6 +54,10 @@ SENTENCES = {
     "one row, rho": (
         "A person is taken to have one row, at one party. A person with m rows has m^2 times the rho, charged at the"
         " same delta."
+    ),
+    "left out": (
+        "The run was over {k} parties of the consortium. {left_out} took no part: none of their rows is in what is"
+        " published, and nothing was charged for them."
     ),
     "any row": "The other row may be any row that the rules of the schema accept.",
     "any rows": (
@@ -146,6 +150,7 @@ def privacy_statement(
     rows_per_person: Mapping[str, int] | None = None,
     parties_per_person: int = 1,
     absent_rows: bool = False,
+    left_out: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The content of ``privacy.json``.
 
@@ -160,6 +165,7 @@ def privacy_statement(
         rows_per_person: Most rows of one person at each party; one if it is left out.
         parties_per_person: Most parties at which one person has rows.
         absent_rows: Whether each person has exactly so many rows, those that are not there counted as absent.
+        left_out: Parties of the consortium that took no part.
 
     Returns:
         The document, in the format ``privacy``.
@@ -198,6 +204,7 @@ def privacy_statement(
             }
             for name, rows in parties.items()
         ],
+        **({"left_out": list(left_out)} if left_out else {}),
         "K": len(parties),
         "t": tolerate,
         "observers": [
@@ -301,6 +308,8 @@ def in_words(statement: Mapping[str, Any], protected: bool, *, absent_rows: bool
     elif not one:
         names.append("rows of a person")
     names.append("row counts")
+    if left_out := statement.get("left_out"):
+        names.append("left out")
     if in_rho:
         names.append("rho")
     if delta * rows >= 1:
@@ -312,7 +321,7 @@ def in_words(statement: Mapping[str, Any], protected: bool, *, absent_rows: bool
         names.append("liar")
     if statement["simulation"]:
         names += ["simulation", "split as given" if statement["split"] == Split.GIVEN else "split by position"]
-    told = {"m": m, "s": s, "k": k, "t": t, "rows": rows, "member": member}
+    told = {"left_out": ", ".join(left_out or ()), "m": m, "s": s, "k": k, "t": t, "rows": rows, "member": member}
     of_row = {"epsilon": rounded_up(row[0]), "delta": rounded_up(row[1])}
     of_person = {"epsilon": rounded_up(epsilon), "delta": rounded_up(delta)}
     return [SENTENCES[name].format(**told, **(of_row if name == "several rows" else of_person)) for name in names]

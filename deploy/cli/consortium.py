@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from privity.common.consortium.invitation import fingerprint
+from privity.common.consortium.manifest import Manifest
 from privity.common.data.schema import load_schema
 from privity.common.text import text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say
 from privity.deploy.cli.schema import tell_formulas
+from privity.deploy.consortium import membership
 from privity.deploy.consortium.organiser import Organiser
 
 consortium_app = typer.Typer(no_args_is_help=True, help="The organiser: agree, invite, seal.")
@@ -75,3 +77,47 @@ def seal(folder: Folder = HERE) -> None:
             f"The manifest before (serial {before.serial}) had another schema. Send {file} to every member. They accept"
             " it with --schema FILE: privity curator accept MANIFEST, privity party accept, privity operator accept."
         )
+
+
+Party = Annotated[str, typer.Argument(help="a data owner's name")]
+MinimumParties = Annotated[
+    int | None,
+    typer.Option(min=2, help="no run over fewer parties, if the members agree on another number from now on"),
+]
+
+
+@consortium_app.command("pause")
+def pause(party: Party, minimum_parties: MinimumParties = None, folder: Folder = HERE) -> None:
+    """Have new runs leave a party out, and seal. It stays a member; runs that have begun go on with it."""
+    organiser = Organiser(folder)
+    manifest = membership.pause(organiser, party, minimum_parties)
+    _tell_sealed(organiser, manifest, f"{party} is paused: new runs are over {_of_runs(manifest)}.")
+
+
+@consortium_app.command("unpause")
+def unpause(party: Party, minimum_parties: MinimumParties = None, folder: Folder = HERE) -> None:
+    """Have new runs be over a paused party again, and seal."""
+    organiser = Organiser(folder)
+    manifest = membership.unpause(organiser, party, minimum_parties)
+    _tell_sealed(organiser, manifest, f"{party} takes part again: new runs are over {_of_runs(manifest)}.")
+
+
+@consortium_app.command("remove")
+def remove(party: Party, minimum_parties: MinimumParties = None, folder: Folder = HERE) -> None:
+    """Take a party out of the consortium, and seal. Runs that have begun with it cannot go on: pause it first."""
+    organiser = Organiser(folder)
+    manifest = membership.remove(organiser, party, minimum_parties)
+    _tell_sealed(organiser, manifest, f"{party} is no member any more: runs are over {_of_runs(manifest)}.")
+    say(f"Runs that have begun with {party} stop: discard them (privity run stop --discard RUN).")
+
+
+def _of_runs(manifest: Manifest) -> str:
+    return ", ".join(manifest.members_of_run(None))
+
+
+def _tell_sealed(organiser: Organiser, manifest: Manifest, what: str) -> None:
+    count = len(manifest.members_of_run(None))
+    say(what)
+    say(f"Sealed: {organiser.manifest_file}, serial {manifest.serial}. Give it to the curator: parties get it there.")
+    say(f"The members agreed on {manifest.minimum_parties} parties or more. A party whose own policy demands more than")
+    say(f"{count} refuses runs from now on, until its owner lowers minimum_parties there.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.text import terminal
-from privity.common.text.terminal import say_json
+from privity.common.text.terminal import say, say_json
 from privity.deploy.operator.operator_folder import SETTINGS
 from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options, with_algorithm
 from privity.deploy.options import refuse_existing
@@ -52,13 +51,6 @@ def plan_command(
     config: Annotated[
         Path, typer.Option(help="operator.toml: its consortium is planned for if --schema is left out")
     ] = Path(SETTINGS),
-    parties: Annotated[
-        str | None,
-        typer.Option(
-            help="how many; with --accuracy several, such as 1,3,10, which are compared; left out, one owner alone, or"
-            " the consortium's"
-        ),
-    ] = None,
     rows: Annotated[str | None, typer.Option(help="of all parties together, or of each, such as 9000,300,200")] = None,
     accuracy: Annotated[
         bool, typer.Option("--accuracy", help="rehearse on invented tables: the expected error by epsilon")
@@ -86,24 +78,32 @@ def plan_command(
     costed = asked.epsilon is not None or asked.spec is not None
     if not costed and not accuracy:
         faults.add("--epsilon", "it is left out.", "Give it, or a run by --spec, or ask for --accuracy.")
+    parties = asked.parties
+    by_name = schema is None and (parties is None or not plan_options.are_numbers(parties))
+    if not by_name:
+        asked = replace(asked, parties=None)
     request = faults.collect(
         "--spec" if asked.spec is not None else "--epsilon",
         lambda: run_request(asked if costed else replace(asked, epsilon="1")),
     )
+    left_out: list[str] = []
     if request is not None and request["algorithm"] not in (AUTO, *ALGORITHMS):
         faults.add("--algorithm", f"{asked.algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
-    if parties is None and schema is None:
-        names: Sequence[str] = faults.collect("--config", lambda: plan_options.parties_of(config, faults)) or (
-            "party 1",
+    if by_name:
+        of_run = None if request is None else request["parties"], _tolerated(2, asked, request)
+        names, left_out = faults.collect("--config", lambda: plan_options.parties_of(config, faults, *of_run)) or (
+            [],
+            [],
         )
+        names = names or ["party 1"]
         counts: tuple[int, ...] = (len(names),)
     else:
         counts = plan_options.numbers_of_parties(parties or "1", faults)
         names = [f"party {k}" for k in range(1, counts[0] + 1)]
         if len(counts) > 1 and not accuracy:
             faults.add("--parties", "several are compared with --accuracy alone.", "Give one number, or --accuracy.")
+        faults.collect("--tolerate", lambda: check_tolerated(_tolerated(len(names), asked, request), len(names)))
     tolerated = _tolerated(len(names), asked, request)
-    faults.collect("--tolerate", lambda: check_tolerated(tolerated, len(names)))
     held = plan_options.rows_held(names, rows, faults)
     if max(counts) > (total := sum(held.values())):
         faults.add("--parties", f"{max(counts)} parties cannot share {total:,} rows.", "Give fewer, or more rows.")
@@ -134,10 +134,12 @@ def plan_command(
     shape = Shape(over, tuple(held.values()), tolerated)
     found = None if grid is None else _estimated(shape, grid, dependence)
     if as_json:
-        say_json(_document(request, held, plan, shape, found))
+        say_json({**_document(request, held, plan, shape, found), **({"left_out": left_out} if left_out else {})})
     else:
         if plan is not None:
             show_plan(plan, held, request)
+            if left_out:
+                say(f"Parties of the consortium that take no part: {', '.join(left_out)}.")
         if found is not None:
             accuracy_page.show(shape, found)
     if plot is not None and found is not None:

@@ -51,7 +51,7 @@ def verify(
         say(f"They agree: {', '.join(parties)} were told the same in {run}.")
     absent = [name for name in _newest(manifests).members if name not in parties]
     if absent:
-        say(f"Nothing is said about {', '.join(absent)}: no transcript of theirs was given.")
+        say(f"Nothing is said about {', '.join(absent)}: no transcript of theirs was given, or they took no part.")
 
 
 def _newest(manifests: list[Manifest]) -> Manifest:

@@ -64,6 +64,7 @@ class Agreement:
     Attributes:
         curator: ``host:port``.
         hosts: all names of the curator in its certificate, the dialled one first.
+        paused: parties that new runs leave out.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Agreement:
     minimum_parties: int
     minimum_tolerate: int
     parties_per_person: int
+    paused: tuple[str, ...] = ()
 
     def role_of(self, member: str) -> Role | None:
         """The role under which a name is declared, None if it is not."""
@@ -102,6 +104,9 @@ def load_agreement(path: Path) -> Agreement:
         if document.get("curator_member") not in (None, *parties):
             message, remedy = "it is none of the parties.", "Name a party, or leave it out."
             problems.append(Problem(str(path), "curator_member", "member", message, remedy))
+        if isinstance(paused := document.get("paused", []), list) and {*map(str, paused)} - {*map(str, parties)}:
+            message, remedy = "it names what is none of the parties.", "Name parties, or leave it out."
+            problems.append(Problem(str(path), "paused", "member", message, remedy))
         least, tolerated = document.get("minimum_parties"), document.get("minimum_tolerate")
         if isinstance(least, int) and least > len(parties):
             message = f"there are {len(parties)} parties."
@@ -128,6 +133,7 @@ def load_agreement(path: Path) -> Agreement:
         minimum_parties=document["minimum_parties"],
         minimum_tolerate=document["minimum_tolerate"],
         parties_per_person=document.get("parties_per_person", 1),
+        paused=tuple(document.get("paused", ())),
     )
 
 
@@ -274,6 +280,7 @@ class Organiser:
             minimum_parties=agreement.minimum_parties,
             minimum_tolerate=agreement.minimum_tolerate,
             parties_per_person=agreement.parties_per_person,
+            paused=agreement.paused,
         )
         check_members(manifest.to_dict(), str(self.joins))
         write_whole(self.manifest_file, json.dumps(sign_manifest(manifest, organiser), indent=2) + "\n")

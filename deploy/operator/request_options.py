@@ -61,6 +61,13 @@ class RunOptions:
     attributes: Annotated[
         list[str] | None, typer.Option("--attribute", help="one that the run is about, again for each; all if left out")
     ] = None
+    parties: Annotated[
+        str | None,
+        typer.Option(
+            help="names of the parties of the run, between commas; all that are not paused if left out. Of privity plan"
+            " also how many, with --accuracy several, such as 1,3,10, which are compared"
+        ),
+    ] = None
     secure_sum: Annotated[Method, typer.Option(help="how sums are taken; docs/secure_sums.md")] = Method.PAILLIER
     key_bits: Annotated[int | None, typer.Option(help="of the Paillier modulus; 3072 if left out")] = None
     exponents: Annotated[Exponents | None, typer.Option(help="of Paillier's randomness; half if left out")] = None
@@ -121,6 +128,9 @@ def run_request(asked: RunOptions, rows: int | None = None) -> dict[str, Any]:
         "exponents": None if kind.exponents is None else kind.exponents.value,
         "rows": rows,
         "attributes": asked.attributes or None,
+        "parties": None
+        if asked.parties is None
+        else [name.strip() for name in asked.parties.split(",") if name.strip()],
         "evaluation": None if evaluation is None else evaluation.to_dict(),
     }
 
@@ -180,6 +190,7 @@ def read_spec(path: Path) -> dict[str, Any]:
     document = read_toml(path, "run_request", also)
     method = Method(document.get("secure_sum", Method.PAILLIER.value))
     defaults: dict[str, Any] = {
+        "parties": None,
         "settings": {},
         "delta": NO_DELTA,
         "evaluation": None,

@@ -37,7 +37,9 @@ def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, 
             Catalogue.BAD_OPTION, option="algorithm", reason=f"{schema} is missing, by which it is chosen",
             hint="Name the algorithm, or get the schema from the organiser: privity operator accept --schema FILE.",
         )  # fmt: skip
-    return with_algorithm(request, over, [LIKELY_ROWS] * len(newest_manifest(config).members))
+    return with_algorithm(
+        request, over, [LIKELY_ROWS] * len(newest_manifest(config).members_of_run(request.get("parties")))
+    )
 
 
 def submit_run(config: Path, request: dict[str, Any], name: str | None = None, token: str | None = None) -> str:

@@ -66,6 +66,11 @@ def compared_algorithms(text: str, faults: Faults) -> tuple[str, ...]:
     return tuple(name for name in names if name in ALGORITHMS)
 
 
+def are_numbers(text: str) -> bool:
+    """Whether parties are given by how many they are, rather than by name."""
+    return all(word.strip().isdecimal() for word in text.split(","))
+
+
 def numbers_of_parties(text: str, faults: Faults) -> tuple[int, ...]:
     """Numbers of parties as they were given; one owner alone if none of them can be."""
     found = []
@@ -77,14 +82,24 @@ def numbers_of_parties(text: str, faults: Faults) -> tuple[int, ...]:
     return tuple(found) or (1,)
 
 
-def parties_of(config: Path, faults: Faults) -> list[str]:
-    """The parties of the consortium, by the manifest that its curator serves; its schema must be the one here."""
+def parties_of(config: Path, faults: Faults, asked: Sequence[str] | None, tolerate: int) -> tuple[list[str], list[str]]:
+    """The parties of a run of the consortium, and those that it leaves out, by the manifest that its curator serves.
+
+    Its schema must be the one here.
+
+    Args:
+        asked: those of the run; None stands for all that are not paused.
+        tolerate: how many of them may pool what they know.
+    """
     manifest, file = newest_manifest(config), config.parent / SCHEMA
     if file.exists() and load_schema(file).digest != manifest.schema_digest:
         message = f"{file} is not the schema that the curator's manifest (serial {manifest.serial}) names."
         remedy = "Get that one from the organiser: privity operator accept --schema FILE."
         faults.add("--schema", message, remedy)
-    return list(manifest.members)
+    for option, reason, remedy in manifest.faults_of_run(asked, tolerate):
+        faults.add(f"--{option}", f"{reason}.", remedy)
+    names = list(manifest.members_of_run(asked))
+    return names, [name for name in manifest.members if name not in names]
 
 
 def rows_held(names: Sequence[str], text: str | None, faults: Faults) -> dict[str, int]:

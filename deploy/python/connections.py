@@ -234,6 +234,7 @@ class Consortium:
         delta: Number = 0,
         rows: int | Sequence[int] | Mapping[str, int] | None = None,
         attributes: Sequence[str] | None = None,
+        parties: Sequence[str] | None = None,
         tolerate: int | None = None,
         secure_sum: Method | str = Method.PAILLIER,
         key_bits: int | None = None,
@@ -246,8 +247,8 @@ class Consortium:
 
         Args:
             rows: of all parties together, or of each, in the manifest's order or by name; 10,000 each if left out.
-            epsilon, algorithm, delta, attributes, tolerate, secure_sum, key_bits, exponents, evaluation_epsilon,
-                evaluation_targets, settings: as of ``submit``.
+            epsilon, algorithm, delta, attributes, parties, tolerate, secure_sum, key_bits, exponents,
+                evaluation_epsilon, evaluation_targets, settings: as of ``submit``.
 
         Raises:
             ProblemsFound: every fault at once.
@@ -256,15 +257,19 @@ class Consortium:
         given = locals()
         with as_arguments():
             request = self._request(given)
-            faults = Faults()
-            names = faults.collect("config", lambda: parties_of(self._config, faults)) or ["party 1"]
+            faults, asked = Faults(), (request["parties"], request["tolerate"])
+            names, left_out = faults.collect("config", lambda: parties_of(self._config, faults, *asked)) or (
+                ["party 1"],
+                [],
+            )
             held = rows_held(names, _rows_text(rows, names), faults)
             file = self._config.parent / SCHEMA
             over = faults.collect("schema", lambda: about(load_schema(file), request["attributes"]))
             faults.raise_any()
             assert over is not None
             request = with_algorithm(request, over, tuple(held.values()))
-            return Plan(plan_document(request, held, planned(request, over, held)))
+            found = plan_document(request, held, planned(request, over, held))
+            return Plan({**found, **({"left_out": left_out} if left_out else {})})
 
     def submit(
         self,
@@ -275,6 +280,7 @@ class Consortium:
         name: str | None = None,
         rows: int | None = None,
         attributes: Sequence[str] | None = None,
+        parties: Sequence[str] | None = None,
         tolerate: int | None = None,
         secure_sum: Method | str = Method.PAILLIER,
         key_bits: int | None = None,
@@ -292,6 +298,7 @@ class Consortium:
             name: what to call the run; a new name is made up if left out.
             rows: of the release; as many as the parties hold if left out.
             attributes: those that the run is about; all if left out.
+            parties: those that the run is over, by name; all that are not paused if left out.
             tolerate: how many parties may pool what they know; 1 if left out.
             secure_sum, key_bits, exponents: how sums over the parties are taken (docs/secure_sums.md).
             evaluation_epsilon: the share of epsilon for which the parties score the table on their rows.
@@ -320,6 +327,7 @@ class Consortium:
             settings=request_settings(algorithm_settings(given["algorithm"], given["settings"])),
             tolerate=None if tolerate is None else whole_number("tolerate", tolerate, 0),
             attributes=None if given["attributes"] is None else names_in("attributes", given["attributes"]),
+            parties=None if given["parties"] is None else ",".join(names_in("parties", given["parties"])),
             secure_sum=one_of("secure_sum", given["secure_sum"], Method),
             key_bits=given["key_bits"],
             exponents=None if exponents is None else one_of("exponents", exponents, Exponents),

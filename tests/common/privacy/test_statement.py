@@ -123,7 +123,7 @@ def all_statements():
     costs = [Cost("p", "m", loss, ("a", "b", "c")) for loss in losses]
     costs.append(Cost("p", OWN_MODEL, PURE, ("a", "b", "c")))
     people = ({}, {"rows_per_person": {"a": 3}}, {"rows_per_person": {"a": 3}, "absent_rows": True})
-    protections = ({}, {"protection": None, "tolerate": 0}, {"curator_member": "a"})
+    protections = ({}, {"protection": None, "tolerate": 0}, {"curator_member": "a"}, {"left_out": ["d"]})
     for cost, several, protection, split in itertools.product(costs, people, protections, Split):
         yield statement_of(record=record_of(cost), split=split, **several, **protection)
 
