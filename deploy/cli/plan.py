@@ -90,7 +90,7 @@ def plan_command(
     if request is not None and request["algorithm"] not in (AUTO, *ALGORITHMS):
         faults.add("--algorithm", f"{asked.algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
     if by_name:
-        of_run = None if request is None else request["parties"], _tolerated(2, asked, request)
+        of_run = None if request is None else request.get("parties"), _tolerated(2, asked, request)
         names, left_out = faults.collect("--config", lambda: plan_options.parties_of(config, faults, *of_run)) or (
             [],
             [],

@@ -128,9 +128,7 @@ def run_request(asked: RunOptions, rows: int | None = None) -> dict[str, Any]:
         "exponents": None if kind.exponents is None else kind.exponents.value,
         "rows": rows,
         "attributes": asked.attributes or None,
-        "parties": None
-        if asked.parties is None
-        else [name.strip() for name in asked.parties.split(",") if name.strip()],
+        **({} if asked.parties is None else {"parties": [n for n in map(str.strip, asked.parties.split(",")) if n]}),
         "evaluation": None if evaluation is None else evaluation.to_dict(),
     }
 
@@ -190,7 +188,6 @@ def read_spec(path: Path) -> dict[str, Any]:
     document = read_toml(path, "run_request", also)
     method = Method(document.get("secure_sum", Method.PAILLIER.value))
     defaults: dict[str, Any] = {
-        "parties": None,
         "settings": {},
         "delta": NO_DELTA,
         "evaluation": None,

@@ -257,7 +257,7 @@ class Consortium:
         given = locals()
         with as_arguments():
             request = self._request(given)
-            faults, asked = Faults(), (request["parties"], request["tolerate"])
+            faults, asked = Faults(), (request.get("parties"), request["tolerate"])
             names, left_out = faults.collect("config", lambda: parties_of(self._config, faults, *asked)) or (
                 ["party 1"],
                 [],

@@ -133,6 +133,16 @@ def refusals(config: Path) -> None:
         consortium.plan(**ASKED, rows=[1, 2, 3])
     with pytest.raises(PrivityError, match="Give one for each party: party-1, party-2"):
         consortium.plan(**ASKED, rows={"party-1": 1})
+    with pytest.raises(ProblemsFound) as caught:
+        consortium.plan(**ASKED, parties=["party-1", "party-3", "party-1"])
+    for told in ("the manifest lists no 'party-3'", "party-1 is named twice", "needs two parties or more"):
+        assert told in str(caught.value)
+    with pytest.raises(PrivityError, match="the manifest lists no 'party-3'"):
+        consortium.submit(**ASKED, parties=["party-1", "party-3"])
+    assert consortium.plan(**ASKED, parties=["party-2", "party-1"]).document["party_rows"].keys() == {
+        "party-1",
+        "party-2",
+    }
     with pytest.raises(PrivityError, match="no run nobody"):
         consortium.run("nobody").status()
     run = consortium.submit(**ASKED)
