@@ -303,7 +303,10 @@ class Stopped:
     run: str
     since: str
 
-    key = "stopped"
+    @property
+    def key(self) -> str:
+        # A reply to one word must not pass for one to the next.
+        return f"stopped/{self.since}"
 
     def content(self) -> dict[str, Any]:
         return {"kind": "stopped", "run": self.run, "since": self.since}
