@@ -98,7 +98,12 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     """What parties dial in to."""
 
     def __init__(
-        self, desk: Desk, runs: Runs, manifests: ManifestFile, metrics: CuratorMetrics, silence: float = SILENCE_SECONDS
+        self,
+        desk: Desk,
+        runs: Runs,
+        manifests: ManifestFile,
+        metrics: CuratorMetrics,
+        silence: float = SILENCE_SECONDS,
     ) -> None:
         self._desk = desk
         self._runs = runs
@@ -151,6 +156,12 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     ) -> None:
         files = self._runs.release_files(request.run, self._caller(context))
         await _send_files(context, files, self._silence)
+
+    async def Publish(  # noqa: N802
+        self, request: pb.PublishRequest, context: grpc.aio.ServicerContext
+    ) -> pb.Receipt:
+        self._runs.limits.take(self._caller(context), request.document)
+        return pb.Receipt()
 
 
 class OperatorServicer(rpc.OperatorServicer):
@@ -230,6 +241,12 @@ class OperatorServicer(rpc.OperatorServicer):
     ) -> pb.ManifestReply:
         self._caller(context)
         return pb.ManifestReply(document=self._manifests.document())
+
+    async def GetLimits(  # noqa: N802
+        self, request: pb.LimitsRequest, context: grpc.aio.ServicerContext
+    ) -> pb.LimitsReply:
+        self._caller(context)
+        return pb.LimitsReply(documents=self._runs.limits.all())
 
     def _status(self, run: Run) -> pb.RunStatus:
         return pb.RunStatus(

@@ -24,6 +24,7 @@ from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc, utc_now
 from privity.curator.lately_awaited import LatelyAwaited
 from privity.curator.leases import Leases
+from privity.curator.limits_of_parties import LimitsOfParties
 from privity.curator.metrics import CuratorMetrics, reason_of
 from privity.curator.operator_notices import OperatorNotices
 from privity.curator.pending_steps import Awaited, Desk, Listener, Note
@@ -84,6 +85,7 @@ class Runs:
         self._marks = Marks(self._journal)
         self.outbox = Outbox(self._journal, CURATOR, channels)
         self._notices = OperatorNotices(self.outbox)
+        self.limits = LimitsOfParties(self._journal, manifests)
         self._releases = folder / "releases"
         self._manifests = manifests
         self._schemas = schemas

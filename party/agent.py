@@ -47,6 +47,13 @@ POLICY_SECONDS = 2.0
 RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 # Codes that another try will not change: this party is not known, or speaks another protocol.
 FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED)
+NOT_TAKEN = (
+    grpc.StatusCode.UNIMPLEMENTED,
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.DATA_LOSS,
+)
+"""What a curator says of published limits: it is of an earlier version, or goes by another manifest than the party."""
 
 _log = logging.getLogger("privity.party")
 
@@ -76,6 +83,7 @@ class Agent:
         self._told: set[str] = set()
         self._let_go_next = 0.0
         self._asked_at = -MANIFEST_SECONDS
+        self._published: bytes | None = None
         self._misfit: tuple[bytes, str] = (b"", "")
         self._other_schema: OtherSchemaError | None = None
         if self._engine is not None:
@@ -236,6 +244,8 @@ class Agent:
                     _log.info("connected to the curator")
                     if self._engine is None:
                         await self._newest_engine(link)
+                    self._published = None
+                await self._publish(link)
                 await self._exchange(link, idle)
                 self._failures = 0
             except NoStepError as error:
@@ -251,6 +261,21 @@ class Agent:
                     await self._explain(error)
                 await asyncio.sleep(RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)])
                 self._failures += 1
+
+    async def _publish(self, link: rpc.PartyLinkStub) -> None:
+        """Give the curator the limits that the owner publishes, on every new connection and when they change."""
+        document = await asyncio.to_thread(self._node.publication)
+        if document is None or document == self._published:
+            return
+        try:
+            async with moving(self._silence):
+                await link.Publish(pb.PublishRequest(document=document))
+        except grpc.aio.AioRpcError as error:
+            if error.code() not in NOT_TAKEN:
+                raise
+            # Runs go on without: operators know less beforehand.
+            _log.warning("the curator does not take this party's published limits", extra={"status": error.code().name})
+        self._published = document
 
     async def _let_go(self) -> None:
         """Now and then, between steps: runs of which nothing is heard any more."""

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from privity.common.consortium.manifest import CURATOR, Manifest
 from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.published_limits import PublishedLimits
 from privity.common.consortium.schema_file import END_AWAITED, SchemaFile
 from privity.common.data.dialect import dialect_problems
 from privity.common.data.schema import Schema, load_schema
@@ -217,6 +218,25 @@ class Node:
     def note_policy(self) -> None:
         """Keep which policy this node obeys, and since when, for ``policy_obeyed``."""
         note_policy(self._journal, self.policies.obeyed())
+
+    def publication(self) -> bytes | None:
+        """The signed document of the limits that the owner publishes; None while there is nobody to sign it as.
+
+        The same bytes for as long as nothing in it changes.
+        """
+        try:
+            limits, of_person = self.policies.current().publication()
+            manifest = self.manifests.current()
+            identity = self.keys.of(manifest)
+        except PrivityError:
+            return None
+        said = (limits, of_person, manifest.consortium, identity.public())
+        if self._publication is None or self._publication[0] != said:
+            signed = PublishedLimits.signed(manifest.consortium, self.config.name, limits, of_person, identity)
+            self._publication = said, signed.document()
+        return self._publication[1]
+
+    _publication: tuple[object, bytes] | None = None
 
     _recoded: tuple[str, Rows] | None = None
     """The rows by the schema of a manifest that is about to be taken, and its digest."""

@@ -53,8 +53,8 @@ state = "state"
 """
 
 POLICY_TOML = """\
-# What this party allows (docs/formats.md). Nothing runs that it does not allow: review every line. The node reads it
-# when it starts.
+# What this party allows (docs/formats.md). Nothing runs that it does not allow: review every line. A node at work
+# obeys a change at once.
 format_version = 1
 
 # The people whose rows these are, whatever file the rows come in. They are declared once on this machine, with what all
@@ -81,6 +81,13 @@ algorithms = {algorithms}
 minimum_parties = {minimum_parties}
 minimum_tolerate = {minimum_tolerate}
 minimum_key_bits = 3072
+
+# Which of these limits operators may know before they submit a run, so that they ask for none that would be refused. A
+# refusal names the limit that it is by in any case. Without this line nothing is published.
+published = [
+    "epsilon_per_run", "delta_per_run", "algorithms", "minimum_parties", "minimum_tolerate", "minimum_key_bits",
+    "secure_sums", "exponents", "parties_per_person", "attributes", "evaluation",
+]
 """
 
 

@@ -42,6 +42,7 @@ class Policy(RunLimits):
         secure_sums: Paillier alone unless the file says so.
         exponents: short ones only if the file says so.
         approval: whether a person approves each run.
+        published: names of the limits that operators may know beforehand.
     """
 
     population: Population
@@ -56,6 +57,13 @@ class Policy(RunLimits):
     approval: Approval = Approval.MANUAL
     parties_per_person: int = 1
     evaluation: bool = False
+    published: tuple[str, ...] = ()
+
+    def publication(self) -> tuple[RunLimits, int]:
+        """The limits that operators may know, and the rows of a person that prices are counted with."""
+        limits = RunLimits.of_limits({name: value for name, value in self.limits().items() if name in self.published})
+        priced = limits.epsilon_per_run is not None or limits.delta_per_run is not None
+        return limits, self.population.rows_per_person if priced else 1
 
     def check_manifest(self, parties_per_person: int, party: str) -> None:
         """Refuse a manifest under which a person is at fewer parties than these people are."""
@@ -106,7 +114,7 @@ def load_policy(path: Path, declared: Callable[[str], Population], known: Sequen
         parties_per_person=document.get("parties_per_person", 1),
         attributes=tuple(document["attributes"]) if "attributes" in document else None,
         evaluation=document.get("evaluation", False),
-        **{key: tuple(document[key]) for key in ("secure_sums", "exponents") if key in document},
+        **{key: tuple(document[key]) for key in ("secure_sums", "exponents", "published") if key in document},
     )
 
 

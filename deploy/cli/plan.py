@@ -17,6 +17,7 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.text import terminal
 from privity.common.text.terminal import say, say_json
+from privity.deploy.operator.foreseen_refusals import forecast_of
 from privity.deploy.operator.operator_folder import SETTINGS
 from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options, with_algorithm
 from privity.deploy.options import refuse_existing
@@ -131,15 +132,22 @@ def plan_command(
     assert over is not None
     assert request is not None
     plan = planned(request, over, held) if costed else None
+    of_consortium = by_name and len(names) > 1
+    foreseen = forecast_of(config, request) if costed and of_consortium else None
     shape = Shape(over, tuple(held.values()), tolerated)
     found = None if grid is None else _estimated(shape, grid, dependence)
     if as_json:
-        say_json({**_document(request, held, plan, shape, found), **({"left_out": left_out} if left_out else {})})
+        besides: dict[str, Any] = {"left_out": left_out} if left_out else {}
+        if foreseen is not None:
+            besides["foreseen"] = foreseen.document()
+        say_json(_document(request, held, plan, shape, found) | besides)
     else:
         if plan is not None:
             show_plan(plan, held, request)
             if left_out:
                 say(f"Parties of the consortium that take no part: {', '.join(left_out)}.")
+        if foreseen is not None:
+            say(*foreseen.in_words())
         if found is not None:
             accuracy_page.show(shape, found)
     if plot is not None and found is not None:

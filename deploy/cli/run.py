@@ -24,7 +24,12 @@ from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of
 from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options
 from privity.deploy.operator.run_status import RunEvent, at_a_glance, event_document, explained, status_document
-from privity.deploy.operator.run_submission import check_completed, submit_run, with_concrete_algorithm
+from privity.deploy.operator.run_submission import (
+    check_completed,
+    foreseen_refusals,
+    submit_run,
+    with_concrete_algorithm,
+)
 from privity.deploy.options import refuse_existing
 
 run_app = typer.Typer(no_args_is_help=True, help="Runs of a consortium.")
@@ -52,12 +57,18 @@ def submit(
     request = with_concrete_algorithm(config, run_request(asked, rows))
     if not as_json and (why := request.get("automatic")):
         say(f"Algorithm: {request['algorithm']} ({why['reason']}).", err=True)
+    foreseen = foreseen_refusals(config, request)
+    if foreseen is not None and not as_json:
+        for line in foreseen.refusals_in_words():
+            say(line, err=True)
     run = submit_run(config, request, name, token)
     if not as_json:
         say(run)
     if out is None:
         if as_json:
-            _say({"run": run, **{key: request[key] for key in ("algorithm", "automatic") if key in request}})
+            known = {key: request[key] for key in ("algorithm", "automatic") if key in request}
+            told = foreseen is not None and (foreseen.refusing or foreseen.ignored)
+            _say({"run": run, **known, **({"foreseen": foreseen.document()} if foreseen and told else {})})
         return
     client = client_of(config)
     check_completed(run, _silently(client, run) if as_json else _live(client, run))

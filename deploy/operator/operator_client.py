@@ -83,6 +83,16 @@ class OperatorClient(CuratorLink):
         """The signed document that the curator goes by."""
         return bytes(self._ask(lambda stub: stub.GetManifest(pb.ManifestRequest(), timeout=CALL_SECONDS)).document)
 
+    def limits(self) -> list[bytes]:
+        """The signed documents of the limits that parties publish; none if the curator's version hands on none."""
+        with self._channel() as channel:
+            try:
+                return list(rpc.OperatorStub(channel).GetLimits(pb.LimitsRequest(), timeout=CALL_SECONDS).documents)
+            except grpc.RpcError as error:
+                if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                    return []
+                raise self._failed(error) from None
+
     def _ask(self, call: Callable[[rpc.OperatorStub], Answer]) -> Answer:
         with self._channel() as channel:
             try:

@@ -11,6 +11,7 @@ from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
+from privity.deploy.operator.foreseen_refusals import Forecast, forecast_of
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
 from privity.deploy.operator.request_options import with_algorithm
 from privity.deploy.operator.run_status import RunEvent
@@ -40,6 +41,15 @@ def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, 
     return with_algorithm(
         request, over, [LIKELY_ROWS] * len(newest_manifest(config).members_of_run(request.get("parties")))
     )
+
+
+def foreseen_refusals(config: Path, request: dict[str, Any]) -> Forecast | None:
+    """What parties would refuse the run by, as far as they publish it; None if the curator cannot be asked now."""
+    try:
+        return forecast_of(config, request)
+    except PrivityError:
+        # The submission tries again for a while, and says what is wrong.
+        return None
 
 
 def submit_run(config: Path, request: dict[str, Any], name: str | None = None, token: str | None = None) -> str:

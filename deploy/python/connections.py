@@ -21,6 +21,7 @@ from privity.common.privacy.budget import Number, parse_delta, parse_epsilon
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.text.visible import in_line
+from privity.deploy.operator.foreseen_refusals import forecast_of
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of, newest_manifest
 from privity.deploy.operator.request_options import RunOptions, run_request, with_algorithm
@@ -243,7 +244,7 @@ class Consortium:
         evaluation_targets: Sequence[str] = (),
         **settings: Any,
     ) -> Plan:
-        """What a run of this consortium would cost, before anything is spent.
+        """What a run of this consortium would cost, and which parties would refuse it by the limits that they publish.
 
         Args:
             rows: of all parties together, or of each, in the manifest's order or by name; 10,000 each if left out.
@@ -269,7 +270,8 @@ class Consortium:
             assert over is not None
             request = with_algorithm(request, over, tuple(held.values()))
             found = plan_document(request, held, planned(request, over, held))
-            return Plan({**found, **({"left_out": left_out} if left_out else {})})
+            besides = {"left_out": left_out} if left_out else {}
+            return Plan(found | besides | {"foreseen": forecast_of(self._config, request).document()})
 
     def submit(
         self,

@@ -98,6 +98,12 @@ class Plan(Shown):
         found = pd.DataFrame(self.document["phases"])
         return found.assign(epsilon=[float(Fraction(text)) for text in found["epsilon"]])
 
+    @property
+    def refusals(self) -> dict[str, tuple[str, ...]]:
+        """Parties that would refuse the run, by the limits that they publish, with all reasons of each."""
+        parties = self.document.get("foreseen", {}).get("parties", ())
+        return {party["party"]: tuple(party["reasons"]) for party in parties if party["reasons"]}
+
     def _summary(self) -> Summary:
         request, total = self.document["request"], self.document["total"]
         held = ", ".join(f"{name} {rows:,}" for name, rows in self.document["party_rows"].items())
@@ -106,6 +112,7 @@ class Plan(Shown):
             *((("chosen because", why["reason"]),) if why else ()),
             ("epsilon", f"{readable(self.epsilon)} of {request['epsilon']}, delta {request['delta']}, for each row"),
             ("rows taken to be held", held),
+            *((f"{party} would refuse", "; ".join(reasons)) for party, reasons in self.refusals.items()),
             ("revealed", f"{total['cells']:,} cells"),
             ("sent by a party", f"{total['bytes'] / 1000:,.0f} kB"),
             ("arithmetic", f"{total['seconds']:,.1f} s on machines like this one"),

@@ -51,6 +51,7 @@ FORMAT_OF_SECTION = {
     "scores.json": "scores",
     "model.json": "model",
     "evaluation.json": "evaluation",
+    "Published limits": "published_limits",
     "Transcripts": "transcript",
     "Audit findings": "audit",
 }

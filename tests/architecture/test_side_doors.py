@@ -84,6 +84,8 @@ CLASSES = {
     "RunStatus.*": "public",
     "Awaited.*": "public",
     "Refused.*": "public",
+    "PublishRequest.document": "public",
+    "LimitsReply.documents": "public",
     "FileChunk.*": "release",
 }
 

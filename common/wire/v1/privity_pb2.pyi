@@ -36,6 +36,22 @@ class ManifestReply(_message.Message):
     document: bytes
     def __init__(self, document: _Optional[bytes] = ...) -> None: ...
 
+class PublishRequest(_message.Message):
+    __slots__ = ("document",)
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    document: bytes
+    def __init__(self, document: _Optional[bytes] = ...) -> None: ...
+
+class LimitsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class LimitsReply(_message.Message):
+    __slots__ = ("documents",)
+    DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
+    documents: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, documents: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
 class Step(_message.Message):
     __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table", "recode", "stopped")
     RUN_FIELD_NUMBER: _ClassVar[int]

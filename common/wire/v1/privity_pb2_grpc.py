@@ -60,6 +60,11 @@ class PartyLinkStub:
                 request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.RunName.SerializeToString,
                 response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.FileChunk.FromString,
                 _registered_method=True)
+        self.Publish = channel.unary_unary(
+                '/common.wire.v1.PartyLink/Publish',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.PublishRequest.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+                _registered_method=True)
 
 
 class PartyLinkServicer:
@@ -102,6 +107,13 @@ class PartyLinkServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Publish(self, request, context):
+        """The limits that the party's owner publishes, in the place of those of before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PartyLinkServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -129,6 +141,11 @@ def add_PartyLinkServicer_to_server(servicer, server):
                     servicer.Fetch,
                     request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.RunName.FromString,
                     response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.FileChunk.SerializeToString,
+            ),
+            'Publish': grpc.unary_unary_rpc_method_handler(
+                    servicer.Publish,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.PublishRequest.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -277,6 +294,33 @@ class PartyLink:
             metadata,
             _registered_method=True)
 
+    @staticmethod
+    def Publish(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/common.wire.v1.PartyLink/Publish',
+            common_dot_wire_dot_v1_dot_privity__pb2.PublishRequest.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
 
 class OperatorStub:
     """The operator's link to the curator.
@@ -327,6 +371,11 @@ class OperatorStub:
                 '/common.wire.v1.Operator/GetManifest',
                 request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.SerializeToString,
                 response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.FromString,
+                _registered_method=True)
+        self.GetLimits = channel.unary_unary(
+                '/common.wire.v1.Operator/GetLimits',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.LimitsRequest.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.LimitsReply.FromString,
                 _registered_method=True)
 
 
@@ -390,6 +439,13 @@ class OperatorServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetLimits(self, request, context):
+        """The limits that each party published last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OperatorServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -432,6 +488,11 @@ def add_OperatorServicer_to_server(servicer, server):
                     servicer.GetManifest,
                     request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.FromString,
                     response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.SerializeToString,
+            ),
+            'GetLimits': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLimits,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.LimitsRequest.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.LimitsReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -651,6 +712,33 @@ class Operator:
             '/common.wire.v1.Operator/GetManifest',
             common_dot_wire_dot_v1_dot_privity__pb2.ManifestRequest.SerializeToString,
             common_dot_wire_dot_v1_dot_privity__pb2.ManifestReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLimits(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/common.wire.v1.Operator/GetLimits',
+            common_dot_wire_dot_v1_dot_privity__pb2.LimitsRequest.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.LimitsReply.FromString,
             options,
             channel_credentials,
             insecure,

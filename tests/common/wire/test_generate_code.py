@@ -15,8 +15,8 @@ from tests.harness.places import ROOT
 
 COMMITTED = ROOT / "common" / "wire" / "v1"
 METHODS = {
-    "PartyLink": ["NextStep", "SendReply", "Alive", "GetManifest"],
-    "Operator": ["Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest"],
+    "PartyLink": ["NextStep", "SendReply", "Alive", "GetManifest", "Publish"],
+    "Operator": ["Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest", "GetLimits"],
 }
 
 

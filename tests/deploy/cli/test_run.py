@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from privity import connect
+from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit
 from privity.common.release.release_folder import WRITTEN_AT
 from tests.harness.command import privity
@@ -100,6 +103,46 @@ def test_a_run_by_its_commands(tmp_path: Path) -> None:
             code, _, said = await command("resume", "autumn")
             assert code == Exit.REFUSED
             assert "has ended for good" in json.loads(said)["message"]
+
+    asyncio.run(scenario())
+
+
+def test_refusals_are_foreseen_by_what_parties_publish(tmp_path: Path) -> None:
+    policies = {
+        "party-1": open_policy(epsilon_per_run=Fraction(1, 2), minimum_parties=4, published=("epsilon_per_run",)),
+        "party-2": open_policy(algorithms=("mst",), published=("algorithms", "minimum_parties")),
+    }
+
+    async def scenario() -> None:
+        consortium = make_consortium(3, domain=(2, 3), rows=20, policies=policies)
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            config = operator_of(network)
+            while len(network.server.runs.limits.all()) < 3:
+                await asyncio.sleep(0.05)
+            code, plan, _ = await run_command(config)("plan", *OPTIONS)
+            assert code == Exit.DONE
+            assert {one["party"]: one["reasons"] for one in plan["foreseen"]["parties"]} == {
+                "party-1": ["epsilon 1 is above 1/2 a run"],
+                "party-2": ["algorithm 'one-way' is not among those allowed"],
+                "party-3": [],
+            }
+            shown = (await asyncio.to_thread(privity, "plan", *OPTIONS, "--config", config)).stdout
+            assert "party-1 would refuse the run, by the limits that it signed 20" in shown
+            assert "They publish no limits: party-3." in shown
+            warned = await asyncio.to_thread(privity, "run", "submit", *OPTIONS, "--name", "autumn", "--config", config)
+            assert (warned.returncode, warned.stdout) == (Exit.DONE, "autumn\n"), "it warns, and refuses nothing"
+            assert "party-2 would refuse the run" in warned.stderr
+            with connect(config) as operator:
+                found = await asyncio.to_thread(operator.plan, epsilon=1, algorithm="one-way")
+                assert found.refusals["party-2"] == ("algorithm 'one-way' is not among those allowed",)
+                assert "party-1 would refuse" in repr(found)
+                with pytest.raises(PrivityError, match="ended FAILED"):
+                    await asyncio.to_thread(operator.run("autumn").wait, progress=False)
+            why = (await asyncio.to_thread(privity, "run", "why", "autumn", "--config", config)).stdout
+            # What the parties say themselves is more than they publish.
+            assert "autumn is FAILED: 2 parties refuse it." in why
+            assert "epsilon 1 is above 1/2 a run; fewer than 4 parties" in why
+            assert "algorithm 'one-way' is not among those allowed" in why
 
     asyncio.run(scenario())
 
