@@ -68,12 +68,12 @@ def soak(task: Soak) -> dict[str, Any]:
         RuntimeError: a run did not complete.
     """
     with tempfile.TemporaryDirectory(prefix="privity-soak-") as scratch:
-        consortium = _provisioned(Path(scratch), task.parties)
+        consortium = provisioned(Path(scratch), task.parties)
         states = {"curator": consortium.curator / "state"}
         states |= {name: consortium.party(name) / "state" for name in consortium.members}
         began = time.monotonic()
         with ProcessGroup(Path(scratch) / "logs") as group:
-            client = _started(group, consortium, Path(scratch) / "logs")
+            client = started_nodes(group, consortium, Path(scratch) / "logs")
             started = time.monotonic() - began
             with Sampler({name: (pid, states[name]) for name, pid in group.pids.items()}, task.every) as sampler:
                 _work(task, group, client, sampler)
@@ -98,7 +98,8 @@ def soak(task: Soak) -> dict[str, Any]:
         }
 
 
-def _provisioned(folder: Path, parties: int) -> Consortium:
+def provisioned(folder: Path, parties: int) -> Consortium:
+    """Files of a consortium of so many parties with a few rows each."""
     fields = [{"name": name, "type": "string", "categories": list(texts)} for name, texts in ATTRIBUTES.items()]
     schema_file = folder / "soak.schema.json"
     schema_file.write_text(json.dumps({"name": "soak", "fields": fields}), encoding="utf-8")
@@ -122,7 +123,8 @@ def _serve(group: ProcessGroup, consortium: Consortium) -> int:
     return int(port_file.read_text(encoding="ascii"))
 
 
-def _started(group: ProcessGroup, consortium: Consortium, logs: Path) -> OperatorClient:
+def started_nodes(group: ProcessGroup, consortium: Consortium, logs: Path) -> OperatorClient:
+    """Start the curator and every party; the operator's connection to them."""
     port = _serve(group, consortium)
     point_to(consortium, port)
     names = consortium.members
