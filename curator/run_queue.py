@@ -15,11 +15,9 @@ from privity.common.consortium.manifest import CURATOR
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.schema_file import SchemaFile
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import read_json
 from privity.common.notices.channels import Channel
 from privity.common.notices.outbox import Outbox
 from privity.common.protocol.steps import Reply, Step
-from privity.common.release.release_contents import PRIVACY
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc, utc_now
 from privity.curator.lately_awaited import LatelyAwaited
@@ -28,6 +26,7 @@ from privity.curator.limits_of_parties import LimitsOfParties
 from privity.curator.metrics import CuratorMetrics, reason_of
 from privity.curator.operator_notices import OperatorNotices
 from privity.curator.pending_steps import Awaited, Desk, Listener, Note
+from privity.curator.released_files import released_files
 from privity.curator.run_driver import RunDriver
 from privity.curator.run_outcome import HERE, outcome, unforeseen
 from privity.curator.run_progress_marks import BY_DISCARD, BY_OPERATOR, End, Marks
@@ -35,7 +34,6 @@ from privity.curator.run_request import canonical_request, parse_request
 from privity.curator.run_state import Run
 from privity.curator.run_state_machine import (
     AT_WORK,
-    COMPLETED,
     ENDED,
     FINAL,
     QUEUED,
@@ -186,25 +184,8 @@ class Runs:
         return {state: states.count(state) for state in (QUEUED, RUNNING, WAITING)}
 
     def release_files(self, name: str, party: str = "") -> list[Path]:
-        """Files of a completed run's release.
-
-        Args:
-            party: who asks, if it is one: only parties of the run are given it.
-        """
-        run = self.get(name)
-        if run.state not in FINAL:
-            first = f"the end of the run, for which privity run watch {name} waits"
-            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"the release of {name}", first=first)
-        reason, hint = run.reason, "Only completed runs have a release."
-        if run.state == COMPLETED:
-            if (folder := self._releases / name).is_dir():
-                if party and all(party != each["name"] for each in read_json(folder / PRIVACY)["parties"]):
-                    hint = "Only its operator and the parties that took part in it fetch its release."
-                    raise PrivityError(Catalogue.RUN_UNKNOWN, run=f"{name} with {party} in it", hint=hint)
-                return sorted(folder.iterdir())
-            reason = "its release was deleted at the curator"
-            hint = "Ask whoever fetched it; the parties were charged for it, so think before you run it anew."
-        raise PrivityError(Catalogue.RUN_FAILED, run=name, state=run.state, reason=reason, hint=hint)
+        """As ``released_files``."""
+        return released_files(self.get(name), self._releases / name, party)
 
     async def watch(self, name: str, every: float | None = None) -> AsyncIterator[Run]:
         """The run now, and again after every change, until it has ended; without a change after ``every`` seconds.
@@ -250,23 +231,23 @@ class Runs:
             self._stand_still(run, Event.STOP, BY_OPERATOR)
 
     def _stand_still(self, run: Run, event: Event, why: End) -> None:
-        """Stop a run: on disk first. The parties keep what they answered, and the curator what was revealed."""
-        stands = self._record(self._marks.note_stop, run, why)
-        run.move(event, self._marks.since(run.name), stands)
-        self._notices.stands(run.name, stands, run.since)
-        self._leave(run)
+        """Stop a run. The parties keep what they answered, and the curator what was revealed."""
+        self._leave(run, event, self._marks.note_stop, why)
         self._tellings.stopped(run.name, run.since)
 
     def _end(self, run: Run, event: Event, end: End) -> None:
-        """End a run for good: on disk first; then its parties are told, and what was kept of it is erased."""
-        stands = self._record(self._marks.note_end, run, end)
-        run.move(event, self._marks.since(run.name), stands)
-        self._notices.stands(run.name, stands, run.since)
-        self._leave(run)
+        """End a run for good: its parties are told, and what was kept of it is erased."""
+        self._leave(run, event, self._marks.note_end, end)
         self._close_soon(run)
 
-    def _leave(self, run: Run) -> None:
-        """A run goes on no more: nothing is asked for it, and its place is free."""
+    def _leave(self, run: Run, event: Event, note: Callable[[str, End], tuple[End, bool]], why: End) -> None:
+        """A run goes on no more: on disk first, where the first word stays; then its place is free."""
+        stands, new = note(run.name, why)
+        if new:
+            self._metrics.run_ended(stands.state, stands.code)
+            _log.info("a run ended", extra={"run": run.name, "state": stands.state, "reason": reason_of(stands.code)})
+        run.move(event, self._marks.since(run.name), stands)
+        self._notices.stands(run.name, stands, run.since)
         self._queue.pop(run.name, None)
         self._going_on.pop(run.name, None)
         task = self._tasks.get(run.name)
@@ -452,14 +433,6 @@ class Runs:
                 unforeseen(error, run.name)
                 run.update(last_error=f"internal error: {type(error).__name__}")
             await asyncio.sleep(ROOM_SECONDS)
-
-    def _record(self, note: Callable[[str, End], tuple[End, bool]], run: Run, end: End) -> End:
-        """Put on disk where the run stands; the first record stays the only one."""
-        stands, new = note(run.name, end)
-        if new:
-            self._metrics.run_ended(stands.state, stands.code)
-            _log.info("a run ended", extra={"run": run.name, "state": stands.state, "reason": reason_of(stands.code)})
-        return stands
 
     async def close(self) -> None:
         """Interrupt what runs, to be gone on with, and close the journal."""

@@ -1,0 +1,36 @@
+"""The files that a run released, for those to whom they belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import read_json
+from privity.common.release.release_contents import PRIVACY
+from privity.curator.run_state import Run
+from privity.curator.run_state_machine import COMPLETED, FINAL
+
+
+def released_files(run: Run, folder: Path, party: str = "") -> list[Path]:
+    """Files of a completed run's release.
+
+    Args:
+        folder: of this release.
+        party: who asks, if it is one: only parties of the run are given it.
+
+    Raises:
+        PrivityError: out-of-order: it has not ended; run-failed: there is no release; run-unknown: to this party.
+    """
+    if run.state not in FINAL:
+        first = f"the end of the run, for which privity run watch {run.name} waits"
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"the release of {run.name}", first=first)
+    reason, hint = run.reason, "Only completed runs have a release."
+    if run.state == COMPLETED:
+        if folder.is_dir():
+            if party and all(party != each["name"] for each in read_json(folder / PRIVACY)["parties"]):
+                hint = "Only its operator and the parties that took part in it fetch its release."
+                raise PrivityError(Catalogue.RUN_UNKNOWN, run=f"{run.name} with {party} in it", hint=hint)
+            return sorted(folder.iterdir())
+        reason = "its release was deleted at the curator"
+        hint = "Ask whoever fetched it; the parties were charged for it, so think before you run it anew."
+    raise PrivityError(Catalogue.RUN_FAILED, run=run.name, state=run.state, reason=reason, hint=hint)
