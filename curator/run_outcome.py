@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Awaitable
 
 from privity.common.errors import Catalogue, PrivityError
+from privity.curator.refusals import RefusedByPartiesError
 from privity.curator.run_progress_marks import End
 from privity.curator.run_state_machine import COMPLETED, FAILED, STOPPED, Event
 
@@ -30,7 +31,8 @@ async def outcome(run: str, driven: Awaitable[None]) -> tuple[Event, End]:
         if error.kind is Catalogue.NO_PROGRESS:
             remedy = f"{error.remedy} Then: privity run resume {run}"
             return Event.SILENCE, End(STOPPED, error.message, remedy, error.code)
-        return Event.FAIL, End(FAILED, error.message, error.remedy, error.code)
+        refusals = error.refusals if isinstance(error, RefusedByPartiesError) else ()
+        return Event.FAIL, End(FAILED, error.message, error.remedy, error.code, refusals)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return Event.FAIL, unforeseen(error, run)

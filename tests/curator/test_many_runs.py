@@ -47,7 +47,7 @@ def kept_for_ever() -> tuple[set[str], set[str]]:
     def marks(section: str) -> set[str]:
         rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `#")]
         kept = [row[0] for row in rows if row[-1].startswith(("for ever", "the same"))]
-        return set(re.findall(r"`(#\w+)/", " ".join(kept)))
+        return set(re.findall(r"`(#\w+)[/`]", " ".join(kept)))
 
     return marks(curator), marks(party)
 
@@ -92,11 +92,11 @@ def test_of_runs_that_have_ended_only_marks_are_there_and_nothing_is_open(tmp_pa
             await soon(lambda: max(open_handles() - handles, 0))
             await soon(lambda: tasks() - at_work)
             curator = kinds(network.server.runs._journal)
-            assert curator == dict.fromkeys(("#token", "#ended", "#closed"), RUNS)
+            assert curator == dict.fromkeys(("#token", "#ended", "#closed"), RUNS) | {"#limits": 3}
             of_curator, of_party = kept_for_ever()
             assert set(curator) <= of_curator
             for party in consortium.parties.values():
-                assert kinds(party.journal) == dict.fromkeys(("#asked", "#closed"), RUNS) | {"#ledger": 1}
+                assert kinds(party.journal) == dict.fromkeys(("#asked", "#closed"), RUNS) | {"#ledger": 1, "#policy": 1}
                 assert set(kinds(party.journal)) <= of_party
                 assert len(charged(party.ledger)) == RUNS, "each run was charged once"
 

@@ -15,8 +15,9 @@ from privity.common.protocol.steps import Refusal
 from privity.curator import refusals
 from privity.curator.pending_steps import PartyRefusedError
 from privity.curator.refusals import RefusedByPartiesError, all_heard
-from privity.curator.run_progress_marks import FAILED, End
+from privity.curator.run_progress_marks import End
 from privity.curator.run_queue import Runs
+from privity.curator.run_state_machine import FAILED
 from privity.deploy.operator.run_status import explained
 from privity.party.policy import Approval
 from tests.harness.consortium import make_consortium, open_policy
@@ -146,7 +147,7 @@ def test_the_operator_is_told_every_refusal_of_every_party_and_is_told_so_after_
             ("party-3", "refused-by-policy"),
         ]
         said = list(explained(status))
-        assert said[0] == "autumn is FAILED: 2 parties refuse it."
+        assert said[0] == f"autumn is FAILED, since {status.since}: 2 parties refuse it."
         assert said[1] == (
             "party-1 says: party-1 refuses the run: algorithm 'one-way' is not among those allowed;"
             " fewer than 5 parties."

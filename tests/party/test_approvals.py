@@ -355,7 +355,7 @@ def test_a_run_that_the_policy_refuses_is_filed_with_all_reasons_and_waits_for_n
     assert (filed.state, filed.waits, filed.spec) == ("refused by policy", False, step.spec)
     assert filed.denied is not None
     assert (filed.denied.code, filed.denied.reasons) == ("refused-by-policy", reasons)
-    assert desk(tmp_path).waiting() == []
+    assert desk(tmp_path).undecided() == []
     approvals = desk(tmp_path)
     approvals.note_shown(filed)
     with pytest.raises(PrivityError, match="was refused by policy: algorithm"):
