@@ -119,9 +119,10 @@ class Marks:
 
     def note_closed(self, run: str, untold: Collection[str]) -> None:
         """Its parties were told of its end, but for some that are away."""
-        marks = [f"#resumed/{run}", f"#stopped/{run}", *self._journal.keys(f"#waits/{run}/")]
-        away = [(f"#untold/{run}/{party}", "untold", b"") for party in untold]
-        self._journal.record_together([(f"#closed/{run}", "closed", b""), *away], instead_of=marks)
+        if untold:
+            self._journal.record_together([(f"#untold/{run}/{party}", "untold", b"") for party in untold])
+        self._journal.record(f"#closed/{run}", "closed", b"")
+        self._journal.drop([f"#resumed/{run}", f"#stopped/{run}", *self._journal.keys(f"#waits/{run}/")])
 
     def moved(self, run: str) -> float | None:
         """When something last happened to the run, in seconds since 1970."""

@@ -68,7 +68,7 @@ def status_document(status: RunStatus) -> dict[str, Any]:
 
 def explained(status: RunStatus) -> Iterator[str]:
     """Where the run stands, and what to do, in words."""
-    of_phase = f" in {status.phase}" if status.state == "RUNNING" else ""
+    of_phase = f" in {status.phase}" if status.state in ("RUNNING", "WAITING") else ""
     several = len(status.refusals) > 1
     why = f"{len(status.refusals)} parties refuse it" if several else status.reason
     since = f", since {status.since}" if status.since else ""
