@@ -424,7 +424,7 @@ class Runs:
             await asyncio.wait([task])
         while not self._closing:
             try:
-                away = await self._tellings.ended(run.name, run.state, run.since)
+                away = await self._tellings.ended(run.name)
                 self._journal.erase(f"{run.name}/")
                 self._marks.note_closed(run.name, away)
                 self._tellings.later(run.name, away)

@@ -40,10 +40,10 @@ class Tellings:
         for party in self._members(run):
             self._desk.tell(party, Stopped(run, since))
 
-    async def ended(self, run: str, state: str, since: str) -> set[str]:
+    async def ended(self, run: str) -> set[str]:
         """Tell that a run has ended; the parties that did not take it for a while, and are to be told later."""
         self._desk.withdraw(run)
-        told = {party: self._desk.tell(party, Close(run, state, since)) for party in self._members(run)}
+        told = {party: self._desk.tell(party, self._close(run)) for party in self._members(run)}
         if told:
             await asyncio.wait(told.values(), timeout=CLOSE_SECONDS)
         return {party for party, reply in told.items() if not reply.done()}
@@ -51,11 +51,16 @@ class Tellings:
     def later(self, run: str, parties: Collection[str]) -> None:
         """Go on telling of an end that the marks say was not told."""
         self._desk.withdraw(run)
+        for party in parties:
+            reply = self._desk.tell(party, self._close(run))
+            reply.add_done_callback(partial(self._note, run, party))
+
+    def _close(self, run: str) -> Close:
+        """The end that the marks have; what one party said is not told to others but for its name."""
         end = self._marks.end(run)
         assert end is not None
-        for party in parties:
-            reply = self._desk.tell(party, Close(run, end.state, self._marks.since(run)))
-            reply.add_done_callback(partial(self._note, run, party))
+        why = f"refused by {', '.join(one.party for one in end.refusals)}" if end.refusals else ""
+        return Close(run, end.state, self._marks.since(run), why)
 
     def of_before(self, parties: Collection[str]) -> None:
         """Go on with what an earlier process left; what is for none of these parties is forgotten."""

@@ -60,7 +60,7 @@ class Filed:
 
     Attributes:
         stopped: since when the curator says that it does not go on, in UTC; empty if it does.
-        end: how the run ended and when, by the curator; empty if that was not kept.
+        end: how the run ended, when and why, by the curator; empty if that was not kept.
     """
 
     spec: RunSpec
@@ -71,7 +71,7 @@ class Filed:
     enrolled: bool
     closed: bool
     stopped: str = ""
-    end: tuple[str, str] = ("", "")
+    end: tuple[str, str, str] = ("", "", "")
     denied: Denial | None = None
 
     @property
@@ -92,7 +92,8 @@ class Filed:
             return awaits(party, OWNER, self.asked_at)
         if self.state == "stopped":
             return stands("STOPPED", self.stopped)
-        return stands(*self.end) if self.closed and self.end[0] else self.state
+        state, since, why = self.end
+        return f"{stands(state, since)}{why and ': ' + why}" if self.closed and state else self.state
 
     @property
     def state(self) -> str:
@@ -220,7 +221,7 @@ class Approvals:
         elif not since and self._journal.content(key) is not None:
             self._journal.drop([key])
 
-    def forget(self, run: str, state: str, since: str) -> None:
+    def forget(self, run: str, state: str, since: str, why: str = "") -> None:
         """Of a run in which this party took no part keep a rejection or refusal, or how it ended.
 
         Another run may be asked for under its name: nothing that the owner said to this one is left.
@@ -230,13 +231,13 @@ class Approvals:
         asked = self.of(run)
         gone = [f"#{word}/{run}" for word in OF_A_RUN]
         gone += self._journal.keys("#withdrawn/")[: 1 - MOST_WITHDRAWN]
-        content = {"spec": asked.spec.to_dict(), "at": asked.asked_at, "end": _end(state, since)}
+        content = {"spec": asked.spec.to_dict(), "at": asked.asked_at, "end": _end(state, since, why)}
         kept = (f"#withdrawn/{run}", asked.spec.digest, canonical_bytes(content))
         self._journal.record_together([kept], instead_of=gone)
 
-    def note_closed(self, run: str, state: str, since: str) -> None:
+    def note_closed(self, run: str, state: str, since: str, why: str = "") -> None:
         """The run is closed: the first word on how it ended stays."""
-        self._journal.record(closed_key(run), "closed", canonical_bytes(_end(state, since)))
+        self._journal.record(closed_key(run), "closed", canonical_bytes(_end(state, since, why)))
         if self._journal.content(f"#stopped/{run}") is not None:
             self._journal.drop([f"#stopped/{run}"])
 
@@ -286,7 +287,7 @@ class Approvals:
             enrolled=bool(self._journal.keys(f"{run}/")),
             closed=closed is not None or "end" in document,
             stopped=(self._journal.content(f"#stopped/{run}") or b"").decode(),
-            end=(end.get("state", ""), end.get("since", "")),
+            end=(end.get("state", ""), end.get("since", ""), end.get("why", "")),
             denied=self._denial(run),
         )
 
@@ -342,9 +343,9 @@ def _asked(spec: RunSpec, at: str) -> bytes:
     return canonical_bytes({"spec": spec.to_dict(), "at": at})
 
 
-def _end(state: str, since: str) -> dict[str, str]:
+def _end(state: str, since: str, why: str) -> dict[str, str]:
     # It is the curator's word.
-    return {"state": state[:LONGEST_STATE], "since": since}
+    return {"state": state[:LONGEST_STATE], "since": since, "why": why}
 
 
 def _now() -> bytes:

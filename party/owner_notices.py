@@ -24,6 +24,8 @@ COMPLETED = "COMPLETED"
 class OwnerNotices:
     """Posts what the answers of one party's engine are news of.
 
+    The budget nears its end when a run that the policy allows could ask for more than is left of its last quarter.
+
     Args:
         per_run: the most epsilon that a run may cost a person, now.
     """
@@ -50,8 +52,8 @@ class OwnerNotices:
                 # One that is refused by the same reason again is no news.
                 name = f"{run}/refused/{digest({'code': refusal.code, 'message': refusal.message})[:16]}"
                 self._outbox.post(name, f"{run} is refused here", cut(f"{refusal.message}. {refusal.remedy}"))
-            case Close(state=state), None if self._knows(run):
-                text = f"{run} has ended: {cut(state)}."
+            case Close(state=state, why=why), None if self._knows(run):
+                text = f"{run} has ended: {cut(state)}{why and ', ' + cut(why)}."
                 if state == COMPLETED:
                     text += f" To get what it released: privity party fetch {run}"
                 self._outbox.post(f"{run}/ended", f"{run} has ended: {cut(state)}", text)
@@ -74,13 +76,12 @@ class OwnerNotices:
             return
         population, (left, _) = self._ledger.population, self._ledger.left()
         total = population.total_epsilon
-        if left >= per_run:
+        if left >= min(per_run, total / 4):
             return
         name = f"budget/{population.name}/{readable(total)}/{readable(per_run)}"
         rest = readable(max(left, Fraction(0)))
         text = (
-            f"Of the budget of {population.name!r}, epsilon {readable(total)}, {rest} is left: less than the"
-            f" {readable(per_run)} that the policy allows a run to cost. Runs that ask for more are refused."
-            " To look at it: privity party ledger --config party.toml"
+            f"Of the budget of {population.name!r}, epsilon {readable(total)}, {rest} is left. A run that asks for more"
+            " is refused. To look at it: privity party ledger --config party.toml"
         )
         self._outbox.post(name, f"the budget of {population.name!r} nears its end", text)

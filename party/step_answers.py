@@ -267,7 +267,7 @@ class PartyEngine:
     def _handle(self, step: Step) -> bytes:
         if isinstance(step, Close):
             self._transcripts.closing(step)
-            self._close(step.run, step.state, step.since or utc_now())
+            self._close(step.run, step.state, step.since or utc_now(), step.why)
             return encode_reply(step.run, step.key, Done())
         if isinstance(step, Stopped):
             self._approvals.note_stopped(step.run, step.since)
@@ -288,15 +288,15 @@ class PartyEngine:
             self._approvals.refuse_rejected(step.run, self.party)
         return stored
 
-    def _close(self, run: str, state: str, since: str) -> None:
+    def _close(self, run: str, state: str, since: str, why: str = "") -> None:
         closed = self._journal.content(closed_key(run)) is not None
         if not closed and not self._journal.keys(f"{run}/"):
-            self._approvals.forget(run, state, since)
+            self._approvals.forget(run, state, since, why)
         else:
             if self._journal.content(closed_key(run)) is None:
                 self._transcripts.write(run)
             # The mark goes first: a crash in between leaves a run that is closed and not yet erased.
-            self._approvals.note_closed(run, state, since)
+            self._approvals.note_closed(run, state, since, why)
             self._heard.forget(run)
             self._admission.forget(run)
             self._releases.forget(run)

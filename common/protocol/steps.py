@@ -279,12 +279,13 @@ class Close:
     """The run is over: stored vectors and replies are erased, the charges stay.
 
     Attributes:
-        since: when it ended, in UTC, for people to read; no part of what is digested.
+        since, why: when it ended, in UTC, and why, for people to read; no part of what is digested.
     """
 
     run: str
     state: str
     since: str = ""
+    why: str = ""
 
     key = "close"
 

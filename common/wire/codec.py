@@ -139,7 +139,7 @@ def encode_step(step: steps.Step) -> bytes:
             edges = [pb.Edges(attribute=place, edges=map(str, found)) for place, found in step.edges]
             message.recode.CopyFrom(pb.Recode(name=step.name, edges=edges))
         case steps.Close():
-            message.close.CopyFrom(pb.Close(state=step.state, since=step.since))
+            message.close.CopyFrom(pb.Close(state=step.state, since=step.since, why=step.why))
         case steps.Stopped():
             message.stopped.CopyFrom(pb.Stopped(since=step.since))
     return message.SerializeToString(deterministic=True)
@@ -187,7 +187,9 @@ def decode_step(data: bytes) -> steps.Step:
                 coded = tuple((each.attribute, tuple(map(_to_edge, each.edges))) for each in r.edges)
                 step = steps.Recode(message.run, r.name, coded)
             case "close":
-                step = steps.Close(message.run, message.close.state, check_utc(message.close.since))
+                step = steps.Close(
+                    message.run, message.close.state, check_utc(message.close.since), cut(message.close.why)
+                )
             case "stopped":
                 step = steps.Stopped(message.run, check_utc(message.stopped.since))
             case _:

@@ -8,6 +8,9 @@ from fractions import Fraction
 
 from privity.common.notices.channels import Channel, Notice
 from privity.common.notices.outbox import Outbox
+from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.steps import Close, Enrol, Pending
 from privity.party.owner_notices import OwnerNotices
 from privity.party.policy import Approval
@@ -44,8 +47,8 @@ def test_a_run_that_waits_is_told_of_once_and_so_is_its_end() -> None:
     assert text.startswith("run-1 waits here for the approval of its owner. It is ")
     assert text.endswith("privity party show run-1")
     for _ in range(2):
-        consortium.tell(NAME, Close("run-1", "STOPPED"))
-    assert told(outbox)[1:] == ["run-1 has ended: STOPPED."]
+        consortium.tell(NAME, Close("run-1", "FAILED", why="refused by party-2"))
+    assert told(outbox)[1:] == ["run-1 has ended: FAILED, refused by party-2."]
 
 
 def test_a_run_that_is_refused_is_told_of_with_the_reason() -> None:
@@ -81,11 +84,16 @@ def test_a_run_that_is_let_go_is_told_of() -> None:
 def test_little_budget_is_told_of_once_a_total_and_policy() -> None:
     consortium = make_consortium(3)
     ledger = consortium.parties[NAME].ledger
-    outbox = listening(consortium, per_run=str(ledger.population.total_epsilon + 1))
-    for run in ("run-1", "run-2"):
+    total = ledger.population.total_epsilon
+    outbox = listening(consortium, per_run=str(total))
+
+    def found() -> list[str]:
+        subjects = [each.notice.subject for each in outbox.deliveries()]
+        return [subject for subject in subjects if subject.startswith("the budget of")]
+
+    for run, part in (("run-1", Fraction(0)), ("run-2", Fraction(4, 5)), ("run-3", Fraction(1, 10))):
+        ledger.charge(Charge(run, "before", PureDP(part * total, RELATION)), Allowance(), NAME)
         consortium.tell(NAME, Enrol(replace(consortium.spec(), run=run)))
         consortium.tell(NAME, Close(run, "STOPPED"))
-    found = [each.notice for each in outbox.deliveries() if each.notice.subject.startswith("the budget of")]
-    assert len(found) == 1
-    assert "is left: less than the" in found[0].text
+        assert len(found()) == (run != "run-1")
     assert not [text for text in told(outbox) if "row" in text]

@@ -313,12 +313,14 @@ class Edges(_message.Message):
     def __init__(self, attribute: _Optional[int] = ..., edges: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Close(_message.Message):
-    __slots__ = ("state", "since")
+    __slots__ = ("state", "since", "why")
     STATE_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
     state: str
     since: str
-    def __init__(self, state: _Optional[str] = ..., since: _Optional[str] = ...) -> None: ...
+    why: str
+    def __init__(self, state: _Optional[str] = ..., since: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
 
 class Stopped(_message.Message):
     __slots__ = ("since",)
