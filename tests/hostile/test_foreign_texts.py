@@ -65,7 +65,7 @@ def test_a_refusal_does_nothing_to_the_terminal_of_the_operator(tmp_path: Path) 
             assert SHOWN in told
             code, told, _ = await command(config, "why", "autumn")
             assert code == Exit.DONE
-            assert told.startswith("autumn is FAILED: ")
+            assert re.match(r"autumn is FAILED, since \S+: ", told)
             assert told.count(SHOWN) == 2, "the reason and the remedy"
             assert len(told.splitlines()) == 3, "the reason, whose run it is, the remedy"
             code, _, told = await command(config, "watch", "autumn")
@@ -91,7 +91,7 @@ def test_a_long_note_of_a_party_is_cut_and_its_gap_shown(tmp_path: Path) -> None
             config = operator_of(network)
             await command(config, "submit", *OPTIONS, "--name", "autumn")
             told = ""
-            while "which waits for" not in told:
+            while "the approval of its owner" not in told:
                 _, told, _ = await command(config, "why", "autumn")
             assert r"its owner   \u0020\u0020" in told
             assert "    " not in told

@@ -38,6 +38,8 @@ BREAKS = {
     ("party", "Alive"): (Desk, "alive"),
     ("operator", "Submit"): (Runs, "submit"),
     ("party", "Fetch"): (Runs, "release_files"),
+    ("party", "Publish"): ("privity.curator.limits_of_parties.LimitsOfParties", "take"),
+    ("operator", "GetLimits"): ("privity.curator.limits_of_parties.LimitsOfParties", "all"),
     ("operator", "Watch"): (Runs, "watch"),
     ("operator", "Fetch"): (Runs, "release_files"),
     ("operator", "Stop"): (Runs, "stop"),
@@ -49,6 +51,8 @@ BREAKS = {
 }
 REQUESTS = {
     "GetManifest": pb.ManifestRequest(),
+    "GetLimits": pb.LimitsRequest(),
+    "Publish": pb.PublishRequest(),
     "NextStep": pb.NextStepRequest(),
     "Alive": pb.AliveRequest(),
     "Submit": pb.SubmitRequest(token="token", request=request()),

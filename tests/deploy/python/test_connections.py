@@ -43,7 +43,7 @@ def as_in_a_notebook(config: Path, out: Path) -> None:
             status = run.status()
             assert (status.state, status.algorithm, status.epsilon) == ("COMPLETED", "one-way", Fraction(1, 2))
             assert run.why() == "\n".join(status.sentences) == repr(status)
-            assert run.why().startswith("autumn is COMPLETED.")
+            assert run.why().startswith("autumn is COMPLETED, since ")
             runs = consortium.runs()
             assert runs["run"].tolist() == ["winter", "autumn", "chosen"]
             assert runs[["state", "epsilon"]].to_numpy().tolist() == [["COMPLETED", 0.5]] * 3
@@ -67,7 +67,7 @@ async def awaited(config: Path, network: NetworkConsortium) -> None:
         run = await consortium.submit(**ASKED, name="winter")
         while "party-2" not in [one["party"] for one in (await run.status()).awaited]:
             await asyncio.sleep(0.05)
-        assert "It waits for party-2" in await run.why()
+        assert "It awaits party-2: its answer to enrol" in await run.why()
         async for step in run.follow():
             assert step.state == "RUNNING"
             break
