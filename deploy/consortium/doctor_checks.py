@@ -163,8 +163,14 @@ def _policy(config: party_config.PartyConfig) -> Check:
     with contextlib.suppress(PrivityError):
         known = load_schema(config.schema).names
     policy = party_config.read_policy(config, known)
-    total = readable(policy.population.total_epsilon)
-    return good("policy", f"epsilon {readable(policy.epsilon_per_run)} a run, {total} in all")
+    people = policy.population
+    pairs = ((policy.epsilon_per_run, people.total_epsilon), (policy.delta_per_run, people.total_delta))
+    found = f"epsilon {readable(pairs[0][0])} a run, {readable(pairs[0][1])} in all"
+    if any(a_run > total for a_run, total in pairs):
+        delta = f"; delta {readable(pairs[1][0])} a run, {readable(pairs[1][1])} in all" if pairs[1][0] else ""
+        remedy = f"Lower what a run may cost in {config.policy}, or raise the total: privity population change --help."
+        return Check("policy", Verdict.WARNING, f"the total is below what a run may cost: {found}{delta}", remedy)
+    return good("policy", found)
 
 
 def _policy_at_work(config: party_config.PartyConfig) -> Check:

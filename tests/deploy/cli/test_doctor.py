@@ -116,6 +116,17 @@ def test_what_is_amiss_is_named_with_a_remedy(made: Path, file: str, old: str, n
     assert remedy
 
 
+def test_a_total_below_what_a_run_may_cost_is_named(made: Path) -> None:
+    path, before = changed(made, "north/policy.toml", 'epsilon_per_run = "1"', 'epsilon_per_run = "2"')
+    try:
+        _, found = verdicts(made / "north" / "party.toml")
+    finally:
+        path.write_bytes(before)
+    verdict, text, remedy = found["policy"]
+    assert (verdict, text) == ("warning", "the total is below what a run may cost: epsilon 2 a run, 1 in all")
+    assert "privity population change" in remedy
+
+
 def test_keys_that_others_may_read_and_a_manifest_that_lists_others(made: Path) -> None:
     key = made / "south" / "keys" / "signing.pem"
     key.chmod(0o644)
