@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunSpec
@@ -179,8 +178,9 @@ def _among(allowed: tuple[str, ...] | None, name: str, reason: str) -> Rules:
 
 
 def _within(word: str, most: Fraction, asked: Fraction, limit: Fraction) -> tuple[bool, str]:
-    several = "" if most == asked else f", {readable(most)} for a person with several rows,"
-    return most <= limit, f"{word} {readable(asked)}{several} is above {readable(limit)} a run"
+    # Exact: rounded, what is a little above its limit would be equal to it.
+    several = "" if most == asked else f", {most} for a person with several rows,"
+    return most <= limit, f"{word} {asked}{several} is above {limit} a run"
 
 
 def _plain(value: object) -> object:

@@ -209,11 +209,11 @@ def test_a_run_whose_end_could_not_be_brought_about_is_taken_up_again(
     monkeypatch.setattr("privity.curator.run_queue.ROOM_SECONDS", 0.1)
     ended, failed = Tellings.ended, []
 
-    async def failing(self: Tellings, run: str, state: str, since: str) -> set[str]:
+    async def failing(self: Tellings, run: str) -> set[str]:
         if not failed:
-            failed.append(state)
+            failed.append(run)
             raise OSError("the disk said something that nobody foresaw")
-        return await ended(self, run, state, since)
+        return await ended(self, run)
 
     monkeypatch.setattr(Tellings, "ended", failing)
 
@@ -222,7 +222,7 @@ def test_a_run_whose_end_could_not_be_brought_about_is_taken_up_again(
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
             assert (await end_of(runs, runs.submit("one", request())))[0] == COMPLETED
-        assert failed == [COMPLETED]
+        assert len(failed) == 1
 
     asyncio.run(scenario())
 
