@@ -8,7 +8,8 @@ import traceback
 from collections.abc import Awaitable
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.curator.refusals import RefusedByPartiesError
+from privity.curator.pending_steps import PartyRefusedError
+from privity.curator.refusals import Refused, RefusedByPartiesError
 from privity.curator.run_progress_marks import End
 from privity.curator.run_state_machine import COMPLETED, FAILED, STOPPED, Event
 
@@ -32,6 +33,8 @@ async def outcome(run: str, driven: Awaitable[None]) -> tuple[Event, End]:
             remedy = f"{error.remedy} Then: privity run resume {run}"
             return Event.SILENCE, End(STOPPED, error.message, remedy, error.code)
         refusals = error.refusals if isinstance(error, RefusedByPartiesError) else ()
+        if isinstance(error, PartyRefusedError):
+            refusals = (Refused(error.party, error.code, error.message, error.remedy),)
         return Event.FAIL, End(FAILED, error.message, error.remedy, error.code, refusals)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
