@@ -15,6 +15,9 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from privity.common.consortium.published_limits import PublishedLimits
+from privity.common.consortium.run_limits import RunLimits
+from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
 from privity.common.node.metrics_page import known_code
 from privity.common.protocol.steps import Reply, Step
@@ -53,11 +56,15 @@ def _rpc(path: str, holder: str, message, streams: tuple[bool, bool] = (False, F
 CRASHES = {code.name for code in (grpc.StatusCode.UNKNOWN, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL)}
 """How a call ends in which the curator met what nobody foresaw."""
 SUBMIT = pb.SubmitRequest(token="token", request=REQUEST, name="run-7")
+LIMITS = PublishedLimits.signed(
+    "test", "party-1", RunLimits(minimum_parties=2, algorithms=("mst",)), 1, Identity.generate()
+).document()
 LISTED = reflection_pb2.ServerReflectionRequest(list_services="")
 RPCS = (
     _rpc(LINK + "NextStep", PARTY, pb.NextStepRequest(wait_seconds=1), (False, True)),
     _rpc(LINK + "Alive", PARTY, pb.AliveRequest()),
     _rpc(LINK + "GetManifest", PARTY, pb.ManifestRequest()),
+    _rpc(LINK + "Publish", PARTY, pb.PublishRequest(document=LIMITS)),
     _rpc(RUNS + "Submit", OPERATOR, SUBMIT),
     _rpc(RUNS + "Watch", OPERATOR, pb.RunName(run="run-1"), (False, True)),
     _rpc(RUNS + "Fetch", OPERATOR, pb.RunName(run="run-1"), (False, True)),
@@ -66,6 +73,7 @@ RPCS = (
     _rpc(RUNS + "List", OPERATOR, pb.ListRequest()),
     _rpc(RUNS + "Why", OPERATOR, pb.RunName(run="run-1")),
     _rpc(RUNS + "GetManifest", OPERATOR, pb.ManifestRequest()),
+    _rpc(RUNS + "GetLimits", OPERATOR, pb.LimitsRequest()),
     _rpc("/grpc.health.v1.Health/Check", PARTY, health_pb2.HealthCheckRequest(service="common.wire.v1.Operator")),
     _rpc("/grpc.health.v1.Health/Watch", PARTY, health_pb2.HealthCheckRequest(service="none"), (False, True)),
     _rpc("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", PARTY, LISTED, (True, True)),

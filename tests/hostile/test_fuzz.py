@@ -24,8 +24,15 @@ def test_nothing_crashes_hangs_grows_or_is_charged(tmp_path: Path) -> None:
     draws = ("Select", "SelectTable")
     steps = ("Enrol", "Begin", "Contribute", "SealBlock", "CombineBlock", "Revealed", *draws, "Learn", "Close")
     assert answered >= {f"party {step}" for step in steps}
-    methods = ("Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest")
-    assert answered >= {"NextStep", "SendReply", "Alive", "GetManifest", *(f"Operator {method}" for method in methods)}
+    methods = ("Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest", "GetLimits")
+    assert answered >= {
+        "NextStep",
+        "SendReply",
+        "Alive",
+        "GetManifest",
+        "Publish",
+        *(f"Operator {method}" for method in methods),
+    }
 
 
 def state_of(consortium: TestConsortium) -> list[tuple[object, ...]]:
