@@ -9,6 +9,7 @@ import math
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from privity.common.consortium.manifest import CURATOR
@@ -20,6 +21,7 @@ from privity.common.notices.outbox import Outbox
 from privity.common.protocol.steps import Reply, Step
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc, utc_now
+from privity.curator.announcements import Announcements
 from privity.curator.lately_awaited import LatelyAwaited
 from privity.curator.leases import Leases
 from privity.curator.limits_of_parties import LimitsOfParties
@@ -44,7 +46,6 @@ from privity.curator.run_state_machine import (
     may,
 )
 from privity.curator.submissions import Submission, check_free, check_many, check_word
-from privity.curator.tellings import Tellings
 from privity.curator.traffic_meter import Meter
 
 _log = logging.getLogger("privity.curator")
@@ -91,8 +92,8 @@ class Runs:
         self._metrics = metrics
         self._leases = Leases(lease, self._marks.moved)
         self._at_once = at_once
-        self._tellings = Tellings(self._journal, self._marks, desk, lambda name: self._runs[name].request.parties)
         self._runs: dict[str, Run] = {}
+        self._announcements = Announcements(self._journal, self._marks, desk, self._parties_asked)
         self._queue: dict[str, Run] = {}
         self._going_on: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -118,6 +119,9 @@ class Runs:
                     self._notices.stands(run.name, stands, run.since)
             else:
                 self._queue[run.name] = run
+
+    def _parties_asked(self, name: str) -> tuple[str, ...] | None:
+        return self._runs[name].request.parties
 
     def _add(self, kept: Submission) -> Run:
         request = parse_request(kept.request.encode())
@@ -233,7 +237,7 @@ class Runs:
     def _stand_still(self, run: Run, event: Event, why: End) -> None:
         """Stop a run. The parties keep what they answered, and the curator what was revealed."""
         self._leave(run, event, self._marks.note_stop, why)
-        self._tellings.stopped(run.name, run.since)
+        self._announcements.stopped(run.name, run.since)
 
     def _end(self, run: Run, event: Event, end: End) -> None:
         """End a run for good: its parties are told, and what was kept of it is erased."""
@@ -247,13 +251,13 @@ class Runs:
             self._metrics.run_ended(stands.state, stands.code)
             _log.info("a run ended", extra={"run": run.name, "state": stands.state, "reason": reason_of(stands.code)})
         run.move(event, self._marks.since(run.name), stands)
-        self._notices.stands(run.name, stands, run.since)
         self._queue.pop(run.name, None)
         self._going_on.pop(run.name, None)
         task = self._tasks.get(run.name)
         if task is not None and task is not asyncio.current_task():
             task.cancel()
         self._due.set()
+        self._notices.stands(run.name, stands, run.since)
 
     def resume(self, name: str) -> None:
         """Let a stopped run go on where it was; one that goes on already does so.
@@ -270,17 +274,17 @@ class Runs:
         if may(run.state, Event.RESUME):
             self._marks.note_resumed(name)
             run.move(Event.RESUME, utc_now())
-            self._tellings.stopped(name, "")
+            self._announcements.stopped(name, "")
             self._enqueue(run)
 
     async def work(self) -> None:
         """Drive runs, the oldest first and a few side by side, until the curator ends."""
-        self._tellings.of_before(self._manifests.current().members)
+        self._announcements.of_before(self._manifests.current().members)
         for run in self.all():
             if run.state in ENDED and not self._marks.closed(run.name):
                 self._close_soon(run)
             elif run.state == STOPPED or self._marks.resumed(run.name):
-                self._tellings.stopped(run.name, run.since if run.state == STOPPED else "")
+                self._announcements.stopped(run.name, run.since if run.state == STOPPED else "")
         while not self._closing:
             self._due.clear()
             while self._give_place():
@@ -388,11 +392,8 @@ class Runs:
                 self._wait(run)
             return await self._desk.ask(party, step, phase)
 
-        def noted(party: str, step: str, note: Note) -> None:
-            self._noted(run, party, step, note)
-
         known = self._marks.waits(run.name)
-        self._desk.listen(run.name, Listener(meter.traffic, noted, known))
+        self._desk.listen(run.name, Listener(meter.traffic, partial(self._noted, run), known))
         driver = RunDriver(
             run.name,
             run.request,
@@ -424,10 +425,10 @@ class Runs:
             await asyncio.wait([task])
         while not self._closing:
             try:
-                away = await self._tellings.ended(run.name)
+                away = await self._announcements.ended(run.name)
                 self._journal.erase(f"{run.name}/")
                 self._marks.note_closed(run.name, away)
-                self._tellings.later(run.name, away)
+                self._announcements.later(run.name, away)
                 return
             except Exception as error:
                 unforeseen(error, run.name)

@@ -43,7 +43,7 @@ class Event(StrEnum):
     EXPIRE = "it stood still for the lease"
     FAIL = "a party refuses, or a check fails"
     COMPLETE = "its release is written"
-    RESTART = "the curator starts again, or takes it up again after an error of its own"
+    RESTART = "the curator starts again, or retries it after an error of its own"
 
 
 QUEUED, RUNNING, WAITING, STOPPED, DISCARDED, COMPLETED, FAILED, EXPIRED = State

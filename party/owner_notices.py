@@ -66,7 +66,8 @@ class OwnerNotices:
     def expired(self, run: str) -> None:
         """Nothing was heard of a run for so long that it was let go."""
         text = f"Nothing was heard of {run} for so long that it is over here. What was charged stays charged."
-        self._outbox.post(f"{run}/ended", f"{run} has expired here", text)
+        if self._knows(run):
+            self._outbox.post(f"{run}/ended", f"{run} has expired here", text)
 
     def _look_at_budget(self) -> None:
         try:

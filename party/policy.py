@@ -69,14 +69,6 @@ class Policy(RunLimits):
         """Refuse a manifest under which a person is at fewer parties than these people are."""
         refuse(party, self.manifest_refusals(parties_per_person))
 
-    def check_run(self, spec: RunSpec, party: str, rows_elsewhere: int = 0) -> None:
-        """Refuse a run that this policy does not allow, naming every rule that it breaks.
-
-        Args:
-            rows_elsewhere: rows that one person may have at other parties, as far as it is known.
-        """
-        refuse(party, self.refusals(spec, party, here=self.population.rows_per_person, elsewhere=rows_elsewhere))
-
     def cost_of_a_person(self, spec: RunSpec, rows_elsewhere: int) -> ApproxDP:
         """What the run may cost one of these people, all of whose rows may be in it."""
         return cost_of_a_person(spec, self.population.rows_per_person + rows_elsewhere)

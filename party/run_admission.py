@@ -289,14 +289,5 @@ def _algorithm(step: Step, spec: RunSpec) -> Algorithm:
 
 def _check_agreed(step: Enrol, manifest: Manifest) -> None:
     """Refuse what the members agreed never to run, whatever this party's own policy says."""
-    spec = step.spec
-    if set(spec.members) - set(manifest.members):
-        raise step_refused(step.key, "it names parties that the manifest does not list")
-    if set(spec.members) & set(manifest.paused):
-        raise step_refused(step.key, "it names parties that are paused")
-    if manifest.parties_per_person > 1 and set(spec.members) != set(manifest.members):
-        # Else the ledger of a party would not show what its people lose by runs over others.
-        raise step_refused(step.key, "a person may be at several parties, so every run is over all of them")
-    if len(spec.members) < manifest.minimum_parties or spec.tolerate < manifest.minimum_tolerate:
-        reason = f"the members agreed on {manifest.minimum_parties} parties and t = {manifest.minimum_tolerate}"
-        raise step_refused(step.key, f"{reason} at least")
+    if faults := manifest.faults_of_run(step.spec.members, step.spec.tolerate):
+        raise step_refused(step.key, "; ".join(reason for _, reason, _ in faults))

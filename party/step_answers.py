@@ -190,9 +190,9 @@ class PartyEngine:
                     _log.warning("a run has expired here", extra={"run": run})
                     self._transcripts.ended(run, "EXPIRED")
                     self._close(run, "EXPIRED", utc_now())
-                    self.expired(run)
                 else:
                     self._approvals.forget(run, "EXPIRED", utc_now())
+                self.expired(run)
             except (PrivityError, sqlite3.Error) as error:
                 # Another time: what cannot be erased now must not end the node.
                 _log.error("a run cannot be erased", extra={"run": run, "error": type(error).__name__})

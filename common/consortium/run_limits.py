@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
+from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunSpec
@@ -178,9 +179,11 @@ def _among(allowed: tuple[str, ...] | None, name: str, reason: str) -> Rules:
 
 
 def _within(word: str, most: Fraction, asked: Fraction, limit: Fraction) -> tuple[bool, str]:
-    # Exact: rounded, what is a little above its limit would be equal to it.
-    several = "" if most == asked else f", {most} for a person with several rows,"
-    return most <= limit, f"{word} {asked}{several} is above {limit} a run"
+    rounded = [readable(number) for number in (asked, most, limit)]
+    # What is a little above its limit must not read as equal to it.
+    own, of_a_person, most_a_run = rounded if rounded[1] != rounded[2] else map(str, (asked, most, limit))
+    several = "" if most == asked else f", {of_a_person} for a person with several rows,"
+    return most <= limit, f"{word} {own}{several} is above {most_a_run} a run"
 
 
 def _plain(value: object) -> object:

@@ -96,7 +96,7 @@ def _repeated(outcome: Outcome) -> Iterator[Problem]:
     """Steps that parties were given again although the curator had their answers.
 
     An answer is journaled before anything is made of it, so once the same party was given another step, or the
-    journal has the answer, the step is never given again. Tellings of the end are not answers.
+    journal has the answer, the step is never given again. Announcements of the end are not answers.
     """
     done: set[tuple[str, str]] = set()
     open_: dict[str, set[str]] = defaultdict(set)

@@ -88,12 +88,12 @@ def test_they_are_published_on_connecting_and_when_they_change(tmp_path: Path) -
                     while await reasons("party-1") != wanted:
                         await asyncio.sleep(0.05)
 
-            await until(("epsilon 1 is above 1/2 a run",))
+            await until(("epsilon 1 is above 0.5 a run",))
             assert await reasons("party-2") == (), "it publishes nothing"
             consortium.policies["party-1"] = replace(STRICT, algorithms=("mst",))
             await network.stop_agent("party-1")
             network.start_agent("party-1")
-            await until(("algorithm 'one-way' is not among those allowed", "epsilon 1 is above 1/2 a run"))
+            await until(("algorithm 'one-way' is not among those allowed", "epsilon 1 is above 0.5 a run"))
             consortium.policies["party-1"] = replace(STRICT, published=())
             # Noticed without a new connection, at the next step.
             name = network.server.runs.submit("token", json.dumps(REQUEST).encode())

@@ -152,7 +152,7 @@ def test_the_operator_is_told_every_refusal_of_every_party_and_is_told_so_after_
             "party-1 says: party-1 refuses the run: algorithm 'one-way' is not among those allowed;"
             " fewer than 5 parties."
         )
-        assert said[3] == "party-3 says: party-3 refuses the run: epsilon 1 is above 1/2 a run."
+        assert said[3] == "party-3 says: party-3 refuses the run: epsilon 1 is above 0.5 a run."
         for party in ("party-1", "party-3"):
             filed = consortium.parties[party].engine._approvals.of("autumn")
             assert filed.state == "refused by policy"

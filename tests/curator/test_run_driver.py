@@ -14,10 +14,10 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Close
+from privity.curator.announcements import Announcements
 from privity.curator.run_queue import Runs
 from privity.curator.run_request import parse_request
 from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED
-from privity.curator.tellings import Tellings
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
 
@@ -207,15 +207,15 @@ def test_a_run_whose_end_could_not_be_brought_about_is_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("privity.curator.run_queue.ROOM_SECONDS", 0.1)
-    ended, failed = Tellings.ended, []
+    ended, failed = Announcements.ended, []
 
-    async def failing(self: Tellings, run: str) -> set[str]:
+    async def failing(self: Announcements, run: str) -> set[str]:
         if not failed:
             failed.append(run)
             raise OSError("the disk said something that nobody foresaw")
         return await ended(self, run)
 
-    monkeypatch.setattr(Tellings, "ended", failing)
+    monkeypatch.setattr(Announcements, "ended", failing)
 
     async def scenario() -> None:
         consortium = consortium_for_runs()

@@ -22,7 +22,7 @@ from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Enrol, Enrolled
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_whole
-from privity.curator import tellings
+from privity.curator import announcements
 from privity.curator.answer_store import Answers
 from privity.curator.leases import DAY
 from privity.curator.network_backend import NetworkBackend
@@ -41,7 +41,7 @@ from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import TestConsortium
 from tests.harness.tls import HOST, Pair
 
-tellings.CLOSE_SECONDS = 1  # for parties that a test keeps away
+announcements.CLOSE_SECONDS = 1  # for parties that a test keeps away
 
 
 class AnyPolicy(PolicyFile):

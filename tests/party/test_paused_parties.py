@@ -44,7 +44,7 @@ def test_a_party_refuses_a_new_run_that_names_a_paused_one_and_takes_part_in_one
     for name in consortium.parties:
         refused = consortium.tell(name, Enrol(every))
         assert isinstance(refused, Refusal)
-        assert "parties that are paused" in refused.message
+        assert "party-2 is paused" in refused.message
     without = replace(every, run="run-2", members=("party-1", "party-3"))
     assert isinstance(consortium.tell("party-1", Enrol(without)), Enrolled)
     assert isinstance(consortium.tell("party-2", Enrol(without)), Refusal)

@@ -62,7 +62,7 @@ def refused(reply: Reply, reason: str) -> bool:
 
 
 TIGHTER = {
-    "a lower limit": ({"epsilon_per_run": Fraction(1, 2)}, "epsilon 1 is above 1/2 a run"),
+    "a lower limit": ({"epsilon_per_run": Fraction(1, 2)}, "epsilon 1 is above 0.5 a run"),
     "an algorithm less": ({"algorithms": ("mst",)}, "algorithm 'dp-subn'"),
     "attributes less": ({"attributes": ("A0",)}, "it is about every attribute"),
     "more parties": ({"minimum_parties": 4}, "fewer than 4 parties"),
@@ -107,7 +107,7 @@ def test_what_is_looser_never_reaches_a_run_that_has_begun(tmp_path: Path, resta
         consortium.restart(NAME)
     else:
         consortium.parties[NAME].engine._admission._begun.clear()
-    assert refused(consortium.tell(NAME, contribute(2)), "epsilon 1 is above 1/2 a run")
+    assert refused(consortium.tell(NAME, contribute(2)), "epsilon 1 is above 0.5 a run")
     assert parse(consortium.parties[NAME].journal.content("run-1/limits") or b"")["epsilon_per_run"] == "1/2"
 
 
@@ -145,7 +145,7 @@ def test_a_lower_total_binds_at_the_next_charge_and_a_higher_one_leaves_the_poli
     assert reply.code == "budget-exhausted"
     ledger.change(was, ledger.population)
     changed(consortium, epsilon_per_run=Fraction(1, 2))
-    assert refused(consortium.tell(NAME, contribute(2)), "epsilon 1 is above 1/2")
+    assert refused(consortium.tell(NAME, contribute(2)), "epsilon 1 is above 0.5")
 
 
 def test_a_run_that_was_refused_goes_on_where_it_was_once_it_is_allowed_again() -> None:

@@ -149,7 +149,7 @@ def test_the_opened_noise_has_the_stated_variance() -> None:
 
 def test_a_policy_without_delta_refuses_the_run_before_anything_is_spent(tmp_path) -> None:
     consortium = make_consortium(3, policies={"party-2": open_policy(total_delta=Fraction(0))})
-    with pytest.raises(PrivityError, match="delta 1/1073741824 is above 0 a run"):
+    with pytest.raises(PrivityError, match=r"delta 9\.31323e-10 is above 0 a run"):
         consortium.drive(tmp_path / "release", algorithm="copula", delta=DELTA)
     assert not any(charged(party.ledger) for party in consortium.parties.values())
 

@@ -99,7 +99,7 @@ def test_local_and_network_sessions_record_the_same_costs() -> None:
     ("change", "said"),
     [
         ({"algorithms": ("one-way",)}, "algorithm 'dp-subn'"),
-        ({"epsilon_per_run": Fraction(1, 2)}, "epsilon 1 is above 1/2"),
+        ({"epsilon_per_run": Fraction(1, 2)}, "epsilon 1 is above 0.5"),
         ({"minimum_parties": 4}, "fewer than 4 parties"),
         ({"minimum_tolerate": 2}, "fewer than 2 colluding"),
         ({"minimum_key_bits": 3072}, "512-bit"),

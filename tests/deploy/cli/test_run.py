@@ -123,7 +123,7 @@ def test_refusals_are_foreseen_by_what_parties_publish(tmp_path: Path) -> None:
             code, plan, _ = await run_command(config)("plan", *OPTIONS)
             assert code == Exit.DONE
             assert {one["party"]: one["reasons"] for one in plan["foreseen"]["parties"]} == {
-                "party-1": ["epsilon 1 is above 1/2 a run"],
+                "party-1": ["epsilon 1 is above 0.5 a run"],
                 "party-2": ["algorithm 'one-way' is not among those allowed"],
                 "party-3": [],
             }
@@ -142,7 +142,7 @@ def test_refusals_are_foreseen_by_what_parties_publish(tmp_path: Path) -> None:
             why = (await asyncio.to_thread(privity, "run", "why", "autumn", "--config", config)).stdout
             # What the parties say themselves is more than they publish.
             assert re.search(r"autumn is FAILED, since \S+: 2 parties refuse it\.", why)
-            assert "epsilon 1 is above 1/2 a run; fewer than 4 parties" in why
+            assert "epsilon 1 is above 0.5 a run; fewer than 4 parties" in why
             assert "algorithm 'one-way' is not among those allowed" in why
 
     asyncio.run(scenario())

@@ -163,7 +163,7 @@ def test_a_week_of_ten_runs(week: Week) -> None:
     approves("wednesday-late")
     why = week.ends("wednesday-late", "FAILED")
     assert "south" in why["reason"]
-    assert "epsilon 1/10 is above 1/20 a run" in why["reason"]
+    assert "epsilon 0.1 is above 0.05 a run" in why["reason"]
     week.until(lambda: "refused by south" in week.owner_sees("north", "wednesday-late"), "the north to know why")
     week.submits("friday", "--epsilon 0.05")
     approves("friday")

@@ -32,7 +32,7 @@ def test_all_reasons_of_all_parties_are_told_at_once_and_who_publishes_nothing()
     found = forecast(documents, MANIFEST, REQUEST)
     assert list(found.in_words()) == [
         "north would refuse the run, by the limits that it signed 2026-01-01T00:00:00+00:00:",
-        "  epsilon 1 is above 1/2 a run",
+        "  epsilon 1 is above 0.5 a run",
         "  fewer than 4 parties",
         "  a 2048-bit Paillier modulus is shorter than 3072 bits",
         "south would refuse the run, by the limits that it signed 2026-01-01T00:00:00+00:00:",

@@ -19,7 +19,7 @@ CLOSE_SECONDS = 10
 """How long the end of a run waits for parties to take it, before they are told in their own time."""
 
 
-class Tellings:
+class Announcements:
     """Tells the parties of runs, over the desk.
 
     Args:
