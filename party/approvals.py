@@ -27,7 +27,7 @@ MOST_WITHDRAWN = 100
 MOST_DENIED = 100
 """Runs whose refusal is kept: a curator may ask for any number. The oldest goes first."""
 LONGEST_REASON = 1_500
-OF_A_RUN = ("asked", "shown", "approved", "stopped", "withdrawn")
+OF_A_RUN = ("asked", "under", "shown", "approved", "stopped", "withdrawn")
 """Marks of a run that was asked for."""
 
 
@@ -116,6 +116,11 @@ def closed_key(run: str) -> str:
     return f"#closed/{run}"
 
 
+def under_key(run: str) -> str:
+    """Key of the manifest under which a run waits for its owner; a newer one may come meanwhile."""
+    return f"#under/{run}"
+
+
 class Approvals:
     """The filed runs of one party.
 
@@ -195,13 +200,17 @@ class Approvals:
         """Whether it was asked for."""
         return self._is_marked("asked", run)
 
-    def demand_approval(self, spec: RunSpec) -> None:
+    def demand_approval(self, spec: RunSpec, under: bytes) -> None:
         """Go on only if the owner approved this very spec.
+
+        Args:
+            under: the run's manifest, which is kept while it waits.
 
         Raises:
             AwaitingApproval: it is pending.
         """
         if self._journal.recall(f"#approved/{spec.run}", spec.digest) is None:
+            self._journal.record(under_key(spec.run), spec.digest, under)
             raise AwaitingApproval
 
     def refuse_rejected(self, run: str, party: str) -> None:
@@ -227,6 +236,8 @@ class Approvals:
         Another run may be asked for under its name: nothing that the owner said to this one is left.
         """
         if self._is_marked("refused", run) or self._is_marked("denied", run) or not self.knows(run):
+            if self._is_marked("under", run):
+                self._journal.drop([under_key(run)])
             return
         asked = self.of(run)
         gone = [f"#{word}/{run}" for word in OF_A_RUN]

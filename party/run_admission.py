@@ -35,7 +35,7 @@ from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.wire.codec import decode_step
-from privity.party.approvals import Approvals, closed_key
+from privity.party.approvals import Approvals, closed_key, under_key
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
@@ -93,10 +93,8 @@ class RunAdmission:
 
     def enrol(self, step: Enrol) -> Enrolled:
         """Take part in a run, or refuse it before anything is counted."""
-        manifest, spec, policy = self.manifest, step.spec, self._policy()
-        if spec.manifest_digest != manifest.digest:
-            raise step_refused(step.key, "the run belongs to another manifest")
-        _check_agreed(step, manifest)
+        manifest, spec, policy = self._asked_under(step), step.spec, self._policy()
+        _check_agreed(step, self.manifest)
         self._check_population(step, policy)
         # How many rows a person has at the others shows only in the plan; it is one at least.
         elsewhere = manifest.parties_per_person - 1
@@ -119,12 +117,32 @@ class RunAdmission:
         if self._heard.is_full(step.run):
             raise step_refused(step.key, f"{MOST_RUNS} runs are open here already")
         self._approvals.file(spec)
+        under = canonical_bytes(manifest.to_dict())
         if policy.approval is Approval.MANUAL:
-            self._approvals.demand_approval(spec)
-        self._journal.record(f"{step.run}/manifest", "manifest", canonical_bytes(manifest.to_dict()))
+            self._approvals.demand_approval(spec, under)
+        entry = (f"{step.run}/manifest", "manifest", under)
+        self._journal.record_together([entry], instead_of=[under_key(step.run)])
         return Enrolled(
             Enrolment.signed(self.party, spec, self._releases.rows, self._keys.of(manifest), here).to_dict()
         )
+
+    def _asked_under(self, step: Enrol) -> Manifest:
+        """The manifest of now; or the one under which the run was asked for first, if both say the same of it.
+
+        Raises:
+            PrivityError: step-refused: neither is the run's.
+        """
+        spec, now = step.spec, self.manifest
+        if spec.manifest_digest == now.digest:
+            return now
+        kept = self._journal.content(f"{step.run}/manifest") or self._journal.content(under_key(step.run))
+        if kept is not None:
+            then = manifest_of_run(kept, step.run)
+            same_keys = all(then.members.get(name) == now.members.get(name) for name in spec.members)
+            others_same = (then.schema_digest, then.parties_per_person) == (now.schema_digest, now.parties_per_person)
+            if then.digest == spec.manifest_digest and same_keys and others_same:
+                return then
+        raise step_refused(step.key, "the run belongs to another manifest")
 
     def begin(self, step: Begin, prepare: Callable[[BegunRun], None]) -> Done:
         """Verify the complete plan, reserve its budget, charge what it costs whatever is asked, and keep it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -84,6 +85,48 @@ def test_a_run_waits_until_it_is_approved_and_then_goes_on(tmp_path: Path) -> No
     say_yes(tmp_path)
     assert isinstance(consortium.tell(NAME, enrol), Enrolled)
     assert desk(tmp_path).of("run-1").state == "taken part in"
+
+
+def test_a_run_that_waits_outlives_a_newer_manifest_that_says_the_same_of_it(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    enrol = Enrol(consortium.spec(members=(NAME, "party-2")))
+    assert consortium.tell(NAME, enrol) == Pending(OWNER, ANY)
+    consortium.parties[NAME].engine.adopt(replace(consortium.manifest, serial=2, paused=("party-3",)))
+    node = consortium.restart(NAME)
+    node.engine.adopt(replace(consortium.manifest, serial=3, paused=("party-3",)))
+    assert consortium.tell(NAME, enrol) == Pending(OWNER, ANY)
+    say_yes(tmp_path)
+    assert isinstance(consortium.tell(NAME, enrol), Enrolled)
+    assert node.journal.content("#under/run-1") is None
+    fresh = consortium.tell(NAME, Enrol(consortium.spec(run="run-2", members=(NAME, "party-2"))))
+    assert isinstance(fresh, Refusal)
+    assert "belongs to another manifest" in fresh.message
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"paused": ("party-2",)}, "party-2 is paused"),
+        ({"minimum_parties": 4}, "Possible|3 parties"),
+        ({"minimum_tolerate": 2}, "1 colluding parties"),
+        ({"parties_per_person": 2}, "belongs to another manifest"),
+        ({"members": "other keys"}, "belongs to another manifest"),
+    ],
+    ids=["paused", "more parties", "more colluding", "people at several", "keys"],
+)
+def test_a_run_that_waits_ends_by_a_newer_manifest_that_forbids_it(
+    tmp_path: Path, change: dict[str, object], reason: str
+) -> None:
+    consortium = waiting(tmp_path)
+    enrol, manifest = Enrol(consortium.spec()), consortium.manifest
+    assert consortium.tell(NAME, enrol) == Pending(OWNER, ANY)
+    say_yes(tmp_path)
+    if "members" in change:
+        change = {"members": {**manifest.members, "party-2": make_consortium(2).manifest.members["party-2"]}}
+    consortium.parties[NAME].engine.adopt(replace(manifest, serial=2, **change))
+    refused = consortium.tell(NAME, enrol)
+    assert isinstance(refused, Refusal)
+    assert re.search(reason, refused.message)
 
 
 def test_nobody_approves_what_was_not_shown(tmp_path: Path) -> None:
@@ -412,7 +455,7 @@ def test_no_curator_makes_a_party_keep_refusals_without_end(tmp_path: Path) -> N
     assert names == ["waits", *(f"run-{number}" for number in range(5, MOST_DENIED + 5))]
     journal = consortium.parties[NAME].journal
     assert journal.count("#denied/") == MOST_DENIED
-    assert journal.count("#") == 1 + 2 * MOST_DENIED
+    assert journal.count("#") == 2 + 2 * MOST_DENIED
 
 
 @pytest.mark.process
