@@ -56,7 +56,7 @@ class Catalogue(Enum):
     REFUSED_BY_OWNER = ErrorKind(
         "refused-by-owner",
         "PERMISSION_DENIED",
-        "{party} refuses the run: its owner said no",
+        "{party} refuses the run: its owner rejected it{reason}",
         "That stands for this run. Ask the owner why; another run needs another name.",
     )
     BUDGET_EXHAUSTED = ErrorKind(

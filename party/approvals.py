@@ -27,6 +27,8 @@ MOST_WITHDRAWN = 100
 MOST_DENIED = 100
 """Runs whose refusal is kept: a curator may ask for any number. The oldest goes first."""
 LONGEST_REASON = 1_500
+LONGEST_REJECTION = 300
+"""Characters of an owner's reason; it leaves the party."""
 OF_A_RUN = ("asked", "under", "shown", "approved", "stopped", "withdrawn")
 """Marks of a run that was asked for."""
 
@@ -61,6 +63,7 @@ class Filed:
     Attributes:
         stopped: since when the curator says that it does not go on, in UTC; empty if it does.
         end: how the run ended, when and why, by the curator; empty if that was not kept.
+        rejection: why the owner rejected it, if a reason was given.
     """
 
     spec: RunSpec
@@ -73,6 +76,7 @@ class Filed:
     stopped: str = ""
     end: tuple[str, str, str] = ("", "", "")
     denied: Denial | None = None
+    rejection: str = ""
 
     @property
     def pending(self) -> bool:
@@ -93,7 +97,9 @@ class Filed:
         if self.state == "stopped":
             return stands("STOPPED", self.stopped)
         state, since, why = self.end
-        return f"{stands(state, since)}{why and ': ' + why}" if self.closed and state else self.state
+        if self.closed and state:
+            return f"{stands(state, since)}{why and ': ' + why}"
+        return f"refused: {self.rejection}" if self.state == "refused" and self.rejection else self.state
 
     @property
     def state(self) -> str:
@@ -220,7 +226,8 @@ class Approvals:
             PrivityError: refused-by-owner.
         """
         if self._is_marked("refused", run):
-            raise PrivityError(Catalogue.REFUSED_BY_OWNER, party=party)
+            reason = self._rejection(run)
+            raise PrivityError(Catalogue.REFUSED_BY_OWNER, party=party, reason=reason and f": {reason}")
 
     def note_stopped(self, run: str, since: str) -> None:
         """The curator says that a run does not go on, or with nothing in ``since`` that it does again."""
@@ -300,6 +307,7 @@ class Approvals:
             stopped=(self._journal.content(f"#stopped/{run}") or b"").decode(),
             end=(end.get("state", ""), end.get("since", ""), end.get("why", "")),
             denied=self._denial(run),
+            rejection=self._rejection(run),
         )
 
     def note_shown(self, filed: Filed) -> None:
@@ -341,10 +349,20 @@ class Approvals:
             hint=f"Read what it asks for now: {look}",
         )  # fmt: skip
 
-    def refuse(self, run: str) -> None:
-        """Reject every run of this name; what was answered before stays answered, and nothing more leaves."""
+    def refuse(self, run: str, reason: str = "") -> None:
+        """Reject every run of this name; what was answered before stays answered, and nothing more leaves.
+
+        Args:
+            reason: told to the operator and the other members; the first one stays.
+        """
         if not self._is_marked("refused", run):
-            self._journal.record(f"#refused/{run}", "", _now())
+            said = {"at": utc_now(), "reason": cut(" ".join(reason.split()), LONGEST_REJECTION)}
+            self._journal.record(f"#refused/{run}", "", json.dumps(said).encode())
+
+    def _rejection(self, run: str) -> str:
+        """Why the owner rejected it, if a reason was given."""
+        stored = self._journal.content(f"#refused/{run}")
+        return str(json.loads(stored).get("reason", "")) if stored else ""
 
     def _is_marked(self, word: str, run: str) -> bool:
         return self._journal.content(f"#{word}/{run}") is not None

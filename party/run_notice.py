@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from privity.common.data.schema import Schema
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.data.schema import Schema, load_schema
+from privity.common.errors import PrivityError
 from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
@@ -20,10 +23,17 @@ from privity.common.protocol.round import Scores, Tables
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
+from privity.party.approvals import Filed
+from privity.party.config import PartyConfig, ledger_of, read_policy
 from privity.party.policy import Policy
 
 LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
 """Rows that each party may hold: how many they do shows only when all have enrolled, and phases may depend on it."""
+
+PUBLISHED = (
+    "A synthetic table, the model that it was drawn from, and the noisy marginals, for everybody to whom the operator"
+    " gives them."
+)
 
 LARGEST_TOLD = 20
 """Epsilon above which e^epsilon is no number that says anything."""
@@ -42,15 +52,72 @@ class Leaving:
     running_sums: bool
 
 
-def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> Iterator[str]:
-    """What the run is and what will leave this party, paragraph by paragraph."""
+@dataclass(frozen=True)
+class Section:
+    """What an owner is told under one heading; a line that begins with "- " is one of a list."""
+
+    heading: str
+    lines: list[str]
+
+
+def explained(filed: Filed, settings: PartyConfig) -> list[Section]:
+    """What a run that was asked for would take from this party, and what it costs, by the files of its node."""
+    if filed.denied is not None and not filed.enrolled and not filed.closed:
+        # What a run that is refused would take may be nothing that can be said: of no algorithm, of no attribute.
+        return [Section("Why it was refused", [f"- {reason}" for reason in filed.denied.reasons])]
+    policy, manifest = read_policy(settings), ManifestFile(settings.manifest, settings.organiser_key).current()
+    everywhere = manifest.parties_per_person
+    if filed.spec.manifest_digest == manifest.digest:
+        named = f"serial {manifest.serial}, which names the schema with SHA-256 {manifest.schema_digest}"
+        found = sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
+        found[0].lines.append(f"It is under the manifest of {named}.")
+    else:
+        earlier = "It was asked for under an earlier manifest: what follows is by the schema and the policy of now."
+        found = [Section("Under which manifest", [earlier])]
+        # It may be about attributes, or for domains, that the schema does not have any more.
+        with contextlib.suppress(PrivityError, KeyError):
+            found += sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
+    if filed.denied is not None:
+        reasons = [f"It was {filed.state}: {reason}." for reason in filed.denied.reasons]
+        found.insert(0, Section("Why it was refused", reasons))
+    with contextlib.closing(ledger_of(settings, policy)) as ledger:
+        found.append(Section("What is left", [budget_in_words(filed.spec, policy, ledger, everywhere - 1)]))
+    return found
+
+
+def in_words(found: Iterable[Section]) -> Iterator[str]:
+    """Line by line, for a terminal."""
+    for section in found:
+        yield f"{section.heading}:"
+        yield from section.lines
+
+
+def sections(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> list[Section]:
+    """What the run is, what will leave this party, what that costs, what is published, and what the policy says."""
+    refused = policy.refusals(spec, party, here=policy.population.rows_per_person, elsewhere=parties_per_person - 1)
+    found = [
+        Section("What it is", list(_asked(spec, schema))),
+        Section("What leaves this party", list(_left(spec, schema))),
+        Section("What it costs", list(_price(spec, policy, parties_per_person - 1))),
+        Section("What is published", [PUBLISHED]),
+    ]
+    if refused:
+        found.append(
+            Section("What your policy says", [f"The policy does not allow it: {reason}." for reason in refused])
+        )
+    return found
+
+
+def _asked(spec: RunSpec, schema: Schema) -> Iterator[str]:
     names = schema.over(spec.attributes).names
     settings = f" with the settings {json.dumps(spec.settings, default=str)}" if spec.settings else ""
     yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
     if found := [attribute.name for attribute in schema.over(spec.attributes).attributes if attribute.discover]:
         yield f"Domains that it discovers: those of {', '.join(found)}."
-    yield "What leaves this party:"
+
+
+def _left(spec: RunSpec, schema: Schema) -> Iterator[str]:
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
     for leaving in _leaving(spec, schema):
         cost = leaving.cost
@@ -70,11 +137,6 @@ def in_words(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_
         "That is what the algorithm asks for. The curator is bound to these kinds of answers, the attributes and the"
         " epsilon in all, not to the phases: within them it may ask for other tables, selections and scores."
     )
-    yield (
-        "What is published: a synthetic table, the model that it was drawn from, and the noisy marginals, for everybody"
-        " to whom the operator gives them."
-    )
-    yield from _against_policy(spec, party, policy, parties_per_person - 1)
 
 
 def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
@@ -166,7 +228,7 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
     )
 
 
-def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
+def _price(spec: RunSpec, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
     most = policy.cost_of_a_person(spec, rows_elsewhere)
     person, delta = most.epsilon, most.delta
     yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
@@ -185,9 +247,6 @@ def _against_policy(spec: RunSpec, party: str, policy: Policy, rows_elsewhere: i
         f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon){but}, whether"
         " that person's rows were used as they are or replaced by others."
     )
-    per_person = policy.population.rows_per_person
-    for reason in policy.refusals(spec, party, here=per_person, elsewhere=rows_elsewhere):
-        yield f"The policy does not allow it: {reason}."
 
 
 def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewhere: int) -> str:

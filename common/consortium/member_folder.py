@@ -71,11 +71,11 @@ def renew(
     if waiting.there():
         raise PrivityError(
             Catalogue.BAD_OPTION, option="renew", reason=f"{waiting.folder} holds keys that no manifest has listed yet",
-            hint=f"Send {_join_file(home, name)} to the organiser; if it got lost there, remove that folder first.",
+            hint=f"Send {join_file(home, name)} to the organiser; if it got lost there, remove that folder first.",
         )  # fmt: skip
-    if not _join_file(home, name).exists():
-        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=_join_file(home, name), first=f"privity {role} init")
-    answered = read_join(_join_file(home, name)) if invite is None else _new_invite(invite, role, name, home)
+    if not join_file(home, name).exists():
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=join_file(home, name), first=f"privity {role} init")
+    answered = read_join(join_file(home, name)) if invite is None else _new_invite(invite, role, name, home)
     with tempfile.TemporaryDirectory(dir=home, prefix=f".{waiting.folder.name}-") as scratch:
         place = Path(scratch) / "made"
         place.mkdir(mode=0o700)
@@ -114,12 +114,13 @@ def _public(identity: Identity | None) -> PublicIdentity | None:
     return None if identity is None else identity.public()
 
 
-def _join_file(folder: Path, name: str) -> Path:
+def join_file(folder: Path, name: str) -> Path:
+    """The member's answer to its invite, or to the renewal of its keys."""
     return folder / f"join-{name}.json"
 
 
 def _answer(folder: Path, join: Join, identity: Identity | None) -> tuple[Path, dict[str, Any]]:
-    file = _join_file(folder, join.name)
+    file = join_file(folder, join.name)
     write_whole(file, json.dumps(join.signed(identity), indent=2) + "\n")
     return file, join.to_dict()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -32,6 +33,11 @@ def read_all(package: str) -> None:
     """Read every template: pages that follow are quick, and a template that cannot be read shows at once."""
     for name in _templates(package).list_templates(extensions=["j2"]):
         _templates(package).get_template(name)
+
+
+def style() -> str:
+    """The style sheet that all pages share."""
+    return files(__name__).joinpath("style.css").read_text(encoding="utf-8")
 
 
 def render(package: str, template: str, **context: Any) -> str:

@@ -23,7 +23,7 @@ from privity.common.privacy.population import parse_population
 from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.text import text_table
 from privity.common.text.terminal import say
-from privity.deploy.cli import party_approvals, party_check, party_notices, party_schema, party_transcripts
+from privity.deploy.cli import console, party_approvals, party_check, party_notices, party_schema, party_transcripts
 from privity.party import joining
 from privity.party.agent import Agent
 from privity.party.config import Node, load_config, read_policy
@@ -39,6 +39,7 @@ party_app.command()(party_check.check)
 party_app.command()(party_notices.fetch)
 party_app.command()(party_notices.notices)
 party_app.command()(party_schema.accept)
+party_app.command("console")(console.party_console)
 
 
 @party_app.callback()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from dataclasses import asdict
@@ -11,8 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import readable
 from privity.common.storage.journal import Journal
@@ -21,7 +18,7 @@ from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
 from privity.party import run_notice
 from privity.party.approvals import Approvals, Filed
-from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
+from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
 
 Config = Annotated[Path, typer.Option(help="party.toml")]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON document")]
@@ -49,7 +46,7 @@ def show(
         _list(approvals.filed(), settings.name, as_json)
         return
     filed = approvals.of(run)
-    words = _explained(filed, settings)
+    words = list(run_notice.in_words(run_notice.explained(filed, settings)))
     if as_json:
         document = _content(filed, settings.name) | {"spec": filed.spec.to_dict(), "in_words": words}
         _say_whole(*json.dumps(document, indent=2).split("\n"))
@@ -68,14 +65,18 @@ def approve(run: Run, config: Config = HERE) -> None:
     say(f"{run}: approved. The node goes on by itself.")
 
 
-def refuse(run: Run, config: Config = HERE) -> None:
+def refuse(
+    run: Run,
+    reason: Annotated[str, typer.Option(help="why; the operator and the other members read it")] = "",
+    config: Config = HERE,
+) -> None:
     """Keep this party out of a run, at any moment; what has left before stays charged."""
     approvals = _approvals(load_config(config))
     filed = approvals.of(run)
     if filed.closed:
         say(f"{run} has ended: there is nothing left to refuse. What has left before stays charged.")
         return
-    approvals.refuse(run)
+    approvals.refuse(run, reason)
     say(f"{run}: refused. Nothing more of it leaves this party.")
 
 
@@ -122,28 +123,3 @@ def _list(filed: list[Filed], party: str, as_json: bool) -> None:
 def _in_a_line(filed: Filed, party: str) -> str:
     words = filed.in_words(party)
     return words if filed.denied is None else f"{words}: {'; '.join(filed.denied.reasons)}"
-
-
-def _explained(filed: Filed, settings: PartyConfig) -> list[str]:
-    if filed.denied is not None and not filed.enrolled and not filed.closed:
-        # What a run that is refused would take may be nothing that can be said: of no algorithm, of no attribute.
-        return [f"- {reason}" for reason in filed.denied.reasons]
-    policy, manifest = read_policy(settings), ManifestFile(settings.manifest, settings.organiser_key).current()
-    ledger = ledger_of(settings, policy)
-    everywhere = manifest.parties_per_person
-
-    def in_words() -> list[str]:
-        schema = load_schema(settings.schema)
-        return list(run_notice.in_words(filed.spec, settings.name, schema, policy, everywhere))
-
-    if filed.spec.manifest_digest == manifest.digest:
-        named = f"serial {manifest.serial}, which names the schema with SHA-256 {manifest.schema_digest}"
-        words = [f"It is under the manifest of {named}.", *in_words()]
-    else:
-        words = ["It was asked for under an earlier manifest: what follows is by the schema and the policy of now."]
-        # It may be about attributes, or for domains, that the schema does not have any more.
-        with contextlib.suppress(PrivityError, KeyError):
-            words += in_words()
-    if filed.denied is not None:
-        words = [*(f"It was {filed.state}: {reason}." for reason in filed.denied.reasons), *words]
-    return [*words, run_notice.budget_in_words(filed.spec, policy, ledger, everywhere - 1)]

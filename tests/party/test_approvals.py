@@ -265,11 +265,15 @@ def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
         say_yes(tmp_path)
         consortium.begin(spec)
     approvals = desk(tmp_path)
-    approvals.refuse("run-1")
+    approvals.refuse("run-1", "too little\n time")
+    approvals.refuse("run-1", "another word")
     for step in (Enrol(spec), round_):
         reply = consortium.tell(NAME, step)
         assert isinstance(reply, Refusal)
-        assert (reply.code, reply.message) == ("refused-by-owner", f"{NAME} refuses the run: its owner said no")
+        assert (reply.code, reply.message) == (
+            "refused-by-owner",
+            f"{NAME} refuses the run: its owner rejected it: too little time",
+        )
     assert charged(consortium.parties[NAME].ledger) == []
     with pytest.raises(PrivityError, match="was refused"):
         approvals.approve(approvals.of("run-1"))
@@ -295,7 +299,7 @@ def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path:
     pair = (AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)))
     reply = consortium.tell(NAME, Select("run-1", "p", "d", pair, NoisyMax(Fraction(1))))
     assert isinstance(reply, Refusal)
-    assert "its owner said no" in reply.message
+    assert "its owner rejected it" in reply.message
 
 
 @pytest.mark.parametrize(

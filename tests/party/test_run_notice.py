@@ -27,7 +27,8 @@ SPEC = RunSpec("autumn", "dp-subn", {}, ONE, 1, PARTIES, "0" * 64)
 
 
 def told(spec: RunSpec, parties_per_person: int = 1, **limits) -> list[str]:
-    return list(run_notice.in_words(spec, "north", SCHEMA, open_policy(**limits), parties_per_person))
+    found = run_notice.sections(spec, "north", SCHEMA, open_policy(**limits), parties_per_person)
+    return list(run_notice.in_words(found))
 
 
 KINDS = {

@@ -1,0 +1,313 @@
+"""The data owner's pages: what waits, what it costs, what was ever spent and on what, and the owner's decisions.
+
+They read the node's own files by the functions that the commands read them with, and have no more rights than the node.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import flask
+from cryptography.x509 import load_pem_x509_certificate
+
+from privity.common.consortium.key_renewal import Next
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.member_folder import join_file
+from privity.common.crypto.certificates import RENEW_DAYS, days_left
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.process import is_at_work
+from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger import Ledger
+from privity.common.release.release_contents import RELEASE_FILES, REPORT
+from privity.common.release.release_folder import is_release
+from privity.common.storage.journal import Journal
+from privity.deploy.console.audit_log import AuditLog
+from privity.deploy.console.local_site import LocalSite, changed
+from privity.deploy.consortium.doctor_checks import examine_party
+from privity.deploy.operator.curator_link import PartyClient
+from privity.party import joining, run_notice
+from privity.party.approvals import Approvals, Filed
+from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
+from privity.party.policy import Policy
+from privity.party.policy_file import policy_obeyed
+
+A_PAGE = 50
+RELEASES = "releases"
+"""Folder of fetched releases, beside party.toml."""
+PLACES = [
+    ("overview", "Overview"),
+    ("runs", "Runs"),
+    ("releases", "Releases"),
+    ("node", "Node and keys"),
+    ("log", "Changes"),
+]
+COMPLETED = "COMPLETED"
+
+
+@dataclass
+class OwnerFiles:
+    """What a node has on disk, read anew for every page; the ledger stays open.
+
+    Args:
+        file: party.toml.
+    """
+
+    file: Path
+
+    def __post_init__(self) -> None:
+        self.config: PartyConfig = load_config(self.file)
+        journal = self.config.state / JOURNAL_FILE
+        if not journal.exists():
+            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=journal, first="privity party serve")
+        self.journal = Journal(journal)
+        self.approvals = Approvals(self.journal)
+        self.releases = self.file.absolute().parent / RELEASES
+        self._lock = threading.Lock()
+        self._ledger: Ledger | None = None
+
+    def policy(self) -> Policy:
+        """As the node would read it now."""
+        return read_policy(self.config)
+
+    def ledger(self, policy: Policy) -> Ledger:
+        """The population's ledger."""
+        with self._lock:
+            if self._ledger is None or self._ledger.population.name != policy.population.name:
+                self._ledger = ledger_of(self.config, policy)
+            return self._ledger
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a population has, for a picture: epsilons, and widths in percent of the total."""
+
+    total: Fraction
+    spent: Fraction
+    held: Fraction
+    asked: Fraction = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        return self.total - self.spent - self.held
+
+    @property
+    def after(self) -> Fraction:
+        return self.left - self.asked
+
+    def parts(self) -> Iterator[tuple[str, float, float]]:
+        """Of the bar: (class, start, width), from left to right."""
+        start = 0.0
+        for name, amount in (("spent", self.spent), ("held", self.held), ("this", self.asked)):
+            width = min(float(amount / self.total) * 100 if self.total else 0.0, 100 - start)
+            if width > 0:
+                yield name, start, width
+                start += width
+
+
+def budget_of(ledger: Ledger, asked: Fraction = Fraction(0), run: str = "") -> Budget:
+    """How a ledger stands.
+
+    Args:
+        asked: what a run that is not charged or reserved yet would cost; run: its name.
+    """
+    held = sum((one.most[0] for one in ledger.reserved()), Fraction(0))
+    return Budget(ledger.population.total_epsilon, ledger.spent(), held, asked)
+
+
+def party_site(file: Path) -> LocalSite:
+    """The console of the node of this party.toml.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``load_config``; out-of-order: the node was never started.
+    """
+    files = OwnerFiles(file)
+    site = LocalSite(f"{files.config.name} – Privity", PLACES, AuditLog(files.config.state))
+    _Decisions(files, site)
+    _Node(files, site)
+    return site
+
+
+class _Decisions:
+    """Runs: the overview, the history, one of them, and the owner's word on it."""
+
+    def __init__(self, files: OwnerFiles, site: LocalSite) -> None:
+        self._files, self._site = files, site
+        add = site.app.add_url_rule
+        add("/", "overview", self.overview)
+        add("/runs", "runs", self.runs)
+        add("/runs/<run>", "run", self.run)
+        add("/runs/<run>/approve", "approve", self.approve, methods=["POST"])
+        add("/runs/<run>/refuse", "refuse", self.refuse, methods=["POST"])
+
+    def overview(self) -> flask.Response:
+        files, filed = self._files, self._files.approvals.filed()[::-1]
+        policy, fault = self._policy()
+        ledger = None if policy is None else files.ledger(policy)
+        obeyed = policy_obeyed(files.journal)
+        return self._site.page(
+            "overview.html.j2",
+            place="overview",
+            party=files.config.name,
+            at_work=is_at_work(files.config.state),
+            obeyed=obeyed,
+            fault=fault or (obeyed.fault if obeyed else ""),
+            waiting=[one for one in filed if one.waits],
+            under_way=[self._standing(one, ledger) for one in filed if one.enrolled and not one.closed],
+            latest=[self._standing(one, ledger) for one in filed if not one.waits][:5],
+            population=None if policy is None else policy.population,
+            budget=None if ledger is None else budget_of(ledger),
+            readable=readable,
+        )
+
+    def runs(self) -> flask.Response:
+        wanted, search = flask.request.args.get("state", ""), flask.request.args.get("search", "").strip()
+        filed = [self._standing(one, None) for one in self._files.approvals.filed()[::-1]]
+        of_state = [one for one in filed if wanted in ("", one["state"])]
+        found = [one for one in of_state if search.lower() in f"{one['run']} {one['why']}".lower()]
+        first = max(0, flask.request.args.get("first", 0, type=int))
+        return self._site.page(
+            "runs.html.j2", place="runs", states=sorted({one["state"] for one in filed}), wanted=wanted, search=search,
+            found=found[first : first + A_PAGE], first=first, count=len(found), a_page=A_PAGE,
+        )  # fmt: skip
+
+    def run(self, run: str) -> flask.Response:
+        files = self._files
+        filed = files.approvals.of(run)
+        policy, fault = self._policy()
+        budget = None
+        if policy is not None and filed.waits:
+            elsewhere = ManifestFile(files.config.manifest, files.config.organiser_key).current().parties_per_person - 1
+            budget = budget_of(files.ledger(policy), policy.cost_of_a_person(filed.spec, elsewhere).epsilon)
+        charged = Fraction(0) if policy is None else files.ledger(policy).spent(run)
+        answer = self._site.page(
+            "run.html.j2",
+            place="runs",
+            filed=filed,
+            stands=filed.in_words(files.config.name),
+            sections=[] if fault else run_notice.explained(filed, files.config),
+            fault=fault,
+            budget=budget,
+            charged=readable(charged),
+            lease_days=round(files.config.lease / 86400),
+            is_fetched=is_release(files.releases / run),
+            completed=filed.closed and filed.end[0] == COMPLETED,
+            readable=readable,
+        )
+        files.approvals.note_shown(filed)
+        return answer
+
+    def approve(self, run: str) -> flask.Response:
+        filed = self._files.approvals.of(run)
+        if flask.request.form.get("spec") != filed.spec.digest:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="run", reason=f"{run} changed since it was shown; nothing was approved",
+                hint="Read what it asks for now.",
+            )  # fmt: skip
+        with self._site.log.change("approved a run", run=run, epsilon=readable(filed.spec.epsilon)):
+            self._files.approvals.approve(filed)
+        return changed("run", "approved", run=run)
+
+    def refuse(self, run: str) -> flask.Response:
+        filed, reason = self._files.approvals.of(run), flask.request.form.get("reason", "")
+        if filed.closed:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="run", reason=f"{run} has ended: there is nothing left to refuse",
+                hint="What has left before stays charged.",
+            )  # fmt: skip
+        with self._site.log.change("refused a run", run=run, reason=reason):
+            self._files.approvals.refuse(run, reason)
+        return changed("run", "refused", run=run)
+
+    def _policy(self) -> tuple[Policy | None, str]:
+        try:
+            return self._files.policy(), ""
+        except PrivityError as error:
+            return None, error.message
+
+    def _standing(self, filed: Filed, ledger: Ledger | None) -> dict[str, Any]:
+        """A run in a line."""
+        return {
+            "run": filed.spec.run,
+            "asked_at": filed.asked_at,
+            "algorithm": filed.spec.algorithm,
+            "epsilon": readable(filed.spec.epsilon),
+            "state": filed.state,
+            "why": filed.in_words(self._files.config.name)
+            + ("" if filed.denied is None else f": {'; '.join(filed.denied.reasons)}"),
+            "charged": "" if ledger is None else readable(ledger.spent(filed.spec.run)),
+        }
+
+
+class _Node:
+    """Releases, keys, the doctor's findings, and what was changed through consoles."""
+
+    def __init__(self, files: OwnerFiles, site: LocalSite) -> None:
+        self._files, self._site = files, site
+        add = site.app.add_url_rule
+        add("/releases", "releases", self.releases)
+        add("/releases/<run>/fetch", "fetch", self.fetch, methods=["POST"])
+        add("/releases/<run>/<name>", "release_file", self.release_file)
+        add("/node", "node", self.node)
+        add("/node/renew", "renew", self.renew, methods=["POST"])
+        add("/node/answer", "answer", self.answer)
+        add("/log", "log", self.log)
+
+    def releases(self) -> flask.Response:
+        files = self._files
+        completed = [one.spec.run for one in files.approvals.filed()[::-1] if one.closed and one.end[0] == COMPLETED]
+        return self._site.page(
+            "releases.html.j2", place="releases", report=REPORT, names=RELEASE_FILES,
+            completed=[(run, is_release(files.releases / run)) for run in completed], folder=files.releases,
+        )  # fmt: skip
+
+    def fetch(self, run: str) -> flask.Response:
+        files, c = self._files, self._files.config
+        files.approvals.of(run)  # no run's name is a path
+        client = PartyClient(c.curator, c.authority, c.certificate, c.key, c.proxy, curator_name=c.curator_name)
+        if not is_release(files.releases / run):
+            with self._site.log.change("fetched a release", run=run):
+                client.fetch(run, files.releases / run)
+        return changed("releases", "fetched")
+
+    def release_file(self, run: str, name: str) -> flask.Response:
+        """A file of a release. Its report was made elsewhere: it may style itself, and nothing else."""
+        folder = self._files.releases / self._files.approvals.of(run).spec.run
+        if name not in RELEASE_FILES or not is_release(folder):
+            flask.abort(404)
+        answer: flask.Response = flask.send_file((folder / name).absolute(), as_attachment=name != REPORT)
+        answer.headers["Content-Security-Policy"] = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+        return answer
+
+    def node(self) -> flask.Response:
+        config, look = self._files.config, "look" in flask.request.args
+        checks = list(examine_party(self._files.file)) if look else []
+        certificate = load_pem_x509_certificate(config.certificate.read_bytes())
+        return self._site.page(
+            "node.html.j2", place="node", checks=checks, look=look, days=days_left(certificate),
+            renew_days=RENEW_DAYS, waiting=self._waiting().there(),
+        )  # fmt: skip
+
+    def _waiting(self) -> Next:
+        return Next(self._files.config.key, self._files.config.certificate, self._files.config.keys)
+
+    def renew(self) -> flask.Response:
+        keys = "keys" in flask.request.form
+        with self._site.log.change("made new keys", own_keys=keys):
+            joining.renew(self._files.config, keys=keys)
+        return changed("node", "renewed")
+
+    def answer(self) -> flask.Response:
+        """The answer that has the new keys sealed, for the organiser."""
+        file = join_file(self._files.config.key.parent, self._files.config.name)
+        if not self._waiting().there():
+            flask.abort(404)
+        answer: flask.Response = flask.send_file(file.absolute(), as_attachment=True)
+        return answer
+
+    def log(self) -> flask.Response:
+        return self._site.page("log.html.j2", place="log", lines=self._site.log.lines()[::-1][:500])
