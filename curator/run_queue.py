@@ -129,8 +129,9 @@ class Runs:
         return run
 
     def _enqueue(self, run: Run) -> None:
-        self._queue[run.name] = run
-        self._due.set()
+        if run.state is QUEUED:  # one that is retried may have been stopped meanwhile
+            self._queue[run.name] = run
+            self._due.set()
 
     def submit(self, token: str, request: bytes, name: str = "", operator: str = "") -> str:
         """Name of the run that this token stands for; the same token again gives the same name.
@@ -364,9 +365,8 @@ class Runs:
     def _keep_heard(self) -> None:
         """Put on disk when parties were last heard of, for a curator that starts again while one is away."""
         heard = {party: at for party, at in self._desk.heard_at().items() if self._desk.connected(party)}
-        if heard:
-            with contextlib.suppress(PrivityError):  # no room on the disk: at the next time then
-                self._marks.note_heard(heard)
+        with contextlib.suppress(PrivityError):  # no room on the disk: at the next time then
+            self._marks.note_heard(heard)
 
     async def _drive(self, run: Run) -> None:
         """Bring a run to its end, however often it must be taken up for want of room on a disk."""

@@ -209,6 +209,30 @@ def check(world: World, before: dict[str, State], at_once: int) -> None:
         assert QUEUED not in states, "a place is free and a run is queued"
 
 
+@pytest.mark.parametrize("event", [Event.STOP, Event.DISCARD])
+def test_a_run_that_is_stopped_before_it_is_retried_stands_and_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: Event
+) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path, monkeypatch, 1)
+        monkeypatch.setattr(run_queue, "ROOM_SECONDS", 0.01)
+        first = world.runs.get(world.runs.submit("first", request(), "first"))
+        with monkeypatch.context() as broken:
+            broken.setattr(world.runs._schemas, "of", lambda: None)  # takes an argument: an error nobody foresaw
+            async with asyncio.timeout(10):
+                while not first.last_error:
+                    await asyncio.sleep(0)
+        await apply(world, "first", event)
+        await asyncio.sleep(0.05)
+        world.runs.submit("second", request(), "second")
+        await world.settle()
+        assert first.state in FINAL
+        assert world.runs.get("second").state is RUNNING
+        await world.stop()
+
+    asyncio.run(scenario())
+
+
 def test_every_event_in_every_state() -> None:
     """By the shortest way to each state, then the event, then what the table says."""
     ways = {
