@@ -124,13 +124,8 @@ class Mail(Channel):
         return f"mail/{self.to}"
 
     def send(self, node: str, notices: Sequence[Notice]) -> None:
-        message = EmailMessage()
-        first, more = notices[0].subject, len(notices) - 1
-        message["Subject"] = f"{node}: {first}" + (f" (and {more} more)" if more else "")
-        message["From"], message["To"] = self.sender, self.to
-        message["Auto-Submitted"] = "auto-generated"
-        message.set_content("\n\n".join(f"{notice.at}\n{notice.text}" for notice in notices) + "\n")
         try:
+            message = self._message(node, notices)
             with self._connected() as server:
                 if self.user is not None and self.password is not None:
                     server.login(self.user, self.password.read_text(encoding="utf-8").strip())
@@ -141,6 +136,16 @@ class Mail(Channel):
             raise NotTakenError(f"{self.host} takes no mail for {self.to}: {reason}") from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
             raise NotTakenError(f"{self.host}: {_reason(error)}") from None
+
+    def _message(self, node: str, notices: Sequence[Notice]) -> EmailMessage:
+        """ValueError for headers that cannot be."""
+        message = EmailMessage()
+        first, more = notices[0].subject, len(notices) - 1
+        message["Subject"] = f"{node}: {first}" + (f" (and {more} more)" if more else "")
+        message["From"], message["To"] = self.sender, self.to
+        message["Auto-Submitted"] = "auto-generated"
+        message.set_content("\n\n".join(f"{notice.at}\n{notice.text}" for notice in notices) + "\n")
+        return message
 
     def _connected(self) -> smtplib.SMTP:
         context = ssl.create_default_context()

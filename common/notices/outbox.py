@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from privity.common.errors import PrivityError
 from privity.common.notices.channels import Channel, Notice, NotTakenError
 from privity.common.storage.journal import Journal
+from privity.common.text.visible import cut, in_line
 
 PAUSE_SECONDS = 60.0
 """Between two messages on one channel, at least: what is posted meanwhile goes into one."""
@@ -30,6 +30,8 @@ KEPT = timedelta(days=3)
 
 MOST_AT_ONCE = 50
 """Notices in one message."""
+
+LONGEST_SUBJECT = 200
 
 MOST_KEPT = 1000
 """Notices of one channel that wait, and as many that do not any more: who makes a node tell of much fills no disk."""
@@ -83,9 +85,13 @@ class Outbox:
         self._end = threading.Event()
 
     def post(self, name: str, subject: str, text: str) -> None:
-        """Have something told, once under this name. A disk that is full leaves it untold, and does nothing else."""
+        """Have something told, once under this name. A disk that is full leaves it untold, and does nothing else.
+
+        Texts of others in it are shown so that nothing in them ends a line or a header.
+        """
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        fresh = [Delivery(channel, Notice(name, subject, text, at)) for channel in self.channels]
+        notice = Notice(in_line(name), cut(in_line(subject), LONGEST_SUBJECT), in_line(text), at)
+        fresh = [Delivery(channel, notice) for channel in self.channels]
         new = [each for each in fresh if not self._known(each) and self._has_room(each.channel)]
         try:
             self._journal.record_together([each.entry for each in new])
@@ -158,8 +164,8 @@ class Outbox:
             news.clear()
             try:
                 taken = self.send_waiting(channel, datetime.now(UTC))
-            except (PrivityError, sqlite3.Error) as error:
-                # A disk that is full, or a journal that is closed: what was sent may be sent again.
+            except Exception as error:
+                # A full disk, a closed journal, or what nobody foresaw: what was sent may be sent again.
                 _log.error("notices cannot be noted", extra={"error": type(error).__name__})
                 taken = False
             if taken is None:

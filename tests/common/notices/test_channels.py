@@ -70,6 +70,12 @@ def test_mail_is_plain_text_with_one_subject() -> None:
     assert all(notice.text in content and notice.at in content for notice in NOTICES)
 
 
+def test_a_header_that_cannot_be_is_no_fault_of_the_program() -> None:
+    forged = Notice("a", "a is\r\nBcc: x@example.org", "a", "2026-01-02T03:04:05+00:00")
+    with pytest.raises(NotTakenError, match="linefeed"):
+        mail(1).send("north", [forged])
+
+
 def test_an_address_that_is_refused_is_named() -> None:
     said = r"takes no mail for nobody@example\.org: 550 no such mailbox here"
     with mail_server() as box, pytest.raises(NotTakenError, match=said):

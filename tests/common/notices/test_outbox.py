@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.notices import outbox as module
 from privity.common.notices.channels import Channel, Notice, NotTakenError
-from privity.common.notices.outbox import GIVEN_UP, KEPT, MOST_AT_ONCE, SENT, WAITS, Outbox
+from privity.common.notices.outbox import GIVEN_UP, KEPT, LONGEST_SUBJECT, MOST_AT_ONCE, SENT, WAITS, Outbox
 from privity.common.storage.journal import Journal
 
 NAMES = st.sampled_from(["a/waits", "a/ended", "b/ended", "certificate/party/north/1"])
@@ -117,6 +117,35 @@ def test_a_full_disk_leaves_it_untold_and_nothing_else(monkeypatch: pytest.Monke
     journal = Journal()
     monkeypatch.setattr(journal, "record_together", full)
     Outbox(journal, "north", [Receiver()]).post("a", "a", "a")
+
+
+def test_texts_of_others_end_no_line_and_no_header() -> None:
+    outbox = Outbox(Journal(), "north", [Receiver()])
+    forged = "FAILED\r\nBcc: x@example.org\u202e"
+    outbox.post(f"a/{forged}", f"a is {forged}", f"a is {forged}{' ' * 9}now")
+    (notice,) = [each.notice for each in outbox.deliveries()]
+    shown = r"FAILED\r\nBcc: x@example.org\u202e"
+    assert (notice.name, notice.subject) == (f"a/{shown}", f"a is {shown}")
+    assert notice.text.startswith(f"a is {shown}   " + r"\u0020")
+    outbox.post("b", "b" * 5000, "b")
+    assert len(outbox.deliveries()[-1].notice.subject) == LONGEST_SUBJECT
+
+
+def test_what_nobody_foresaw_in_one_message_does_not_end_the_sending(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Odd(Receiver):
+        def send(self, node: str, notices: Sequence[Notice]) -> None:
+            if not self.messages:
+                self.messages.append([])
+                raise RuntimeError
+            super().send(node, notices)
+
+    monkeypatch.setattr(module, "WAIT_SECONDS", (0.01,))
+    channel = Odd()
+    outbox = Outbox(Journal(), "north", [channel])
+    outbox.post("a", "a", "a")
+    with outbox.sending():
+        assert channel.got.wait(20)
+    assert channel.messages == [[], ["a"]]
 
 
 def test_each_channel_sends_by_itself_and_a_restart_sends_what_waits(
