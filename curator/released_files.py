@@ -24,7 +24,8 @@ def released_files(run: Run, folder: Path, party: str = "") -> list[Path]:
     if run.state not in FINAL:
         first = f"the end of the run, for which privity run watch {run.name} waits"
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"the release of {run.name}", first=first)
-    reason, hint = run.reason, "Only completed runs have a release."
+    # What one party said of a run is not told to others, as in its end (announcements.py).
+    reason, hint = "it released nothing" if party else run.reason, "Only completed runs have a release."
     if run.state == COMPLETED:
         if folder.is_dir():
             if party and all(party != each["name"] for each in read_json(folder / PRIVACY)["parties"]):
