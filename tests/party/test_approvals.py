@@ -450,6 +450,18 @@ def test_another_run_may_be_asked_for_under_the_name_of_one_that_was_refused(tmp
     assert (desk(tmp_path).of("run-1").spec, desk(tmp_path).of("run-1").state) == (fits, "waits for approval")
 
 
+def test_an_approval_of_a_run_that_was_refused_and_has_ended_counts_for_no_later_one(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    step = Enrol(consortium.spec())
+    consortium.tell(NAME, step)
+    say_yes(tmp_path)
+    consortium.policies[NAME] = replace(ASKS, minimum_parties=4)
+    assert isinstance(consortium.tell(NAME, step), Refusal)
+    consortium.tell(NAME, Close("run-1", "FAILED"))
+    consortium.policies[NAME] = ASKS
+    assert consortium.tell(NAME, step) == Pending(OWNER, ANY)
+
+
 def test_no_curator_makes_a_party_keep_refusals_without_end(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
     consortium.tell(NAME, Enrol(consortium.spec("waits")))
