@@ -121,6 +121,11 @@ class PolicyFile:
                 self._policy, self._error = self._of_these_people(self._read()), None
             except PrivityError as error:
                 self._policy, self._error = None, error
+            except Exception as error:
+                # What nobody foresaw must not leave the policy of before.
+                reason = f"an internal error ({type(error).__name__})"
+                self._policy = None
+                self._error = PrivityError(Catalogue.FILE_UNREADABLE, file=self._path, reason=reason)
             if self._bytes() == content:
                 break
         else:

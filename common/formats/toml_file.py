@@ -42,7 +42,8 @@ def read_toml(
             first = f"{WRITTEN_BY[format_name]}, if the path is right"
             raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first) from None
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
+        # Beside what is no TOML or no UTF-8: a number or a nesting that Python does not read.
         reason = str(error)
         if holds_secret(reason):
             reason = reason[reason.rfind("(at ") :]

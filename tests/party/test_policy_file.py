@@ -261,8 +261,11 @@ def test_a_change_counts_even_if_size_and_time_of_the_file_stay(on_disk: OnDisk)
         TEXT.format(epsilon="one"),
         TEXT.format(epsilon=1).replace("minimum_parties = 2\n", ""),
         TEXT.format(epsilon=1) + "rows_per_person = 2\n",
+        TEXT.format(epsilon=1).replace("= 2048", f"= {'9' * 5000}"),
+        TEXT.format(epsilon=1) + f"evaluation = {'[' * 5000}{']' * 5000}\n",
+        TEXT.format(epsilon=1) + f"evaluation.{'a.' * 3000}b = 1\n",
     ],
-    ids=["empty", "no TOML", "unknown algorithm", "no number", "a key less", "a key of before"],
+    ids=["empty", "no TOML", "unknown algorithm", "no number", "a key less", "a key of before", "long", "deep", "dots"],
 )
 def test_a_broken_file_refuses_every_run_until_it_is_mended(on_disk: OnDisk, broken: str) -> None:
     consortium = make_consortium(3)
@@ -281,6 +284,22 @@ def test_a_broken_file_refuses_every_run_until_it_is_mended(on_disk: OnDisk, bro
     on_disk.write(TEXT.format(epsilon=1))
     assert consortium.tell(NAME, contribute(2)) == Done()
     assert on_disk.file.obeyed().fault == ""
+
+
+def test_an_error_that_nobody_foresaw_does_not_leave_the_policy_of_before(on_disk: OnDisk) -> None:
+    read = on_disk.file._read
+
+    def unforeseen() -> None:
+        raise RuntimeError
+
+    on_disk.file._read = unforeseen
+    on_disk.write(TEXT.format(epsilon="1/2"))
+    for _ in range(2):
+        with pytest.raises(PrivityError, match=FAULTY):
+            on_disk.file.current()
+    assert "RuntimeError" in on_disk.file.obeyed().fault
+    on_disk.file._read = read
+    assert on_disk.file.current().epsilon_per_run == Fraction(1, 2)
 
 
 def test_a_file_that_is_gone_refuses_every_run(on_disk: OnDisk) -> None:
