@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -85,18 +86,20 @@ class Outbox:
         self._end = threading.Event()
 
     def post(self, name: str, subject: str, text: str) -> None:
-        """Have something told, once under this name. A disk that is full leaves it untold, and does nothing else.
+        """Have something told, once under this name. A journal that fails leaves it untold, and does nothing else.
 
         Texts of others in it are shown so that nothing in them ends a line or a header.
         """
         at = datetime.now(UTC).isoformat(timespec="seconds")
         notice = Notice(in_line(name), cut(in_line(subject), LONGEST_SUBJECT), in_line(text), at)
         fresh = [Delivery(channel, notice) for channel in self.channels]
-        new = [each for each in fresh if not self._known(each) and self._has_room(each.channel)]
+        new = list[Delivery]()
         try:
+            new += [each for each in fresh if not self._known(each) and self._has_room(each.channel)]
             self._journal.record_together([each.entry for each in new])
-        except PrivityError as error:
-            _log.error("a notice cannot be kept", extra={"reason": error.code})
+        except (PrivityError, sqlite3.Error) as error:
+            # Whatever is told of, such as the end of a run, goes on.
+            _log.error("a notice cannot be kept", extra={"error": type(error).__name__})
         for each in new:
             self._news[each.channel].set()
 

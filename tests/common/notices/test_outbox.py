@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -110,9 +111,12 @@ def test_a_flood_goes_into_few_messages() -> None:
     assert [len(message) for message in channel.messages] == [MOST_AT_ONCE, MOST_AT_ONCE, 1]
 
 
-def test_a_full_disk_leaves_it_untold_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failure", [PrivityError(Catalogue.NO_ROOM, file="journal"), sqlite3.OperationalError("busy")])
+def test_a_journal_that_fails_leaves_it_untold_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
     def full(*_: object) -> None:
-        raise PrivityError(Catalogue.NO_ROOM, file="journal")
+        raise failure
 
     journal = Journal()
     monkeypatch.setattr(journal, "record_together", full)
