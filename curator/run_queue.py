@@ -224,8 +224,8 @@ class Runs:
 
     def since(self, run: Run) -> str:
         """When it came into its state, in UTC; of a run that waits, since when it waits for a person."""
-        people = [awaited.since for awaited in self._desk.awaited(run.name) if awaited.note]
-        return min(people) if run.state == WAITING and people else run.since
+        people = self._desk.awaited(run.name) if run.state == WAITING else []
+        return min((awaited.since for awaited in people if awaited.note), default=run.since)
 
     def stop(self, name: str, *, discard: bool = False) -> None:
         """Stop a run that is queued or at work; with ``discard`` for good, also one that was stopped before."""
