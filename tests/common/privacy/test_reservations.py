@@ -283,6 +283,16 @@ def test_a_fit_within_a_fit_reserves_once(tmp_path: Path) -> None:
     assert [entry.kind for entry in ledger.entries()][1:] == [Kind.RESERVATION, Kind.CHARGE, Kind.RETURN]
 
 
+def test_a_lower_total_than_is_reserved_refuses_the_next_charge_and_not_the_last() -> None:
+    ledger = declared(total=4)
+    ledger.reserve("r", loss(3), WHO)
+    charge(ledger, "r", "a", 1)
+    ledger.change(replace(ledger.population, total_epsilon=Fraction(2)), ledger.population)
+    assert code(charge, ledger, "r", "b", "1/2") == "budget-exhausted"
+    assert ledger.give_back("r")
+    assert code(charge, ledger, "r", "b", "1/2") is None, "what comes after the return finds what is left"
+
+
 def test_a_refusal_says_how_much_is_reserved_and_not_by_whom() -> None:
     ledger = declared(total=1)
     ledger.reserve("of another consortium", loss("3/4"), WHO)
