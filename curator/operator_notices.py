@@ -7,6 +7,9 @@ from privity.common.text.visible import cut
 from privity.curator.run_progress_marks import End
 from privity.curator.run_state_machine import COMPLETED
 
+MOST_REASONS = 5
+"""Reasons why a run waits at one party that are told: one that gives ever new ones keeps no other notice out."""
+
 
 class OperatorNotices:
     """Posts the news of a curator's runs."""
@@ -18,7 +21,8 @@ class OperatorNotices:
         """A party has said what the run waits for there."""
         what = f"{run} waits for {party}: {cut(reason)}"
         text = f"{what}. To see all that it waits for: privity run why {run}"
-        self._outbox.post(f"{run}/waits/{party}/{reason}", what, text)
+        if self._outbox.told(f"{run}/waits/{party}/") < MOST_REASONS:
+            self._outbox.post(f"{run}/waits/{party}/{reason}", what, text)
 
     def stands(self, run: str, end: End, since: str) -> None:
         """It was stopped, or has ended, at this time."""

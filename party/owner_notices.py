@@ -61,7 +61,7 @@ class OwnerNotices:
 
     def _knows(self, run: str) -> bool:
         """Whether this party took part in the run, or its owner was told that it waits."""
-        return self._journal.content(closed_key(run)) is not None or self._outbox.told(f"{run}/waits/")
+        return self._journal.content(closed_key(run)) is not None or self._outbox.told(f"{run}/waits/") > 0
 
     def expired(self, run: str) -> None:
         """Nothing was heard of a run for so long that it was let go."""

@@ -112,10 +112,11 @@ class Outbox:
         _log.error("so many notices wait that one more is not kept")
         return False
 
-    def told(self, prefix: str) -> bool:
-        """Whether any notice whose name begins so was posted."""
-        folders = (f"#{folder}/{channel}/{prefix}" for channel in self.channels for folder in ("unsent", "sent"))
-        return any(self._journal.count(folder) for folder in folders)
+    def told(self, prefix: str) -> int:
+        """How many notices whose names begin so were posted."""
+        count = self._journal.count
+        each = (count(f"#unsent/{name}/{prefix}") + count(f"#sent/{name}/{prefix}") for name in self.channels)
+        return max(each, default=0)
 
     def deliveries(self) -> list[Delivery]:
         """Every notice on every channel, the oldest first."""
