@@ -94,8 +94,10 @@ class Webhook(Channel):
         request = urllib.request.Request(  # noqa: S310 - https, or this machine
             self.url, json.dumps(document).encode(), {"Content-Type": "application/json", "User-Agent": "privity"}
         )
+        # What is not under TLS is for this machine: no proxy sees it.
+        direct = [urllib.request.ProxyHandler({})] if request.type == "http" else []
         try:
-            with urllib.request.build_opener(_NoRedirects).open(request, timeout=CALL_SECONDS):
+            with urllib.request.build_opener(_NoRedirects, *direct).open(request, timeout=CALL_SECONDS):
                 pass
         except urllib.error.HTTPError as error:
             error.close()

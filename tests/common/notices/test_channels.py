@@ -51,6 +51,15 @@ def test_a_webhook_that_refuses_redirects_or_is_not_there_is_named_without_its_s
     assert "secret-key" not in str(gone.value)
 
 
+def test_what_stays_on_this_machine_goes_through_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with webhook() as proxy, webhook() as hook:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        Webhook(hook.url).send("north", NOTICES)
+    assert (len(hook.posted), proxy.posted) == (1, [])
+
+
 def test_what_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channels, "CALL_SECONDS", 0.3)
     with socket.create_server((HOST, 0)) as silent:
