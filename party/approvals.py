@@ -243,7 +243,7 @@ class Approvals:
         Another run may be asked for under its name: nothing that the owner said to this one is left.
         """
         if self._is_marked("denied", run):
-            self._journal.drop([f"#shown/{run}", f"#approved/{run}"])
+            self._journal.drop([f"#{word}/{run}" for word in ("shown", "approved", "stopped")])
         if self._is_marked("refused", run) or self._is_marked("denied", run) or not self.knows(run):
             if self._is_marked("under", run):
                 self._journal.drop([under_key(run)])

@@ -33,6 +33,7 @@ from privity.common.protocol.steps import (
     Refusal,
     Select,
     SelectTable,
+    Stopped,
 )
 from privity.common.storage.journal import Journal
 from privity.common.text.awaited_words import OWNER
@@ -457,9 +458,11 @@ def test_an_approval_of_a_run_that_was_refused_and_has_ended_counts_for_no_later
     say_yes(tmp_path)
     consortium.policies[NAME] = replace(ASKS, minimum_parties=4)
     assert isinstance(consortium.tell(NAME, step), Refusal)
+    consortium.tell(NAME, Stopped("run-1", "2026-01-02T03:04:05+00:00"))
     consortium.tell(NAME, Close("run-1", "FAILED"))
     consortium.policies[NAME] = ASKS
     assert consortium.tell(NAME, step) == Pending(OWNER, ANY)
+    assert desk(tmp_path).of("run-1").waits, "nor does a stop"
 
 
 def test_no_curator_makes_a_party_keep_refusals_without_end(tmp_path: Path) -> None:
