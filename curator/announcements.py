@@ -69,15 +69,18 @@ class Announcements:
             if party in parties:
                 runs.setdefault(run, []).append(party)
             else:
-                self._marks.note_told(run, party)
+                self._note_told(run, party)
         for run, away in runs.items():
             self.later(run, away)
 
     def _note(self, run: str, party: str, reply: asyncio.Future[Reply]) -> None:
         if not reply.cancelled():
-            # No room on the disk, or the process ends: the party is told once more then.
-            with contextlib.suppress(PrivityError, sqlite3.Error):
-                self._marks.note_told(run, party)
+            self._note_told(run, party)
+
+    def _note_told(self, run: str, party: str) -> None:
+        # No room on the disk, or the process ends: the party is told once more then.
+        with contextlib.suppress(PrivityError, sqlite3.Error):
+            self._marks.note_told(run, party)
 
     def _members(self, run: str) -> tuple[str, ...]:
         """The parties of a run that has begun to ask them."""
