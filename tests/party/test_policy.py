@@ -331,3 +331,12 @@ def test_a_run_may_spend_less_delta_than_all_of_them(write):
     check_run(one, spec, "a")
     with pytest.raises(PrivityError, match=r"delta 0\.0002 is above 0\.0001 a run"):
         check_run(both, spec, "a")
+
+
+def test_rows_a_person_are_published_only_with_a_price() -> None:
+    people = replace(PATIENTS, rows_per_person=3)
+    policy = replace(POLICY, population=people, published=("minimum_parties", "algorithms"))
+    assert policy.publication() == (RunLimits(minimum_parties=3, algorithms=POLICY.algorithms), 1)
+    for price in ("epsilon_per_run", "delta_per_run"):
+        limits, of_a_person = replace(policy, published=(price,)).publication()
+        assert (set(limits.limits()), of_a_person) == ({price}, 3)
