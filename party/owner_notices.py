@@ -15,6 +15,7 @@ from privity.common.privacy.ledger import Ledger
 from privity.common.protocol.steps import Close, Enrol, Pending, Refusal, Step
 from privity.common.storage.canonical_json import digest
 from privity.common.storage.journal import Journal
+from privity.common.text.awaited_words import OWNER
 from privity.common.text.visible import cut
 from privity.party.approvals import closed_key
 
@@ -44,7 +45,7 @@ class OwnerNotices:
         match step, reply:
             case _, Pending(reason=reason):
                 text = f"{run} waits here for {reason}."
-                if isinstance(step, Enrol):
+                if isinstance(step, Enrol) and reason == OWNER:
                     asked = f"{step.spec.algorithm} at epsilon {readable(step.spec.epsilon)}"
                     text += f" It is {asked}. Read what it asks for, and decide: privity party show {run}"
                 self._outbox.post(f"{run}/waits/{step.key}/{reason}", f"{run} waits for {reason}", text)

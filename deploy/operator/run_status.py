@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED
-from privity.common.text.awaited_words import answer_to, awaits
+from privity.common.text.awaited_words import OWNER, answer_to, awaits
 from privity.common.wire.v1.privity_pb2 import Awaited, RunEvent, RunStatus
 
 JUST_NOW_SECONDS = 10
@@ -113,8 +113,10 @@ def remedy(run: str, awaited: Awaited) -> str:
         return f"At {awaited.party}: privity party accept --schema FILE, with the schema that the organiser sent."
     if awaited.note == END_AWAITED:
         return "See privity run list: resume a run that was stopped there, or discard it (privity run stop --discard)."
-    if awaited.note:
+    if awaited.note == OWNER:
         return f"At {awaited.party}: privity party show {run}, then approve or refuse it."
+    if awaited.note:
+        return f"Have {awaited.party} see to it: the run goes on by itself then."
     return "It was asked just now: wait." if awaited.seconds < JUST_NOW_SECONDS else "It is at work: wait."
 
 

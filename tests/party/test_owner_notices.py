@@ -51,6 +51,13 @@ def test_a_run_that_waits_is_told_of_once_and_so_is_its_end() -> None:
     assert told(outbox)[1:] == ["run-1 has ended: FAILED, refused by party-2."]
 
 
+def test_a_run_that_waits_for_the_rows_asks_for_no_decision() -> None:
+    consortium = make_consortium(3)
+    outbox = listening(consortium)
+    consortium.parties[NAME].engine.listener(Enrol(consortium.spec()), Pending("its rows"))
+    assert told(outbox) == ["run-1 waits here for its rows."]
+
+
 def test_a_run_that_is_refused_is_told_of_with_the_reason() -> None:
     consortium = make_consortium(3, policies={NAME: open_policy(algorithms=("mst",))})
     outbox = listening(consortium)
