@@ -15,7 +15,18 @@ import numpy as np
 from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
-from privity.common.protocol.steps import Close, Contribute, Done, Enrol, Refusal, Reply, Revealed, SelectTable, Step
+from privity.common.protocol.steps import (
+    Close,
+    Contribute,
+    Done,
+    Enrol,
+    Refusal,
+    Reply,
+    Revealed,
+    SelectTable,
+    Step,
+    Stopped,
+)
 from privity.common.wire.codec import MalformedMessageError, decode_reply, decode_step, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.party import transcript
@@ -81,9 +92,10 @@ class World:
         for party in self.consortium.parties:
             assert self.consortium.tell(party, Close("run-3", "COMPLETED")) == Done()
         self.steps = self.consortium.recorder.sent + self._opened
-        # No algorithm of these worlds asks for it.
+        # No algorithm of these worlds asks for the first, and no run was stopped.
         draw = encode_step(SelectTable("run-1", "test", "d", EXPECTED, NoisyMax(Fraction(1, 100))))
-        self.steps += [(party, draw) for party in self.consortium.parties]
+        stopped = encode_step(Stopped("run-2", "2026-01-02T03:04:05+00:00"))
+        self.steps += [(party, step) for party in self.consortium.parties for step in (draw, stopped)]
         self.replies: list[Answered] = list(zip(self.consortium.told, self.consortium.recorder.received, strict=True))
         self.consortium.tell = tell
 

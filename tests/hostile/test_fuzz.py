@@ -22,7 +22,18 @@ def test_nothing_crashes_hangs_grows_or_is_charged(tmp_path: Path) -> None:
     assert tally.broken() == []
     answered = {target for target, _, _ in tally.answers}
     draws = ("Select", "SelectTable")
-    steps = ("Enrol", "Begin", "Contribute", "SealBlock", "CombineBlock", "Revealed", *draws, "Learn", "Close")
+    steps = (
+        "Enrol",
+        "Begin",
+        "Contribute",
+        "SealBlock",
+        "CombineBlock",
+        "Revealed",
+        *draws,
+        "Learn",
+        "Close",
+        "Stopped",
+    )
     assert answered >= {f"party {step}" for step in steps}
     methods = ("Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest", "GetLimits")
     assert answered >= {
