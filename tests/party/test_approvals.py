@@ -465,6 +465,19 @@ def test_an_approval_of_a_run_that_was_refused_and_has_ended_counts_for_no_later
     assert desk(tmp_path).of("run-1").waits, "nor does a stop"
 
 
+def test_a_stop_of_a_run_that_is_unknown_or_closed_leaves_nothing(tmp_path: Path) -> None:
+    consortium, since = make_consortium(3, folder=tmp_path), "2026-01-02T03:04:05+00:00"
+    journal = consortium.parties[NAME].journal
+    assert consortium.tell(NAME, Stopped("never-asked", since)) == Done()
+    consortium.begin()
+    consortium.tell(NAME, Stopped("run-1", since))
+    assert (desk(tmp_path).of("run-1").state, journal.keys("#stopped/")) == ("stopped", ["#stopped/run-1"])
+    consortium.tell(NAME, Close("run-1", "FAILED"))
+    for late in (since, ""):
+        assert consortium.tell(NAME, Stopped("run-1", late)) == Done()
+        assert (desk(tmp_path).of("run-1").state, journal.keys("#stopped/")) == ("ended", [])
+
+
 def test_no_curator_makes_a_party_keep_refusals_without_end(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
     consortium.tell(NAME, Enrol(consortium.spec("waits")))
