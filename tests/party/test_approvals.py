@@ -478,6 +478,25 @@ def test_a_stop_of_a_run_that_is_unknown_or_closed_leaves_nothing(tmp_path: Path
         assert (desk(tmp_path).of("run-1").state, journal.keys("#stopped/")) == ("ended", [])
 
 
+def test_nobody_approves_a_run_that_has_ended(tmp_path: Path) -> None:
+    consortium = make_consortium(3, folder=tmp_path)
+    consortium.begin()
+    consortium.tell(NAME, Close("run-1", "FAILED"))
+    with pytest.raises(PrivityError, match="run-1 has ended"):
+        say_yes(tmp_path)
+    assert not desk(tmp_path).of("run-1").approved
+
+
+def test_a_run_that_ended_before_it_was_approved_and_is_asked_for_again_is_listed_once(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    step = Enrol(consortium.spec())
+    consortium.tell(NAME, step)
+    consortium.tell(NAME, Close("run-1", "FAILED"))
+    assert [(filed.state, filed.waits) for filed in desk(tmp_path).filed()] == [("ended", False)]
+    consortium.tell(NAME, step)
+    assert [(filed.state, filed.waits) for filed in desk(tmp_path).filed()] == [("waits for approval", True)]
+
+
 def test_no_curator_makes_a_party_keep_refusals_without_end(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
     consortium.tell(NAME, Enrol(consortium.spec("waits")))
