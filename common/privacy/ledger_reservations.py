@@ -67,8 +67,11 @@ class Reservation:
         path = Path(ledger).parent / self.lock
         try:
             file = os.open(path, os.O_RDONLY)
-        except OSError:
+        except FileNotFoundError:
             return True
+        except OSError:
+            # Of another account, perhaps: nobody here can tell.
+            return False
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

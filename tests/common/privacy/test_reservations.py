@@ -272,6 +272,21 @@ def test_what_a_program_reserved_is_free_when_it_has_ended_however_it_ended(tmp_
     assert ledger.spent() == Fraction(1, 2)
 
 
+def test_a_program_whose_lock_cannot_be_looked_at_counts_as_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, other = declared(tmp_path / "l", total=2), Ledger(tmp_path / "l", PEOPLE, "of another account")
+
+    def refused(*_: object) -> int:
+        raise PermissionError
+
+    with ledger.reserving("local-1", loss(1), WHO):
+        with monkeypatch.context() as patched:
+            patched.setattr("privity.common.privacy.ledger_reservations.os.open", refused)
+            assert code(other.reserve, "r", loss("3/2"), WHO) == "budget-exhausted"
+        assert [one.run for one in ledger.reserved()] == ["local-1"]
+
+
 def test_a_fit_within_a_fit_reserves_once(tmp_path: Path) -> None:
     ledger, again = declared(tmp_path / "l", total=1), Ledger(tmp_path / "l", PEOPLE)
     with ledger.reserving("r", loss(1), WHO):
