@@ -84,6 +84,7 @@ class Outbox:
         self.channels = {channel.name: channel for channel in channels}
         self._news = {name: threading.Event() for name in self.channels}
         self._end = threading.Event()
+        self._at_once = dict.fromkeys(self.channels, MOST_AT_ONCE)
 
     def post(self, name: str, subject: str, text: str) -> None:
         """Have something told, once under this name. A journal that fails leaves it untold, and does nothing else.
@@ -125,8 +126,13 @@ class Outbox:
         return sorted(found, key=lambda each: each.notice.at)
 
     def send_waiting(self, channel: Channel, now: datetime) -> bool | None:
-        """Send what waits as one message: whether it was taken; None if nothing waits."""
-        keys = self._journal.keys(f"#unsent/{channel.name}/")[:MOST_AT_ONCE]
+        """Send what waits as one message: whether it was taken; None if nothing waits.
+
+        After a message that was not taken the next one is half as long, of what was tried the longest ago: one that is
+        too long, or holds what is never taken, keeps no others back.
+        """
+        at_once = self._at_once[channel.name]
+        keys = self._journal.keys(f"#unsent/{channel.name}/")[:at_once]
         waiting = [Delivery.read(stored) for stored in map(self._journal.content, keys) if stored is not None]
         if not waiting:
             return None
@@ -134,6 +140,7 @@ class Outbox:
             channel.send(self._node, [each.notice for each in waiting])
         except NotTakenError as error:
             _log.warning("a notice is not taken: `privity party notices` or `privity curator notices` says why")
+            self._at_once[channel.name] = max(1, len(waiting) // 2)
             kept = (now - KEPT).isoformat(timespec="seconds")
             after = [
                 replace(
@@ -145,6 +152,7 @@ class Outbox:
                 for each in waiting
             ]
         else:
+            self._at_once[channel.name] = min(MOST_AT_ONCE, 2 * at_once)
             after = [replace(each, state=SENT) for each in waiting]
         self._journal.record_together([each.entry for each in after], instead_of=keys)
         self._journal.drop(self._journal.keys(f"#sent/{channel.name}/")[:-MOST_KEPT])
