@@ -137,7 +137,7 @@ class Outbox:
         if not waiting:
             return None
         try:
-            channel.send(self._node, [each.notice for each in waiting])
+            channel.send(self._node, sorted((each.notice for each in waiting), key=lambda notice: notice.at))
         except NotTakenError as error:
             _log.warning("a notice is not taken: `privity party notices` or `privity curator notices` says why")
             self._at_once[channel.name] = max(1, len(waiting) // 2)
