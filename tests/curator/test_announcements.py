@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.steps import Close
+from privity.common.protocol.steps import Close, Done, Stopped
 from privity.common.storage.journal import Journal
-from privity.common.wire.codec import decode_step
+from privity.common.wire.codec import decode_step, encode_reply
 from privity.curator.announcements import Announcements
 from privity.curator.pending_steps import Desk
 from privity.curator.run_progress_marks import End, Marks
@@ -47,5 +47,20 @@ def test_a_full_disk_keeps_nobody_from_being_told(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(marks, "note_told", full)
         announcements.of_before(["north"])
         assert await desk.next_step("north", 1) is not None
+
+    asyncio.run(scenario())
+
+
+def test_a_reply_to_a_stop_is_none_to_the_word_that_the_run_goes_on() -> None:
+    async def scenario() -> None:
+        desk = Desk(10)
+        announcements, _ = left_untold(desk)
+        announcements._members = lambda _run: ("north",)  # type: ignore[method-assign]
+        announcements.stopped("run-2", "2026-01-02T03:04:05+00:00")
+        taken = decode_step(await desk.next_step("north", 1) or b"")
+        announcements.stopped("run-2", "")
+        desk.deliver("north", encode_reply("run-2", taken.key, Done()))
+        await asyncio.sleep(0)
+        assert decode_step(await desk.next_step("north", 1) or b"") == Stopped("run-2", "")
 
     asyncio.run(scenario())
