@@ -113,9 +113,8 @@ class Marks:
 
     def note_resumed(self, run: str) -> None:
         """It goes on, and its lease begins anew."""
-        self._journal.drop([f"#resumed/{run}"])
-        self._journal.record(f"#resumed/{run}", "resumed", b"")
-        self._journal.drop([f"#stopped/{run}"])
+        key = f"#resumed/{run}"
+        self._journal.record_together([(key, "resumed", b"")], instead_of=[key, f"#stopped/{run}"])
 
     def note_closed(self, run: str, untold: Collection[str]) -> None:
         """Its parties were told of its end, but for some that are away."""
