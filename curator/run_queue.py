@@ -323,10 +323,10 @@ class Runs:
             await run.next_change().wait()
 
     def _noted(self, run: Run, party: str, step: str, note: Note) -> None:
-        """A party waits for a person: that is kept, and the run's place is free for others meanwhile."""
+        """A party waits for a person: that is told, then kept (it is no news any more), and the run's place is free."""
+        self._notices.waits(run.name, party, note.text)
         with contextlib.suppress(PrivityError):  # no room on the disk: it is said again after a restart
             self._marks.note_waits(run.name, party, step, note)
-        self._notices.waits(run.name, party, note.text)
         self._wait(run)
 
     def _wait(self, run: Run) -> None:
