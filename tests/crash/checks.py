@@ -8,18 +8,23 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.ledger_lines import Entry, Kind
 from privity.common.release.release_contents import REPORT
 from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR
-from tests.crash.world import RUN, Outcome
+from tests.crash.world import Course, Outcome
 
 TRAFFIC = ("bytes", "ciphertexts")
 """Entries of run.json that say what travelled, so also what was repeated."""
+
+NEWS = ("close", "stopped/")
+"""How keys begin of steps that announce something."""
 
 TRAFFIC_SECTION = re.compile(rb'<section aria-labelledby="cost">.*?</section>', re.DOTALL)
 """The same on the page."""
@@ -36,7 +41,7 @@ class Problem:
 def problems(outcome: Outcome, reference: Outcome, *, same_noise: bool = True) -> list[Problem]:
     """Everything that is wrong with a run; every difference from the reference, too, if its noise was the same."""
     found = [*_ended(outcome), *_two_answers(outcome), *_left_over(outcome), *_repeated(outcome)]
-    found += [*_forgotten(outcome), *_errors(outcome)]
+    found += [*_forgotten(outcome), *_errors(outcome), *_reserved(outcome)]
     found += _other_charges(outcome, reference)
     if same_noise:
         found += [*_other_values(outcome, reference), *_other_release(outcome, reference)]
@@ -44,8 +49,9 @@ def problems(outcome: Outcome, reference: Outcome, *, same_noise: bool = True) -
 
 
 def _ended(outcome: Outcome) -> Iterator[Problem]:
-    if outcome.state != "COMPLETED":
-        yield Problem("not completed", f"{outcome.state}: {outcome.reason}")
+    for run, (state, reason) in outcome.states.items():
+        if state != outcome.run.ends(run):
+            yield Problem("not completed", f"{run} is {state}: {reason}")
     for record in outcome.records.of("refused"):
         yield Problem("refused", f"{record.who}: {record.content}")
 
@@ -67,21 +73,37 @@ def _left_over(outcome: Outcome) -> Iterator[Problem]:
     places = {CURATOR: outcome.consortium.curator, **{n: outcome.consortium.party(n) for n in outcome.run.names}}
     for who, folder in places.items():
         journal = Journal(folder / "state" / "journal.sqlite")
-        if keys := journal.keys(f"{RUN}/"):
-            yield Problem("left in the journal", f"{who}: {keys}")
+        for run in outcome.run.called:
+            if keys := journal.keys(f"{run}/"):
+                yield Problem("left in the journal", f"{who}: {keys}")
         journal.close()
     for path in (outcome.consortium.curator / "state" / "releases").glob(".*"):
         yield Problem("left of a release", path.name)
 
 
 def _forgotten(outcome: Outcome) -> Iterator[Problem]:
-    """A party knows for ever which runs it took part in, and that they are over."""
+    """A party knows for ever which runs it took part in, and how they ended."""
     for party in outcome.run.names:
         journal = Journal(outcome.consortium.party(party) / "state" / "journal.sqlite")
         approvals = Approvals(journal)
-        if not (approvals.knows(RUN) and approvals.of(RUN).closed):
-            yield Problem("forgotten", party)
+        known = {filed.spec.run: filed for filed in approvals.filed()}
+        for run, (state, _) in outcome.states.items():
+            if run not in known or not known[run].closed or known[run].end[0] != state:
+                yield Problem("forgotten", f"{party}: {run}")
         journal.close()
+
+
+def _reserved(outcome: Outcome) -> Iterator[Problem]:
+    """What a run reserved is returned, once, and it was charged once for a step, and no more than it reserved."""
+    for party in outcome.run.names:
+        lines = entries(outcome, party)
+        for run in outcome.run.called:
+            of_run = [entry for entry in lines if entry.charge.run == run]
+            kinds = Counter(entry.kind for entry in of_run)
+            if kinds[Kind.RESERVATION] > 1 or kinds[Kind.RESERVATION] != kinds[Kind.RETURN]:
+                yield Problem("reservation", f"{party}: {run} {kinds}")
+            if sum(entry.added[0] for entry in of_run) > Fraction(outcome.run.epsilon) * bool(kinds[Kind.RESERVATION]):
+                yield Problem("charged more than reserved", f"{party}: {run}")
 
 
 def _errors(outcome: Outcome) -> Iterator[Problem]:
@@ -96,56 +118,70 @@ def _repeated(outcome: Outcome) -> Iterator[Problem]:
     """Steps that parties were given again although the curator had their answers.
 
     An answer is journaled before anything is made of it, so once the same party was given another step, or the
-    journal has the answer, the step is never given again. Announcements of the end are not answers.
+    journal has the answer, the step is never given again. Announcements are not answers, and parties of a run that goes
+    on are reminded of it.
     """
-    done: set[tuple[str, str]] = set()
-    open_: dict[str, set[str]] = defaultdict(set)
-    sent: Counter[tuple[str, str]] = Counter()
+    courses = dict(outcome.run.courses)
+    done: set[tuple[str, ...]] = set()
+    open_: dict[tuple[str, str], set[str]] = defaultdict(set)
+    sent: Counter[tuple[str, ...]] = Counter()
     for record in outcome.records.of("sent", "delivered", "journaled", "wrote", who=CURATOR):
         if record.kind in ("journaled", "wrote"):
-            _, is_answer, whose = str(record.content[-2 if record.kind == "wrote" else 0]).partition(f"{RUN}/answer/")
+            run, is_answer, whose = record.key.partition("/answer/")
             key, _, party = whose.rpartition("/")
             if is_answer and "DELETE" not in str(record.content):
-                done.add((party, key))
+                done.add((party, run, key))
             continue
-        party, key = record.content
-        if key == "close":
+        party, run, key = record.content
+        if key.startswith(NEWS):
             continue
         if record.kind == "delivered":
-            open_[party].add(key)
+            open_[party, run].add(key)
             continue
-        sent[party, key] += 1
-        done |= {(party, other) for other in open_[party] - {key}}
-        if (party, key) in done:
-            yield Problem("repeated", f"{party}: {key}")
+        if key == "begin" and courses[run] is Course.RESUMED and sent[party, run, key]:
+            continue
+        sent[party, run, key] += 1
+        done |= {(party, run, other) for other in open_[party, run] - {key}}
+        if (party, run, key) in done:
+            yield Problem("repeated", f"{party}: {run} {key}")
     lives = sum(outcome.lives.values()) - len(outcome.lives)
-    for (party, key), times in sent.items():
+    for (party, run, key), times in sent.items():
         if times > 1 + lives and not outcome.run.manual:
-            yield Problem("repeated", f"{party}: {key}, {times} times")
+            yield Problem("repeated", f"{party}: {run} {key}, {times} times")
 
 
 def charges(outcome: Outcome, party: str) -> list[tuple[str, ...]]:
-    """Every line of a party's ledger, but for the clock's word."""
+    """Every line of a party's ledger, run by run, but for the clock's word."""
+    lines = [
+        (
+            e.charge.run,
+            e.charge.step,
+            str(e.charge.loss),
+            str(e.added),
+            str(e.terms),
+            str(e.answered),
+        )
+        for e in entries(outcome, party)
+    ]
+    return sorted(lines, key=lambda line: line[0])
+
+
+def entries(outcome: Outcome, party: str) -> list[Entry]:
+    """Every line of a party's ledger."""
     ledger = Ledger(outcome.consortium.party(party) / "state" / "ledger.sqlite", "simulation")
     try:
-        return [
-            (
-                e.charge.run,
-                e.charge.step,
-                str(e.charge.loss),
-                str(e.added),
-                str(e.terms),
-                str(e.answered),
-            )
-            for e in ledger.entries()
-        ]
+        return ledger.entries()
     finally:
         ledger.close()
 
 
 def _other_charges(outcome: Outcome, reference: Outcome) -> Iterator[Problem]:
     for party in outcome.run.names:
-        mine, theirs = charges(outcome, party), charges(reference, party)
+        # How far a run had come when it was discarded differs.
+        mine, theirs = (
+            [line for line in charges(one, party) if one.states.get(line[0], ("",))[0] != "DISCARDED"]
+            for one in (outcome, reference)
+        )
         if mine != theirs:
             yield Problem("other charges", f"{party}: {sorted(set(mine) ^ set(theirs))}")
 
@@ -160,19 +196,21 @@ def _opened(outcome: Outcome) -> dict[str, set[str]]:
 def _other_values(outcome: Outcome, reference: Outcome) -> Iterator[Problem]:
     mine, theirs = _opened(outcome), _opened(reference)
     for key in sorted(mine.keys() | theirs.keys()):
-        if mine.get(key) != theirs.get(key):
+        how_far = outcome.states[key.split("/")[0]][0] == "DISCARDED" and not (key in mine and key in theirs)
+        if mine.get(key) != theirs.get(key) and not how_far:
             yield Problem("another opened value", key)
 
 
-def release(outcome: Outcome) -> Path:
-    return outcome.consortium.curator / "state" / "releases" / RUN
+def release(outcome: Outcome, run: str) -> Path:
+    return outcome.consortium.curator / "state" / "releases" / run
 
 
 def _other_release(outcome: Outcome, reference: Outcome) -> Iterator[Problem]:
-    mine, theirs = _files(release(outcome)), _files(release(reference))
-    for name in sorted(mine.keys() | theirs.keys()):
-        if mine.get(name) != theirs.get(name):
-            yield Problem("another release", name)
+    for run in outcome.run.called:
+        mine, theirs = _files(release(outcome, run)), _files(release(reference, run))
+        for name in sorted(mine.keys() | theirs.keys()):
+            if mine.get(name) != theirs.get(name):
+                yield Problem("another release", f"{run}: {name}")
 
 
 def _files(folder: Path) -> dict[str, bytes]:

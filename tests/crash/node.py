@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import privity.common.notices.outbox
 import privity.curator.pending_steps
 import privity.curator.run_driver
 import privity.deploy.cli.curator
@@ -28,6 +29,7 @@ from privity.common.protocol.steps import Pending, Refusal
 from privity.common.storage.journal import Journal
 from privity.common.wire.codec import decode_reply, decode_step
 from privity.curator.pending_steps import Desk
+from privity.curator.run_driver import RunDriver
 from privity.curator.server import CuratorServer
 from privity.party.charged_releases import ChargedReleases
 from tests.crash.recording import Recorder
@@ -72,6 +74,8 @@ def live(document: dict[str, Any]) -> None:
     folder, recorder = Path(life.folder), Recorder(Path(life.record), life.who, life.number)
     Switch(life.kill, recorder).watch(folder)
     privity.curator.pending_steps.PENDING_SECONDS = 0.05
+    privity.common.notices.outbox.PAUSE_SECONDS = 0.02
+    privity.common.notices.outbox.WAIT_SECONDS = (0.02,)
     privity.party.agent.RETRY_SECONDS = (0.02, 0.05, 0.1)
     privity.party.agent.dialling_options = functools.partial(_impatient, privity.party.agent.dialling_options)
     if life.who == CURATOR:
@@ -100,12 +104,18 @@ def _seeded(seed: int, who: str, label: str) -> SeededEntropy:
 
 
 def _fix_curator(life: Life) -> None:
-    """The run's key and the seed of the sampling, which a curator draws once and keeps in its journal."""
+    """The key and the seed of the sampling, which a curator draws once a run and keeps in its journal.
 
-    class Fixed:
-        randbits = staticmethod(random.Random(life.seed).getrandbits)
+    The seed is a function of the run's name: of runs side by side, any may draw first.
+    """
+    remember = RunDriver._remember
 
-    privity.curator.run_driver.secrets = Fixed
+    def fixed(self: RunDriver, name: str, fresh: bytes) -> bytes:
+        if name == "seed":
+            fresh = str(random.Random(f"{life.seed}/{self.run}").getrandbits(64)).encode()
+        return remember(self, name, fresh)
+
+    RunDriver._remember = fixed
     if life.key is not None:
         document = json.loads(Path(life.key).read_text(encoding="ascii"))
         pair = paillier.secret_from_dict(document)
@@ -134,13 +144,14 @@ def _record_curator(recorder: Recorder) -> None:
     async def given(self: Desk, name: str, wait_seconds: float) -> bytes | None:
         message = await next_step(self, name, wait_seconds)
         if message is not None:
-            recorder.add("sent", name, decode_step(message).key)
+            step = decode_step(message)
+            recorder.add("sent", name, step.run, step.key)
         return message
 
     def delivered(self: Desk, name: str, message: bytes) -> None:
         run, key, reply = decode_reply(message)
         if not isinstance(reply, Pending) and (run, key) in self._party(name).waiting:
-            recorder.add("delivered", name, key)
+            recorder.add("delivered", name, run, key)
         deliver(self, name, message)
 
     async def started(self: CuratorServer, *interceptors: Any) -> int:

@@ -30,6 +30,13 @@ class Record:
     life: int
     content: tuple[Any, ...]
 
+    @property
+    def key(self) -> str:
+        """Which entry of the journal was written; empty of what is no single entry's."""
+        if self.kind == "journaled":
+            return str(self.content[0])
+        return str(self.content[1]).split(" ", 2)[-1] if self.kind == "wrote" else ""
+
 
 class Records:
     """Reads a recording while it grows."""

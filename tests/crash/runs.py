@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.crash.node import CURATOR
-from tests.crash.world import Outcome, Run
+from tests.crash.world import Course, Outcome, Run
 
 WIDE = ("ward", "smoker", "score", "cost")
 
@@ -18,6 +18,21 @@ IN_RHO = Run("dp-subn", {"schedule": "uniform"}, fields=WIDE, rows=200, delta="0
 COMBINER = "party-3"
 """Its combiner."""
 
+PAIR = Run(courses=(("first", Course.STRAIGHT), ("second", Course.STRAIGHT)))
+"""Two at work side by side."""
+
+BUSY = Run(
+    courses=(
+        ("late", Course.LATE),
+        ("resumed", Course.RESUMED),
+        ("undecided", Course.UNDECIDED),
+        ("discarded", Course.DISCARDED),
+    ),
+    manual=True,
+    notices=True,
+)
+"""Runs in every state, side by side, and all who are to be told of it."""
+
 LONG = {
     "small": SMALL,
     "paillier": Run(secure_sum="paillier"),
@@ -27,6 +42,8 @@ LONG = {
     "manual": Run(manual=True),
     "tree": Run(parties=9),
     "rho": IN_RHO,
+    "pair": PAIR,
+    "busy": BUSY,
     "aim": Run("aim", {"rounds": 3, "selection": "parties"}, fields=WIDE, rows=200, delta="0.000000001"),
 }
 """Openings with noise replacement, draws, models learnt apart, owners who say yes, a tree of combiners, an account

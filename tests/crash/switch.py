@@ -77,21 +77,23 @@ class Switch:
 
             def __init__(self, database: Any, *arguments: Any, **options: Any) -> None:
                 super().__init__(database, *arguments, **options)
-                self._file, self._begun = Path(database).name, 0
+                self._file, self._begun, self._first = Path(database).name, 0, ""
 
             def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
                 word = sql.split(None, 1)[0].upper()
                 if word == "BEGIN":
-                    self._begun = self.total_changes
+                    self._begun, self._first = self.total_changes, ""
+                key = next((str(p) for p in parameters if isinstance(p, str)), "") if self._file[0] == "j" else ""
+                if word == "INSERT":
+                    self._first = self._first or key
                 commits = word == "COMMIT" or (word in WRITES and not self.in_transaction)
                 if not commits and "wal_checkpoint" not in sql:
                     return super().execute(sql, parameters)
                 begun = self._begun if word == "COMMIT" else self.total_changes
                 before = self._schema()
                 run = super().execute
-                key = next((str(p) for p in parameters if isinstance(p, str)), "") if self._file[0] == "j" else ""
                 return switch.write(
-                    f"{self._file} {word} {key}".strip(),
+                    f"{self._file} {word} {self._first if word == 'COMMIT' else key}".strip(),
                     lambda: run(sql, parameters),
                     lambda: self.total_changes != begun or self._schema() != before,
                 )

@@ -10,6 +10,7 @@ from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.protocol.steps import Reply, SealBlock, Step
 from privity.common.storage.journal import Journal
 from privity.common.wire.codec import encode_reply
+from privity.curator.run_driver import RunDriver
 from privity.party.charged_releases import ChargedReleases
 from privity.party.ledger_rollback import KnownLedger
 from privity.party.transcript import Transcripts
@@ -94,6 +95,18 @@ def _charged_again(who: str, life: int) -> None:
         Ledger.charge = again
 
 
+def _party_keeps_reservations(who: str, life: int) -> None:
+    """A party that was started again returns nothing that a run reserved."""
+    if who != CURATOR and life:
+        Ledger.give_back = lambda *_arguments: False
+
+
+def _curator_draws_anew(who: str, life: int) -> None:
+    """A curator that was started again samples by another seed than the one in its journal."""
+    if who == CURATOR and life:
+        RunDriver._seed = lambda _self: life
+
+
 def _keep_in_memory(which: Callable[[str], bool]) -> None:
     record, recall, part = Journal.record, Journal.recall, Journal.recall_part
     together = Journal.record_together
@@ -129,4 +142,6 @@ VARIANTS: dict[str, Callable[[str, int], None]] = {
     "curator-forgets": _curator_forgets,
     "charged-at-the-end": _charged_at_the_end,
     "charged-again": _charged_again,
+    "party-keeps-reservations": _party_keeps_reservations,
+    "curator-draws-anew": _curator_draws_anew,
 }

@@ -1,4 +1,4 @@
-"""A consortium's processes during one run: started, killed by their switches, started again from their own files."""
+"""A consortium's processes during its runs: started, killed by their switches, started again from their own files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +29,12 @@ from privity.deploy.operator import operator_client
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR, Life, live
-from tests.crash.recording import Records
+from tests.crash.recording import Record, Records
 from tests.crash.switch import Kill
+from tests.harness.receivers import webhook
 from tests.harness.tables import FIELDS, people
 from tests.harness.zygote import Forked, readable, zygote
 
-RUN = "crash"
 PATIENCE_SECONDS = 30.0
 DEADLINE_SECONDS = 240.0
 KEY_BITS = 2048
@@ -45,13 +48,25 @@ class StuckError(Exception):
     """The run did not come to its end."""
 
 
+class Course(Enum):
+    """What people do about a run."""
+
+    STRAIGHT = "it is submitted; owners who are asked approve it"
+    LATE = "owners approve it when all others have ended"
+    RESUMED = "the operator stops it at work, and resumes it when every party was told"
+    DISCARDED = "the operator discards it at work"
+    UNDECIDED = "owners say nothing; the operator discards it when all others but late ones have ended"
+
+
 @dataclass(frozen=True)
 class Run:
-    """What is run, and by how many parties.
+    """What is run, and by how many parties; once, or several times side by side.
 
     Attributes:
         fields: how many of the made-up table's attributes there are; rows: of each party.
-        manual: whether the owners say yes to the run.
+        manual: whether the owners are asked to approve runs.
+        courses: of each run, in the order in which they are submitted: its name, and what people do about it.
+        notices: whether everybody tells a webhook what happens.
     """
 
     algorithm: str = "one-way"
@@ -63,6 +78,18 @@ class Run:
     epsilon: str = "1"
     delta: str = "0"
     manual: bool = False
+    courses: tuple[tuple[str, Course], ...] = (("crash", Course.STRAIGHT),)
+    notices: bool = False
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """The names of the runs."""
+        return tuple(name for name, _ in self.courses)
+
+    def ends(self, name: str) -> str:
+        """The state in which the run of this name is to end."""
+        discarded = dict(self.courses)[name] in (Course.DISCARDED, Course.UNDECIDED)
+        return "DISCARDED" if discarded else "COMPLETED"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,24 +147,23 @@ class Template:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is left of a run: the folders, the records, and the state that the operator was told."""
+    """What is left of runs: the folders, the records, and the state of each and why, as the operator was told."""
 
     run: Run
     consortium: Consortium
     records: Records
-    state: str
-    reason: str
+    states: Mapping[str, tuple[str, str]]
     lives: Mapping[str, int]
 
 
 class World:
-    """One run over a copy of a consortium, in processes of its own.
+    """The runs of a template over a copy of its consortium, in processes of their own.
 
     Args:
         folder: is made; holds the copy, the logs and the records.
         seed: as for ``Life``.
         kills: by name of the process; whoever is not named lives on.
-        disturb: called every few milliseconds once the run was submitted: may kill, too.
+        disturb: called every few milliseconds once the runs were submitted: may kill, too.
     """
 
     def __init__(
@@ -158,6 +184,14 @@ class World:
         self.lives: Counter[str] = Counter()
         self._seed, self._kills, self._variant = seed, kills or {}, variant
         self._alive: dict[str, Forked] = {}
+        self._states: dict[str, tuple[str, str]] = {}
+        self._asked: set[tuple[str, str]] = set()
+        self._approved: set[tuple[str, str]] = set()
+        self._at_work: set[str] = set()
+        self._noted: set[tuple[str, str]] = set()
+        self._stopped: set[str] = set()
+        self._paused: set[tuple[str, str]] = set()
+        self._closed: set[str] = set()
         self._disturb = disturb
         self._port = _free_port()
         self._client = OperatorClient(f"{HOST}:{self._port}", *self.consortium.operator_files)
@@ -167,34 +201,62 @@ class World:
         settings.write_text(text, encoding="utf-8")
 
     def complete(self) -> Outcome:
-        """Start every process, submit the run, start again whoever is killed, until the run has ended.
+        """Start every process, submit the runs, start again whoever is killed, until every run has ended.
 
         Raises:
-            StuckError: a process ended in another way than by a kill, or the run did not end.
+            StuckError: a process ended in another way than by a kill, or a run did not end, or nobody was told.
         """
         operator = threading.Thread(target=self._operate, daemon=True)
-        self._state: tuple[str, str] | None = None
         self._over = False
         self._deadline = time.monotonic() + DEADLINE_SECONDS
         try:
-            for who in (CURATOR, *self.names):
-                self._start(who)
-            while not self._closed():
-                self._tend()
-                if not operator.ident and any(self.records.of("serves")):
-                    operator.start()
-                elif operator.ident:
-                    self._disturb(self)
-            while operator.is_alive():
-                self._tend()
+            with ExitStack() as stack:
+                self._hook = stack.enter_context(webhook()) if self.template.run.notices else None
+                if self._hook is not None:
+                    self._give_hook(self._hook.url)
+                for who in (CURATOR, *self.names):
+                    self._start(who)
+                while not operator.ident or operator.is_alive() or self._untold():
+                    self._tend()
+                    if not operator.ident and any(self.records.of("serves")):
+                        operator.start()
+                    elif operator.is_alive():
+                        self._disturb(self)
         finally:
             self._over = True
             self._end_all()
         self.records.news()
-        assert self._state is not None
-        return Outcome(
-            self.template.run, self.consortium, self.records, self._state[0], self._state[1], dict(self.lives)
-        )
+        assert set(self._states) == set(self.template.run.called)
+        return Outcome(self.template.run, self.consortium, self.records, self._states, dict(self.lives))
+
+    def _give_hook(self, url: str) -> None:
+        for file in (self.consortium.curator / "curator.toml", *self._of_parties("party.toml")):
+            with file.open("a", encoding="utf-8") as settings:
+                settings.write(f"\n[notices]\nwebhook = {json.dumps(url)}\n")
+
+    def _of_parties(self, name: str) -> list[Path]:
+        return [self.consortium.party(party) / name for party in self.names]
+
+    def _told(self) -> set[tuple[str, ...]]:
+        """What came to the webhook: the node, the run, and what became of it."""
+        posted = [] if self._hook is None else list(self._hook.posted)
+        return {
+            (document["node"], *notice["name"].split("/")[:2]) for document in posted for notice in document["notices"]
+        }
+
+    def _untold(self) -> set[tuple[str, ...]]:
+        """Ends and stops of runs of which the operator or an owner was not told yet."""
+        if self._hook is None:
+            return set()
+        due = {(CURATOR, run, state) for run, (state, _) in self._states.items()}
+        due |= {(party, run, "ended") for run in self._states for party in self.names}
+        due |= {(CURATOR, run, "STOPPED") for run in self._states if run in self._stopped}
+        return due - self._told()
+
+    def _waits(self, run: str) -> bool:
+        """Whether everybody knows that the run waits for every owner: the curator, and who is to be told."""
+        notices = {(node, run, "waits") for node in (CURATOR, *self.names)} if self._hook else set()
+        return notices <= self._told() and all((run, party) in self._noted for party in self.names)
 
     def _start(self, who: str) -> None:
         number = self.lives[who]
@@ -217,17 +279,38 @@ class World:
                 raise StuckError(f"{who} ended by itself: {self._log(who)}")
             self._start(who)
         for record in self.records.news():
-            if self.template.run.manual and record.kind == "wrote" and f"#asked/{RUN}" in record.content[1]:
-                self._approve(record.who)
+            self._note(record)
+        for party, run in sorted(self._asked - self._approved):
+            if self._may_approve(run):
+                self._approve(party, run)
+                self._approved.add((party, run))
         if time.monotonic() > self._deadline:
-            raise StuckError("the run did not end: " + "; ".join(self._log(who) for who in (CURATOR, *self.names)))
+            logs = "; ".join(self._log(who) for who in (CURATOR, *self.names))
+            raise StuckError(f"the runs did not end, or {sorted(self._untold())} were not told: {logs}")
 
-    def _approve(self, party: str) -> None:
+    def _note(self, record: Record) -> None:
+        """Keep what people know of the runs, from what nodes write."""
+        key, by_curator = record.key, record.who == CURATOR
+        for name, course in self.template.run.courses:
+            if by_curator and key.startswith(f"#waits/{name}/"):
+                self._noted.add((name, key.split("/")[2]))
+            elif by_curator and key.startswith(f"{name}/answer/begin/"):
+                self._at_work.add(name)
+            elif by_curator and (
+                key == f"#closed/{name}" or (key == f"#stopped/{name}" and course is not Course.RESUMED)
+            ):
+                self._closed.add(name)
+            elif not by_curator and key == f"#stopped/{name}":
+                self._paused.add((name, record.who))
+            elif record.kind == "wrote" and key == f"#asked/{name}" and self.template.run.manual:
+                self._asked.add((record.who, name))
+
+    def _approve(self, party: str, run: str) -> None:
         """What the owner does in a process of its own; it is done once, however often the node starts."""
         journal = Journal(self.consortium.party(party) / "state" / "journal.sqlite")
         approvals = Approvals(journal)
-        approvals.note_shown(approvals.of(RUN))
-        approvals.approve(approvals.of(RUN))
+        approvals.note_shown(approvals.of(run))
+        approvals.approve(approvals.of(run))
         journal.close()
 
     def _log(self, who: str) -> str:
@@ -235,33 +318,44 @@ class World:
         return f"{who}: " + " | ".join(file.read_text(errors="replace").splitlines()[-6:]) if file.exists() else who
 
     def _operate(self) -> None:
-        """Submit, say yes where it is asked for, and ask for the end: what people at the nodes do."""
-        self._insist(lambda: self._client.submit(self.template.run.request(), "token", RUN))
-        while not self._over:
-            state = self._insist(lambda: {status.run: status for status in self._client.runs().runs})
-            status = None if state is None else state.get(RUN)
-            if status is not None and status.state in ("COMPLETED", "FAILED", "STOPPED", "DISCARDED", "EXPIRED"):
-                self._state = (status.state, status.reason)
-                return
-            self._until_closed()
-
-    def _until_closed(self) -> None:
-        """The end shows in the records; asking the curator all the time would slow it down."""
-        while not self._over and not self._closed():
+        """Submit, do what the courses of the runs say, and ask for the ends: what the operator does."""
+        run = self.template.run
+        for name in run.called:
+            self._insist(partial(self._client.submit, run.request(), f"token-{name}", name))
+        while not self._over and not self._closed.issuperset(run.called):
+            for name, course in run.courses:
+                if name not in self._closed:
+                    self._act(name, course)
+            # Ends show in the records; asking the curator all the time would slow it down.
             time.sleep(0.005)
+        listed = self._insist(self._client.runs)
+        if listed is not None:
+            self._states = {status.run: (status.state, status.reason) for status in listed.runs}
 
-    def _closed(self) -> bool:
-        """Whether the curator's journal says so, in any of the ways in which a record may end before a kill."""
-        marks = (f"#closed/{RUN}", f"#stopped/{RUN}")
-        return any(
-            r.kind in ("journaled", "wrote") and str(r.content[-2 if r.kind == "wrote" else 0]).endswith(marks)
-            for r in list(self.records.all)
-            if r.who == CURATOR
+    def _act(self, name: str, course: Course) -> None:
+        if course is Course.RESUMED and name in self._at_work and name not in self._stopped:
+            self._insist(partial(self._client.stop, name), name)
+            self._stopped.add(name)
+        elif course is Course.RESUMED and self._paused.issuperset((name, party) for party in self.names):
+            self._insist(partial(self._client.resume, name), name)
+        elif (course is Course.DISCARDED and name in self._at_work) or (
+            course is Course.UNDECIDED and self._others_closed(name, Course.LATE) and self._waits(name)
+        ):
+            self._insist(partial(self._client.stop, name, discard=True), name)
+
+    def _others_closed(self, name: str, *but: Course) -> bool:
+        others = {other for other, course in self.template.run.courses if course not in but and other != name}
+        return others <= self._closed
+
+    def _may_approve(self, run: str) -> bool:
+        course = dict(self.template.run.courses)[run]
+        return course is not Course.UNDECIDED and (
+            course is not Course.LATE or (self._others_closed(run) and self._waits(run))
         )
 
-    def _insist(self, call: Callable[[], Any]) -> Any:
-        """Call until the curator, that may just be dead, answers."""
-        while not self._over:
+    def _insist(self, call: Callable[[], Any], about: str = "") -> Any:
+        """Call until the curator, that may just be dead, answers, or the run that it is about has ended."""
+        while not self._over and about not in self._closed:
             try:
                 return call()
             except PrivityError:

@@ -1,0 +1,43 @@
+"""SIGKILL while runs are at work side by side: each comes out as if it had been alone, and nobody died."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.checks import problems
+from tests.crash.conftest import Undisturbed
+from tests.crash.matrix import Worlds, kill_at, kills, points
+from tests.crash.node import CURATOR
+from tests.crash.runs import BUSY, COMBINER, PAIR
+from tests.crash.world import again_and_again
+
+pytestmark = pytest.mark.process
+
+EVERY = 16
+"""In ``make test`` every so many kill points; all of them in test_long.py."""
+
+
+@pytest.mark.parametrize("who", [CURATOR, COMBINER])
+def test_a_node_that_is_killed_while_two_runs_are_at_work_changes_neither(
+    who: str, worlds: Worlds, undisturbed: Undisturbed
+) -> None:
+    template, reference = undisturbed(PAIR)
+    at = list(points(reference, [who]))[::EVERY]
+    found = kill_at(worlds, template, reference, at)
+    print(f"\n{who}: {found.killed} kill points of two runs")
+    assert not found.wrong
+    assert found.killed > len(at) / 2
+
+
+def test_runs_in_every_state_outlive_a_curator_that_is_killed_at_each_of_its_writes(
+    worlds: Worlds, undisturbed: Undisturbed
+) -> None:
+    """One waits for approval, one is stopped and resumed, two are discarded; all who are to be told of it are.
+
+    Parties, and everybody: tests/crash/test_long.py.
+    """
+    template, reference = undisturbed(BUSY)
+    outcome = worlds.run(template, seed=None, kills={CURATOR: again_and_again})
+    print(f"\nkilled {kills(outcome)} times during four runs")
+    assert not problems(outcome, reference, same_noise=False)
+    assert outcome.lives[CURATOR] > 40
