@@ -188,6 +188,29 @@ class Replayed(Fault):
         return self._given[party].pop(0) if self._given[party] else None
 
 
+class Away(Fault):
+    """A party is cut off from its first step of a kind on, until it is let back.
+
+    Args:
+        step: how the step's key begins.
+
+    Attributes:
+        gone: set when it is cut off; back: to be set.
+    """
+
+    def __init__(self, party: str, step: str) -> None:
+        self._party, self._step = party, step
+        self.gone, self.back = asyncio.Event(), asyncio.Event()
+
+    async def passes(self, message: Message, data: bytes, deliver: Deliver, abort: Abort) -> None:
+        if message.party == self._party and not self.back.is_set():
+            if message.step.startswith(self._step):
+                self.gone.set()
+            if self.gone.is_set():
+                await abort()
+        await deliver(data)
+
+
 ONCE: tuple[type[Once], ...] = (
     CutBefore, CutAfter, CutInside, Dropped, Truncated, Delayed, Duplicated, Reordered,
 )  # fmt: skip

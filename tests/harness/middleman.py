@@ -88,6 +88,8 @@ class Middleman:
             "SendReply": grpc.stream_unary_rpc_method_handler(self._send_reply),
             "Alive": grpc.unary_unary_rpc_method_handler(self._passing("Alive")),
             "GetManifest": grpc.unary_unary_rpc_method_handler(self._passing("GetManifest")),
+            "Publish": grpc.unary_unary_rpc_method_handler(self._passing("Publish")),
+            "Fetch": grpc.unary_stream_rpc_method_handler(self._fetch),
         }
         self._server = grpc.aio.server(options=serving_options(SILENCE_SECONDS))
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
@@ -117,6 +119,11 @@ class Middleman:
                 return await self._channel(self._party(context)).unary_unary(f"/{SERVICE}/{method}")(request)
 
         return call
+
+    async def _fetch(self, request: bytes, context: grpc.aio.ServicerContext) -> None:
+        async with _as_it_ended(context):
+            async for chunk in self._channel(self._party(context)).unary_stream(f"/{SERVICE}/Fetch")(request):
+                await context.write(chunk)
 
     async def _next_step(self, request: bytes, context: grpc.aio.ServicerContext) -> None:
         party = self._party(context)

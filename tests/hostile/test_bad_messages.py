@@ -5,25 +5,29 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.harness.message_faults import HUNG, ONCE, CutAfter, Once, Reordered, Replayed
+from privity.curator.run_queue import Runs
+from tests.harness.message_faults import HUNG, ONCE, Away, CutAfter, Once, Reordered, Replayed
 from tests.harness.middleman import Fault, Kind, Message, Middleman
 from tests.harness.network import NetworkConsortium
 from tests.harness.repeated_run import DRAWS, MASKS, PAILLIER, RUN, Outcome, RepeatedRun
 
 pytestmark = pytest.mark.process
 
+OTHER = "run-2"
 RUNS = {
     "one-way": RepeatedRun(MASKS, parties=2),
     "draws": RepeatedRun(DRAWS),
     "paillier": RepeatedRun(PAILLIER),
+    "pair": RepeatedRun(MASKS, parties=2, side_by_side=(RUN, OTHER)),
 }
 SHORT_WAIT_SECONDS = 1
 
 
-def passed(name: str, folder: Path, fault: Fault, runs: tuple[str, ...] = (RUN,)) -> tuple[Outcome, Middleman]:
+def passed(name: str, folder: Path, fault: Fault, **options: Any) -> tuple[Outcome, Middleman]:
     """What comes of the run with this fault in the middle."""
     middlemen: list[Middleman] = []
 
@@ -33,7 +37,7 @@ def passed(name: str, folder: Path, fault: Fault, runs: tuple[str, ...] = (RUN,)
             middlemen.append(middleman)
             yield middleman
 
-    outcome = asyncio.run(RUNS[name].outcome(folder, between, runs=runs))
+    outcome = asyncio.run(RUNS[name].outcome(folder, between, **options))
     (middleman,) = middlemen
     assert middleman.answers
     for message, answers in middleman.answers.items():
@@ -55,7 +59,13 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Out
 
 @pytest.mark.parametrize(
     ("name", "fault"),
-    [*(("draws", fault) for fault in ONCE), ("paillier", CutAfter), ("paillier", Reordered)],
+    [
+        *(("draws", fault) for fault in ONCE),
+        ("pair", CutAfter),
+        ("pair", Reordered),
+        ("paillier", CutAfter),
+        ("paillier", Reordered),
+    ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 def test_every_message_of_a_run_meets_the_fault(tmp_path: Path, undisturbed, name: str, fault: type[Once]) -> None:
@@ -107,6 +117,40 @@ def test_messages_of_before_and_of_another_run_change_nothing(tmp_path: Path) ->
     """All earlier steps and replies come again after each message, through two runs."""
     runs = ("run-0", RUN)
     expected = asyncio.run(RUNS["draws"].outcome(tmp_path / "expected", runs=runs))
-    outcome, middleman = passed("draws", tmp_path / "replayed", Replayed(), runs)
+    outcome, middleman = passed("draws", tmp_path / "replayed", Replayed(), runs=runs)
     assert outcome == expected
     assert {message.run for message in middleman.seen} == set(runs)
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["begin", "seal/", *(pytest.param(step, marks=pytest.mark.long) for step in ("enrol", "contribute/", "combine/"))],
+)
+@pytest.mark.parametrize("resumed", ["while it is away", "when it is back", "never"])
+def test_a_run_is_stopped_or_discarded_while_a_party_is_cut_off(
+    tmp_path: Path, undisturbed, monkeypatch: pytest.MonkeyPatch, step: str, resumed: str
+) -> None:
+    """Another run goes on beside it. Both end as if nothing had been, or what was discarded leaves nothing."""
+    monkeypatch.setattr("privity.party.agent.RETRY_SECONDS", (0.02, 0.1))
+    expected, messages = undisturbed["pair"]
+    party = next(message.party for message in messages if message.step.startswith(step))
+    away = Away(party, step)
+
+    async def meanwhile(runs: Runs) -> None:
+        async with asyncio.timeout(20):
+            await away.gone.wait()
+        runs.stop(RUN, discard=resumed == "never")
+        if resumed == "while it is away":
+            runs.resume(RUN)
+        away.back.set()
+        if resumed == "when it is back":
+            runs.resume(RUN)
+
+    outcome, _ = passed("pair", tmp_path / "run", away, meanwhile=meanwhile)
+    if resumed != "never":
+        assert outcome == expected
+        return
+    assert outcome.files == {name: content for name, content in expected.files.items() if not name.startswith(RUN)}
+    for name, lines in expected.charges.items():
+        assert [line for line in outcome.charges[name] if line[0] != RUN] == [line for line in lines if line[0] != RUN]
+        assert set(outcome.charges[name]) <= set(lines)
