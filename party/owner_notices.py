@@ -62,10 +62,11 @@ class OwnerNotices:
 
     def _knows(self, run: str) -> bool:
         """Whether this party took part in the run, or its owner was told that it waits."""
-        return self._journal.content(closed_key(run)) is not None or self._outbox.told(f"{run}/waits/") > 0
+        took_part = self._journal.keys(f"{run}/") or self._journal.content(closed_key(run)) is not None
+        return bool(took_part) or self._outbox.told(f"{run}/waits/") > 0
 
     def expired(self, run: str) -> None:
-        """Nothing was heard of a run for so long that it was let go."""
+        """Nothing was heard of a run for so long that it is let go."""
         text = f"Nothing was heard of {run} for so long that it is over here. What was charged stays charged."
         if self._knows(run):
             self._outbox.post(f"{run}/ended", f"{run} has expired here", text)

@@ -107,7 +107,7 @@ class PartyEngine:
 
     Attributes:
         listener: told of every step, and whether it was answered (None), refused or waits.
-        expired: told of every run that was let go.
+        expired: told of every run that is let go.
 
     Raises:
         PrivityError: ledger-unusable: the journal knows a longer ledger, or another one.
@@ -186,13 +186,14 @@ class PartyEngine:
         asked = {filed.spec.run: self._approvals.asked(filed.spec.run) for filed in self._approvals.undecided()}
         for run in self._heard.expired({**asked, **kept}, lease):
             try:
+                # Told first: of what is closed here nobody would be told after a kill.
+                self.expired(run)
                 if run in kept:
                     _log.warning("a run has expired here", extra={"run": run})
                     self._transcripts.ended(run, "EXPIRED")
                     self._close(run, "EXPIRED", utc_now())
                 else:
                     self._approvals.forget(run, "EXPIRED", utc_now())
-                self.expired(run)
             except (PrivityError, sqlite3.Error) as error:
                 # Another time: what cannot be erased now must not end the node.
                 _log.error("a run cannot be erased", extra={"run": run, "error": type(error).__name__})

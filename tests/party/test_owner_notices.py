@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
 from privity.common.notices.channels import Channel, Notice
 from privity.common.notices.outbox import Outbox
 from privity.common.privacy.ledger import Allowance, Charge
@@ -85,6 +87,23 @@ def test_a_run_that_is_let_go_is_told_of() -> None:
     consortium.tell(NAME, Enrol(consortium.spec()))
     for _ in range(2):
         consortium.parties[NAME].engine.let_go(-1.0)
+    assert [each.notice.subject for each in outbox.deliveries()] == ["run-1 has expired here"]
+
+
+def test_a_node_that_is_killed_while_it_lets_a_run_go_has_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_arguments: object) -> None:
+        raise Killed
+
+    consortium = make_consortium(3)
+    engine, outbox = consortium.parties[NAME].engine, listening(consortium)
+    consortium.tell(NAME, Enrol(consortium.spec()))
+    engine.let_go(-1.0)
+    monkeypatch.setattr(engine._releases, "forget", killed)
+    with pytest.raises(Killed):
+        engine.let_go(-1.0)
     assert [each.notice.subject for each in outbox.deliveries()] == ["run-1 has expired here"]
 
 
