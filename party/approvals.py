@@ -243,11 +243,13 @@ class Approvals:
         Another run may be asked for under its name: nothing that the owner said to this one is left.
         """
         if self._is_marked("denied", run):
-            self._journal.drop([f"#{word}/{run}" for word in ("shown", "approved", "stopped")])
-        if self._is_marked("refused", run) or self._is_marked("denied", run) or not self.knows(run):
-            if self._is_marked("under", run):
-                self._journal.drop([under_key(run)])
-            return
+            self._journal.drop([f"#{word}/{run}" for word in ("under", "shown", "approved", "stopped")])
+        elif self._is_marked("refused", run):
+            self._journal.drop([under_key(run)])
+        elif self.knows(run):
+            self._withdraw(run, state, since, why)
+
+    def _withdraw(self, run: str, state: str, since: str, why: str) -> None:
         asked = self.of(run)
         gone = [f"#{word}/{run}" for word in OF_A_RUN]
         gone += self._journal.keys("#withdrawn/")[: 1 - MOST_WITHDRAWN]
