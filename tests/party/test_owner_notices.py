@@ -100,7 +100,6 @@ def test_a_node_that_is_killed_while_it_lets_a_run_go_has_told_of_it(monkeypatch
     consortium = make_consortium(3)
     engine, outbox = consortium.parties[NAME].engine, listening(consortium)
     consortium.tell(NAME, Enrol(consortium.spec()))
-    engine.let_go(-1.0)
     monkeypatch.setattr(engine._releases, "forget", killed)
     with pytest.raises(Killed):
         engine.let_go(-1.0)
