@@ -27,3 +27,8 @@ def check_utc(text: str) -> str:
     if text and not _FORM.fullmatch(text):
         raise ValueError("not a moment in UTC")
     return text
+
+
+def with_plain_times(text: str) -> str:
+    """The text with its moments as people write them: 25 November 2026, 13:35 UTC."""
+    return _FORM.sub(lambda found: f"{datetime.fromisoformat(found[0]):%-d %B %Y, %H:%M} UTC", text)

@@ -33,9 +33,12 @@ class AuditLog:
     def add(self, what: str, **fields: Any) -> None:
         """Add a line; it is on disk when this returns."""
         line = json.dumps({"at": utc_now(), "who": self._who, "what": what, **fields})
-        with open(os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+        with open(os.open(self._file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(f"{line}\n")
+            end = file.seek(0, os.SEEK_END)
+            # What a crash cut off stays a line of its own.
+            whole = not end or (file.seek(end - 1), file.read(1))[1] == b"\n"
+            file.write(f"{'' if whole else chr(10)}{line}\n".encode())
             file.flush()
             os.fsync(file.fileno())
 

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import flask
 import waitress.server
@@ -30,7 +29,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from privity.common import pages
 from privity.common.errors import PrivityError
-from privity.common.text.utc_times import utc_now
+from privity.common.text.utc_times import utc_now, with_plain_times
 from privity.deploy.console.audit_log import AuditLog
 
 HOST = "127.0.0.1"
@@ -119,7 +118,8 @@ class LocalSite:
         said = flask.request.args.get("said", "") if flask.request.endpoint != "enter" else ""
         text = pages.render(
             __package__, template, title=self._title, places=self._places, place=place, said=SAID.get(said, ""),
-            token=self._session.token if self._session else "", url_for=flask.url_for, now=utc_now(), **context,
+            token=self._session.token if self._session else "", url_for=flask.url_for, times=with_plain_times,
+            now=with_plain_times(utc_now()), **context,
         )  # fmt: skip
         return flask.Response(text, status, content_type="text/html; charset=utf-8")
 
@@ -164,8 +164,7 @@ class LocalSite:
 
     def _guard(self) -> flask.Response | None:
         request = flask.request
-        host = urlsplit(f"//{request.headers.get('Host', '')}")
-        if request.headers.get("Host", "").rpartition(":")[0] not in HOSTS or host.port is None:
+        if request.headers.get("Host", "").rpartition(":")[0] not in HOSTS:
             return self._nothing(421, "This name is none of this machine: open the console at 127.0.0.1 or localhost.")
         if request.endpoint in ("enter", "style", "icon"):
             return None

@@ -37,7 +37,9 @@ def webhook() -> Iterator[Hook]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            content = self.rfile.read(int(self.headers["Content-Length"]))
+            content = self.rfile.read(length := int(self.headers["Content-Length"]))
+            if len(content) < length:
+                return  # whoever sent it was killed meanwhile
             hook.answer(self)
             self.end_headers()
             hook.posted.append(json.loads(content))

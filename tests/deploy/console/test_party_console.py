@@ -1,0 +1,153 @@
+"""The data owner's pages over a node's own files: the overview, the history, a run, the owner's word, keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from privity.common.errors import PrivityError
+from privity.common.protocol.run_spec import RunSpec
+from privity.common.storage.journal import Journal
+from privity.deploy.console.party_console import A_PAGE, party_site
+from privity.party.approvals import Approvals
+from privity.party.config import JOURNAL_FILE
+from tests.harness.console import Visitor, visited
+
+pytestmark = pytest.mark.process
+
+HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
+
+
+@pytest.fixture
+def owner(north: Path) -> Iterator[Visitor]:
+    with visited(party_site(north)) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def approvals(north: Path) -> Approvals:
+    return Approvals(Journal(north.parent / "state" / JOURNAL_FILE))
+
+
+def test_a_console_of_a_node_that_was_never_started_says_what_comes_first(founded: Path) -> None:
+    with pytest.raises(PrivityError, match="privity party serve"):
+        party_site(founded / "south" / "party.toml")
+
+
+def test_what_waits_is_on_the_first_page_with_what_it_costs(owner: Visitor, asked: Callable[..., RunSpec]) -> None:
+    assert "Nothing waits for your approval." in owner.get("/").text
+    asked("spring")
+    page = owner.get("/").text
+    assert "It would cost epsilon 0.2 of the 1 that are left" in page
+    assert re.search(r"waits since \d+ \w+ 2\d{3}, \d\d:\d\d UTC", page)
+    assert "not at work" in page
+
+
+def test_a_run_is_read_and_approved(owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals) -> None:
+    spec = asked("spring")
+    # Nobody approves what was not shown.
+    assert owner.post("/runs/spring/approve", {"spec": spec.digest}).status == 400
+    page = owner.get("/runs/spring").text
+    for words in (
+        "This run would take 0.2 of the 1 that are left of 1.",
+        "What leaves this party",
+        "No outcome becomes more than 1.23 times as likely",
+        "If you say nothing, nothing happens",
+        "It is about 5 attributes",
+        "over 3 parties: north, south, east",
+    ):
+        assert words in page
+    assert not approvals.of("spring").approved
+    # Another spec than the one on the page, as from a page that was left open.
+    assert "changed since it was shown" in owner.post("/runs/spring/approve", {"spec": "0" * 64}).text
+    assert owner.post("/runs/spring/approve", {"spec": spec.digest}).status == 303
+    assert approvals.of("spring").approved
+    assert "Nothing waits" in owner.get("/").text
+    log = owner.get("/log").text
+    assert "approved a run" in log
+    assert "not done: approved a run" in log
+    assert "run: spring" in log
+
+
+def test_a_run_is_rejected_with_a_reason_that_others_read(
+    owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals
+) -> None:
+    asked("spring")
+    assert owner.post("/runs/spring/refuse", {"reason": f"not before\nthe board met {HOSTILE}"}).status == 303
+    with pytest.raises(PrivityError, match="not before the board met") as refused:
+        approvals.refuse_rejected("spring", "north")
+    assert refused.value.code == "refused-by-owner"
+    for path in ("/runs/spring", "/runs", "/", "/log"):
+        found = owner.get(path)
+        assert found.status == 200
+        assert "not before" in found.text
+        assert "<script>alert" not in found.body.decode()
+        assert "\x1b" not in found.body.decode()
+        assert "\u202e" not in found.body.decode()
+
+
+def test_the_history_has_every_run_and_is_searched(
+    owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals
+) -> None:
+    for number in range(A_PAGE + 5):
+        asked(f"run-{number}")
+        approvals.note_closed(f"run-{number}", "FAILED", "2026-01-02T03:04:05+00:00", f"why {HOSTILE} {number}")
+    spec = asked("dear", epsilon="3")
+    approvals.deny("dear", "refused-by-policy", ["epsilon 3 is above 1 a run", "fewer than 9 parties"], spec)
+    page = owner.get("/runs")
+    assert f"{A_PAGE + 6} runs, of which 1 to {A_PAGE} are shown" in page.text
+    assert "epsilon 3 is above 1 a run; fewer than 9 parties" in page.text
+    assert "2 January 2026, 03:04 UTC" in page.text
+    assert "<script>alert" not in page.body.decode()
+    assert "run-0 " in owner.get(f"/runs?first={A_PAGE}").text
+    assert "1 run." in owner.get("/runs?search=nine&state=").text or "0 runs." in owner.get("/runs?search=nine").text
+    assert "1 run." in owner.get("/runs?search=9+parties").text
+    assert "1 run." in owner.get("/runs?state=refused+by+policy").text
+    assert "Why it was refused" in owner.get("/runs/dear").text
+    assert owner.get("/runs?first=-7").status == owner.get("/runs?first=x").status == 200
+
+
+def test_a_broken_policy_is_said_and_pages_stay(owner: Visitor, asked: Callable[..., RunSpec], north: Path) -> None:
+    asked("spring")
+    (north.parent / "policy.toml").write_text("epsilon_per_run = ")
+    for path in ("/", "/runs/spring", "/runs", "/node", "/releases"):
+        assert owner.get(path).status == 200
+    assert "cannot be obeyed" in owner.get("/").text
+    assert "policy.toml" in owner.get("/runs/spring").text
+
+
+@pytest.mark.parametrize("name", ["..%2Fkeys", "%2e%2e/keys/signing.key", "../party.toml", "report.html", "keys"])
+def test_no_path_leads_out_of_the_releases(
+    owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals, name: str
+) -> None:
+    asked("spring")
+    approvals.note_closed("spring", "COMPLETED", "2026-01-02T03:04:05+00:00")
+    for run in ("spring", "..", "%2e%2e", ".", "none"):
+        found = owner.get(f"/releases/{run}/{name}")
+        assert found.status in (400, 404)
+        assert b"PRIVATE" not in found.body
+    assert owner.post("/releases/none/fetch").status == 400
+    assert owner.post("/releases/..%2F..%2Fx/fetch").status in (400, 404)
+
+
+def test_keys_are_renewed_and_the_answer_is_for_the_organiser(owner: Visitor, north: Path) -> None:
+    assert owner.get("/node/answer").status == 404
+    assert "Make a new certificate" in owner.get("/node").text
+    assert owner.post("/node/renew").status == 303
+    assert (north.parent / "next" / "tls.pem").exists()
+    answer = owner.get("/node/answer")
+    assert answer.status == 200
+    assert "attachment" in answer.headers["content-disposition"]
+    assert b"PRIVATE" not in answer.body
+    assert "wait for the organiser" in owner.get("/node").text
+    assert owner.post("/node/renew").status == 400
+
+
+def test_the_doctors_findings_are_read_on_request(owner: Visitor) -> None:
+    assert "Verdict" not in owner.get("/node").text
+    page = owner.get("/node?look=1").text
+    assert "all within the schema" in page
+    assert "amiss" in page  # no curator answers here
