@@ -34,7 +34,7 @@ lint: $(VENV)/test.stamp
 
 # Everything, the checks that take minutes too.
 test-long: $(VENV)/test.stamp
-	$(BIN)/pytest --hypothesis-profile thorough
+	$(BIN)/pytest --hypothesis-profile thorough -o faulthandler_timeout=3600
 
 # Regenerate the committed protobuf and gRPC code from protos/.
 generate: $(VENV)/test.stamp

@@ -246,7 +246,7 @@ def changed(endpoint: str, said: str, **values: Any) -> flask.Response:
 
 SAID = {
     "approved": "Approved. The node goes on by itself.",
-    "refused": "Refused. Nothing more of this run leaves this party.",
+    "refused": "Rejected. Nothing more of this run leaves this party.",
     "policy": "The policy is written, and the node obeys it from now on.",
     "total": "The total is changed, by a line of the ledger.",
     "renewed": "New keys are made. Send the answer to the organiser.",

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import axe_core_python
 from selenium import webdriver
 
+AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
 WIDE, HIGH = 1280, 900
 BROWSER, DRIVER = "chromium", "chromedriver"
 
@@ -57,6 +59,34 @@ def screenshot(driver: webdriver.Chrome, path: Path, *, most: int = 6000) -> Non
     clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], most), "scale": 1}
     taken = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
     path.write_bytes(base64.b64decode(taken["data"]))
+
+
+def axe_faults(driver: webdriver.Chrome) -> list[Any]:
+    """What axe finds against the page by the rules of WCAG 2.1 AA and good practice: (rule, first elements)."""
+    driver.execute_script(AXE.read_text(encoding="utf-8"))
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"], "resultTypes": ["violations"]}
+    found = driver.execute_async_script(
+        "const [rules, done] = arguments; axe.run(document, rules).then(done, error => done(String(error)))", rules
+    )
+    assert len(found["passes"]) > 10
+    return [(v["id"], [node["html"][:200] for node in v["nodes"]][:3]) for v in found["violations"]]
+
+
+def dark(driver: webdriver.Chrome, wanted: bool) -> None:
+    """As for a reader who prefers a dark page, or a light one."""
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if wanted else "light"}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+
+def width(driver: webdriver.Chrome, pixels: int) -> None:
+    """A window that is so wide, as a phone's or a desk's is."""
+    size = {"width": pixels, "height": HIGH, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def is_too_wide(driver: webdriver.Chrome) -> bool:
+    """Whether a reader has to scroll sideways."""
+    return bool(driver.execute_script("return document.documentElement.scrollWidth > window.innerWidth"))
 
 
 def printed(driver: webdriver.Chrome, path: Path) -> None:

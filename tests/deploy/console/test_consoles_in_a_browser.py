@@ -1,0 +1,156 @@
+"""Three owners at their consoles in Debian's chromium, by keyboard alone, over real nodes.
+
+Every page is looked at with axe, on a phone and on a desk, in light and in dark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from privity.common.exit_codes import Exit
+from tests.harness import browser
+from tests.harness.command import here, wait_until
+from tests.harness.founding import found
+from tests.harness.walkthrough import PARTIES, Background, free_port
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.external,
+    pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {browser.missing()}"),
+]
+
+RUN = "--config operator/operator.toml --algorithm one-way --secure-sum masks --tolerate 1 --epsilon 0.1"
+PAGES = ("", "runs", "runs/winter", "releases", "node", "node?look=1", "log", "nothing-here")
+TABS = 80
+
+
+class Owners:
+    """Three owners' consoles in one browser, and what their consortium does meanwhile."""
+
+    def __init__(self, place: Path, nodes: Background, driver: webdriver.Chrome) -> None:
+        self.place, self.driver, self._nodes = place, driver, nodes
+        self.consoles: dict[str, str] = {}
+
+    def opens(self, party: str) -> None:
+        """An owner starts a console, and opens its link."""
+        known = self._nodes.logs().count("link=")
+        self._nodes.start(f"privity party console --config {party}/party.toml &")
+        wait_until(lambda: self._nodes.logs().count("link=") > known, f"the console of {party}")
+        self.driver.get(re.findall(r"http://\S+link=\S+", self._nodes.logs())[-1])
+        self.sees(party, "What waits for you")
+        self.consoles[party] = self.driver.current_url
+
+    def sees(self, *words: str) -> None:
+        for text in words:
+            wait_until(lambda text=text: text in self.text(), f"{text!r} in: {self.text()}")
+
+    def text(self) -> str:
+        return str(self.driver.execute_script("return document.body ? document.body.innerText : ''"))
+
+    def presses(self, *keys: str) -> None:
+        for key in keys:
+            ActionChains(self.driver).send_keys(key).perform()
+
+    def tabs_to(self, name: str) -> None:
+        """Press Tab until what has this name for a screen reader has the focus."""
+        for _ in range(TABS):
+            self.presses(Keys.TAB)
+            at = self.driver.switch_to.active_element
+            if name in (at.accessible_name, at.text):
+                outline = self.driver.execute_script("return getComputedStyle(arguments[0]).outlineStyle", at)
+                assert outline != "none", "the focus shows"
+                return
+        raise AssertionError(f"no way to {name!r} by keyboard in: {self.text()}")
+
+    def goes(self, name: str) -> None:
+        self.tabs_to(name)
+        self.presses(Keys.ENTER)
+
+    def operator(self, command: str) -> str:
+        done = here(self.place, command)
+        assert done.returncode == Exit.DONE, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def owners(tmp_path: Path) -> Iterator[Owners]:
+    port = free_port()
+    found(tmp_path, f"localhost:{port}")
+    for party in PARTIES:
+        policy = tmp_path / party / "policy.toml"
+        text = policy.read_text().replace('approval = "auto"', 'approval = "manual"')
+        sums = 'minimum_parties = 3\nsecure_sums = ["paillier", "masks"]'
+        policy.write_text(text.replace("minimum_parties = 3", sums))
+    with Background(tmp_path) as nodes, browser.chromium(tmp_path / "profile") as driver:
+        nodes.start("privity curator serve --config curator/curator.toml &")
+        wait_until(lambda: "the curator serves" in nodes.logs(), "the curator")
+        for party in PARTIES:
+            nodes.start(f"privity party serve --config {party}/party.toml &")
+        wait_until(lambda: nodes.logs().count("connected to the curator") == len(PARTIES), "the parties")
+        yield Owners(tmp_path, nodes, driver)
+
+
+def test_owners_read_reject_approve_and_fetch_without_a_shell(owners: Owners) -> None:
+    driver = owners.driver
+    owners.operator(f"privity run submit {RUN} --name winter")
+    owners.opens("north")
+    # What waits comes to the page by itself.
+    owners.sees("winter", "It would cost epsilon 0.1 of the 1 that are left")
+    owners.goes("Read what winter asks for, and decide")
+    owners.sees("This run would take 0.1 of the 1 that are left of 1.", "What leaves this party", "If you say nothing")
+    owners.tabs_to("Reason, if you like")
+    owners.presses(*"not before the board has met")
+    owners.goes("Reject winter")
+    owners.sees("Rejected.", "not before the board has met")
+    why = "privity run why winter --config operator/operator.toml"
+    wait_until(lambda: "not before the board has met" in owners.operator(why), "the operator to be told")
+
+    owners.operator(f"privity run submit {RUN} --name spring")
+    for party in PARTIES:
+        if party not in owners.consoles:
+            owners.opens(party)
+        driver.get(owners.consoles[party])
+        owners.sees("spring")
+        owners.goes("Read what spring asks for, and decide")
+        owners.goes("Approve spring")
+        owners.sees("Approved.")
+    # The page of a run follows it to its end.
+    owners.sees("COMPLETED")
+    driver.get(owners.consoles["north"])
+    owners.goes("Releases")
+    owners.goes("Fetch spring")
+    owners.sees("Read the report of spring")
+    owners.goes("Read the report of spring")
+    owners.sees("Synthetic")
+    assert (owners.place / "north" / "releases" / "spring" / "synthetic.csv").exists()
+
+    for page in PAGES:
+        driver.get(owners.consoles["north"] + page)
+        for dark in (False, True):
+            browser.dark(driver, dark)
+            assert not browser.axe_faults(driver), page
+        browser.dark(driver, False)
+        browser.width(driver, 400)
+        assert not browser.is_too_wide(driver), page
+        browser.width(driver, browser.WIDE)
+        asked = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+        urls = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+        strange = [url for url in urls if not url.startswith(("http://127.0.0.1:", "chrome://", "data:"))]
+        assert not strange
+    complaints = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+    assert not [line for line in complaints if "nothing-here" not in line]
+
+    driver.get(owners.consoles["north"])
+    driver.execute_script("document.querySelector('main').focus()")
+    owners.goes("Close the console")
+    owners.sees("The console is closed.")
+    assert not driver.find_elements(By.TAG_NAME, "form")
