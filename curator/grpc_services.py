@@ -16,6 +16,7 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.crypto.certificates import Role, identity_from_san, same_certificate
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.connection_silence import SILENCE_SECONDS, UNSEEN_SILENCES, moving
+from privity.common.text.visible import cut
 from privity.common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
@@ -28,6 +29,7 @@ from privity.curator.run_state import Run
 LONGEST_WAIT_SECONDS = 60
 EVENTS_A_SILENCE = 3
 LARGEST_LIST = 1 << 22
+LONGEST_VERSION = 32
 """Most bytes of a list of runs: some 20,000 of them."""
 
 _log = logging.getLogger("privity.curator")
@@ -148,7 +150,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     async def Alive(  # noqa: N802
         self, request: pb.AliveRequest, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
-        self._desk.alive(self._caller(context))
+        self._desk.alive(self._caller(context)).version = cut(request.version, LONGEST_VERSION)
         return pb.Receipt()
 
     async def Fetch(  # noqa: N802
@@ -168,8 +170,14 @@ class OperatorServicer(rpc.OperatorServicer):
     """What the operator's commands dial in to."""
 
     def __init__(
-        self, runs: Runs, manifests: ManifestFile, metrics: CuratorMetrics, silence: float = SILENCE_SECONDS
+        self,
+        desk: Desk,
+        runs: Runs,
+        manifests: ManifestFile,
+        metrics: CuratorMetrics,
+        silence: float = SILENCE_SECONDS,
     ) -> None:
+        self._desk = desk
         self._runs = runs
         self._silence = silence
         self._manifests = manifests
@@ -247,6 +255,15 @@ class OperatorServicer(rpc.OperatorServicer):
     ) -> pb.LimitsReply:
         self._caller(context)
         return pb.LimitsReply(documents=self._runs.limits.all())
+
+    async def GetParties(  # noqa: N802
+        self, request: pb.PartiesRequest, context: grpc.aio.ServicerContext
+    ) -> pb.PartiesReply:
+        self._caller(context)
+        manifest = self._manifests.current()
+        links = self._desk.links(manifest.members)
+        paused = manifest.paused
+        return pb.PartiesReply(parties=[pb.PartyStatus(**asdict(one), paused=one.party in paused) for one in links])
 
     def _status(self, run: Run) -> pb.RunStatus:
         return pb.RunStatus(

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
@@ -112,6 +112,21 @@ class Awaited:
         return awaits(self.party, self.note or answer_to(self.step), self.since, self.silent_since)
 
 
+@dataclass(frozen=True)
+class Link:
+    """How a party is connected.
+
+    Attributes:
+        since: in UTC, since when it is connected, or when it was last heard of; empty if it never was.
+        version: of its node, by its own word.
+    """
+
+    party: str
+    connected: bool
+    since: str
+    version: str
+
+
 @dataclass
 class _Party:
     waiting: dict[tuple[str, str], _Waiting] = field(default_factory=dict)
@@ -119,6 +134,8 @@ class _Party:
     last_seen: float = field(default_factory=time.monotonic)
     heard: float | None = None
     heard_at: float | None = None
+    connected_at: float = 0.0
+    version: str = ""
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -285,9 +302,20 @@ class Desk:
     def alive(self, party: str) -> _Party:
         """Note a sign of life."""
         desk = self._party(party)
+        if not self.connected(party):
+            desk.connected_at = time.time()
         desk.last_seen = desk.heard = time.monotonic()
         desk.heard_at = time.time()
         return desk
+
+    def links(self, parties: Iterable[str]) -> list[Link]:
+        """How each of these parties is connected."""
+        heard, found = self.heard_at(), []
+        for name in parties:
+            desk, connected = self._parties.get(name, _Party()), self.connected(name)
+            at = desk.connected_at if connected else heard.get(name)
+            found.append(Link(name, connected, "" if at is None else utc(at), desk.version))
+        return found
 
     def heard_at(self) -> dict[str, float]:
         """When parties were last heard of, in seconds since 1970."""

@@ -183,7 +183,9 @@ class CuratorServer:
         rpc.add_PartyLinkServicer_to_server(
             PartyLinkServicer(self.desk, self.runs, manifests, self.metrics, silence), server
         )
-        rpc.add_OperatorServicer_to_server(OperatorServicer(self.runs, manifests, self.metrics, silence), server)
+        rpc.add_OperatorServicer_to_server(
+            OperatorServicer(self.desk, self.runs, manifests, self.metrics, silence), server
+        )
         self._health = await add_health(server, self._admit)
         if config.reflection:
             add_reflection(server, self._admit)

@@ -12,6 +12,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import grpc
@@ -37,6 +38,7 @@ from privity.party.randomness_ahead import IdleTime
 from privity.party.run_expiry import let_go_every
 from privity.party.step_answers import OtherSchemaError, PartyEngine
 
+VERSION = version("privity")
 WAIT_SECONDS = 20
 ALIVE_SECONDS = 5.0
 SECOND_LOOK_SECONDS = 2.0
@@ -238,7 +240,7 @@ class Agent:
             try:
                 if not connected:
                     async with moving(self._silence):
-                        await link.Alive(pb.AliveRequest())
+                        await link.Alive(pb.AliveRequest(version=VERSION))
                     connected = True
                     self._node.metrics.connected()
                     _log.info("connected to the curator")
@@ -381,7 +383,7 @@ class Agent:
                     while True:
                         await asyncio.sleep(ALIVE_SECONDS)
                         async with moving(self._silence):
-                            await rpc.PartyLinkStub(channel).Alive(pb.AliveRequest())
+                            await rpc.PartyLinkStub(channel).Alive(pb.AliveRequest(version=VERSION))
 
 
 async def _stream(message: bytes, moved: Callable[[], None]) -> AsyncIterator[pb.Chunk]:

@@ -93,6 +93,17 @@ class OperatorClient(CuratorLink):
                     return []
                 raise self._failed(error) from None
 
+    def parties(self) -> list[pb.PartyStatus]:
+        """Each party, and whether its node is connected; none if the curator's version does not say."""
+        with self._channel() as channel:
+            try:
+                found = rpc.OperatorStub(channel).GetParties(pb.PartiesRequest(), timeout=CALL_SECONDS)
+                return list(_cut(found).parties)
+            except grpc.RpcError as error:
+                if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                    return []
+                raise self._failed(error) from None
+
     def _ask(self, call: Callable[[rpc.OperatorStub], Answer]) -> Answer:
         with self._channel() as channel:
             try:

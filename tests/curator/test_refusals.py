@@ -141,7 +141,7 @@ def test_the_operator_is_told_every_refusal_of_every_party_and_is_told_so_after_
             assert again.refusals == run.refusals
             from privity.curator.grpc_services import OperatorServicer
 
-            status = OperatorServicer(runs, runs._manifests, runs._metrics)._status(again)
+            status = OperatorServicer(runs._desk, runs, runs._manifests, runs._metrics)._status(again)
         assert [(one.party, one.code) for one in status.refusals] == [
             ("party-1", "refused-by-policy"),
             ("party-3", "refused-by-policy"),

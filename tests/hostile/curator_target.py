@@ -62,7 +62,7 @@ LIMITS = PublishedLimits.signed(
 LISTED = reflection_pb2.ServerReflectionRequest(list_services="")
 RPCS = (
     _rpc(LINK + "NextStep", PARTY, pb.NextStepRequest(wait_seconds=1), (False, True)),
-    _rpc(LINK + "Alive", PARTY, pb.AliveRequest()),
+    _rpc(LINK + "Alive", PARTY, pb.AliveRequest(version="0.1")),
     _rpc(LINK + "GetManifest", PARTY, pb.ManifestRequest()),
     _rpc(LINK + "Publish", PARTY, pb.PublishRequest(document=LIMITS)),
     _rpc(LINK + "Fetch", PARTY, pb.RunName(run="run-1"), (False, True)),
@@ -75,6 +75,7 @@ RPCS = (
     _rpc(RUNS + "Why", OPERATOR, pb.RunName(run="run-1")),
     _rpc(RUNS + "GetManifest", OPERATOR, pb.ManifestRequest()),
     _rpc(RUNS + "GetLimits", OPERATOR, pb.LimitsRequest()),
+    _rpc(RUNS + "GetParties", OPERATOR, pb.PartiesRequest()),
     _rpc("/grpc.health.v1.Health/Check", PARTY, health_pb2.HealthCheckRequest(service="common.wire.v1.Operator")),
     _rpc("/grpc.health.v1.Health/Watch", PARTY, health_pb2.HealthCheckRequest(service="none"), (False, True)),
     _rpc("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", PARTY, LISTED, (True, True)),

@@ -35,7 +35,7 @@ def test_nothing_crashes_hangs_grows_or_is_charged(tmp_path: Path) -> None:
         "Stopped",
     )
     assert answered >= {f"party {step}" for step in steps}
-    methods = ("Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest", "GetLimits")
+    methods = ("Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest", "GetLimits", "GetParties")
     assert answered >= {
         "NextStep",
         "SendReply",

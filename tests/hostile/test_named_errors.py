@@ -40,6 +40,7 @@ BREAKS = {
     ("party", "Fetch"): (Runs, "release_files"),
     ("party", "Publish"): ("privity.curator.limits_of_parties.LimitsOfParties", "take"),
     ("operator", "GetLimits"): ("privity.curator.limits_of_parties.LimitsOfParties", "all"),
+    ("operator", "GetParties"): (Desk, "links"),
     ("operator", "Watch"): (Runs, "watch"),
     ("operator", "Fetch"): (Runs, "release_files"),
     ("operator", "Stop"): (Runs, "stop"),
@@ -52,6 +53,7 @@ BREAKS = {
 REQUESTS = {
     "GetManifest": pb.ManifestRequest(),
     "GetLimits": pb.LimitsRequest(),
+    "GetParties": pb.PartiesRequest(),
     "Publish": pb.PublishRequest(),
     "NextStep": pb.NextStepRequest(),
     "Alive": pb.AliveRequest(),

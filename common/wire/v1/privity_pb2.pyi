@@ -19,8 +19,10 @@ class NextStepRequest(_message.Message):
     def __init__(self, wait_seconds: _Optional[int] = ...) -> None: ...
 
 class AliveRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("version",)
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    def __init__(self, version: _Optional[str] = ...) -> None: ...
 
 class Receipt(_message.Message):
     __slots__ = ()
@@ -41,6 +43,30 @@ class PublishRequest(_message.Message):
     DOCUMENT_FIELD_NUMBER: _ClassVar[int]
     document: bytes
     def __init__(self, document: _Optional[bytes] = ...) -> None: ...
+
+class PartiesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class PartiesReply(_message.Message):
+    __slots__ = ("parties",)
+    PARTIES_FIELD_NUMBER: _ClassVar[int]
+    parties: _containers.RepeatedCompositeFieldContainer[PartyStatus]
+    def __init__(self, parties: _Optional[_Iterable[_Union[PartyStatus, _Mapping]]] = ...) -> None: ...
+
+class PartyStatus(_message.Message):
+    __slots__ = ("party", "connected", "since", "version", "paused")
+    PARTY_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    party: str
+    connected: bool
+    since: str
+    version: str
+    paused: bool
+    def __init__(self, party: _Optional[str] = ..., connected: _Optional[bool] = ..., since: _Optional[str] = ..., version: _Optional[str] = ..., paused: _Optional[bool] = ...) -> None: ...
 
 class LimitsRequest(_message.Message):
     __slots__ = ()

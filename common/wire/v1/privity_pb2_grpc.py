@@ -377,6 +377,11 @@ class OperatorStub:
                 request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.LimitsRequest.SerializeToString,
                 response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.LimitsReply.FromString,
                 _registered_method=True)
+        self.GetParties = channel.unary_unary(
+                '/common.wire.v1.Operator/GetParties',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.PartiesRequest.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.PartiesReply.FromString,
+                _registered_method=True)
 
 
 class OperatorServicer:
@@ -446,6 +451,13 @@ class OperatorServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetParties(self, request, context):
+        """Each party of the manifest, and whether its node is connected.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OperatorServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -493,6 +505,11 @@ def add_OperatorServicer_to_server(servicer, server):
                     servicer.GetLimits,
                     request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.LimitsRequest.FromString,
                     response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.LimitsReply.SerializeToString,
+            ),
+            'GetParties': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetParties,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.PartiesRequest.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.PartiesReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -739,6 +756,33 @@ class Operator:
             '/common.wire.v1.Operator/GetLimits',
             common_dot_wire_dot_v1_dot_privity__pb2.LimitsRequest.SerializeToString,
             common_dot_wire_dot_v1_dot_privity__pb2.LimitsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetParties(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/common.wire.v1.Operator/GetParties',
+            common_dot_wire_dot_v1_dot_privity__pb2.PartiesRequest.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.PartiesReply.FromString,
             options,
             channel_credentials,
             insecure,

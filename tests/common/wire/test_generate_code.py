@@ -16,7 +16,7 @@ from tests.harness.places import ROOT
 COMMITTED = ROOT / "common" / "wire" / "v1"
 METHODS = {
     "PartyLink": ["NextStep", "SendReply", "Alive", "GetManifest", "Fetch", "Publish"],
-    "Operator": ["Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest", "GetLimits"],
+    "Operator": ["Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest", "GetLimits", "GetParties"],
 }
 
 
