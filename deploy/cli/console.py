@@ -32,6 +32,17 @@ def party_console(
     _serve(lambda: party_site(config), config.absolute().parent, port, open_it)
 
 
+def operator_console(
+    config: Annotated[Path, typer.Option(help="operator.toml")] = Path("operator.toml"),
+    port: Port = 0,
+    open_it: Open = False,
+) -> None:
+    """Show the consortium's parties and runs in a browser; plan, submit, stop and resume runs there."""
+    from privity.deploy.console.operator_console import operator_site
+
+    _serve(lambda: operator_site(config), config.absolute().parent, port, open_it)
+
+
 def _serve(make: Callable[[], LocalSite], folder: Path, port: int, open_it: bool) -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     page = folder / f".console-{secrets.token_hex(8)}.html"

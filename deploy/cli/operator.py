@@ -18,9 +18,13 @@ from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import write_private
 from privity.common.text.terminal import say
+from privity.deploy.cli import console
 from privity.deploy.operator.operator_folder import OPERATOR_TOML, SETTINGS, link_of, newest_manifest
 
 operator_app = typer.Typer(no_args_is_help=True, help="The operator's own folder.")
+
+
+operator_app.command("console")(console.operator_console)
 
 
 @operator_app.callback()

@@ -28,6 +28,7 @@ from privity.common.release.release_folder import is_release
 from privity.common.storage.journal import Journal
 from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.local_site import LocalSite, changed
+from privity.deploy.console.release_files import RELEASES, release_file
 from privity.deploy.consortium.doctor_checks import examine_party
 from privity.deploy.operator.curator_link import PartyClient
 from privity.party import joining, run_notice
@@ -37,8 +38,6 @@ from privity.party.policy import Policy
 from privity.party.policy_file import policy_obeyed
 
 A_PAGE = 50
-RELEASES = "releases"
-"""Folder of fetched releases, beside party.toml."""
 PLACES = [
     ("overview", "Overview"),
     ("runs", "Runs"),
@@ -173,6 +172,7 @@ class _Decisions:
         return self._site.page(
             "runs.html.j2", place="runs", states=sorted({one["state"] for one in filed}), wanted=wanted, search=search,
             found=found[first : first + A_PAGE], first=first, count=len(found), a_page=A_PAGE,
+            lead="Every run that this party was asked for, the newest first, also those that were refused.",
         )  # fmt: skip
 
     def run(self, run: str) -> flask.Response:
@@ -275,13 +275,7 @@ class _Node:
         return changed("releases", "fetched")
 
     def release_file(self, run: str, name: str) -> flask.Response:
-        """A file of a release. Its report was made elsewhere: it may style itself, and nothing else."""
-        folder = self._files.releases / self._files.approvals.of(run).spec.run
-        if name not in RELEASE_FILES or not is_release(folder):
-            flask.abort(404)
-        answer: flask.Response = flask.send_file((folder / name).absolute(), as_attachment=name != REPORT)
-        answer.headers["Content-Security-Policy"] = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-        return answer
+        return release_file(self._files.releases / self._files.approvals.of(run).spec.run, name)
 
     def node(self) -> flask.Response:
         config, look = self._files.config, "look" in flask.request.args
