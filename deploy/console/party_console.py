@@ -28,6 +28,7 @@ from privity.common.release.release_folder import is_release
 from privity.common.storage.journal import Journal
 from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.local_site import LocalSite, changed
+from privity.deploy.console.policy_pages import PolicyPages
 from privity.deploy.console.release_files import RELEASES, release_file
 from privity.deploy.consortium.doctor_checks import examine_party
 from privity.deploy.operator.curator_link import PartyClient
@@ -41,6 +42,7 @@ A_PAGE = 50
 PLACES = [
     ("overview", "Overview"),
     ("runs", "Runs"),
+    ("policy", "Policy"),
     ("releases", "Releases"),
     ("node", "Node and keys"),
     ("log", "Changes"),
@@ -128,6 +130,7 @@ def party_site(file: Path) -> LocalSite:
     site = LocalSite(f"{files.config.name} – Privity", PLACES, AuditLog(files.config.state))
     _Decisions(files, site)
     _Node(files, site)
+    PolicyPages(files, site)
     return site
 
 

@@ -1,0 +1,108 @@
+"""The policy's page: a form, a preview of what it would change, and the file written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import flask
+
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.data.schema import load_schema
+from privity.common.errors import Catalogue, PrivityError
+from privity.deploy.console import policy_form as forms
+from privity.deploy.console.local_site import LocalSite, changed
+from privity.party.config import read_policy
+from privity.party.policy import Policy
+
+if TYPE_CHECKING:
+    from privity.deploy.console.party_console import OwnerFiles
+
+
+class PolicyPages:
+    """The policy of one node.
+
+    Args:
+        files: the node's; site: takes the pages.
+    """
+
+    def __init__(self, files: OwnerFiles, site: LocalSite) -> None:
+        self._files, self._site = files, site
+        add = site.app.add_url_rule
+        add("/policy", "policy", self.policy)
+        add("/policy/preview", "policy_preview", self.preview, methods=["POST"])
+        add("/policy/write", "policy_write", self.write, methods=["POST"])
+
+    def policy(self) -> flask.Response:
+        file, text = self._files.config.policy, ""
+        try:
+            text = forms.text_of(file)
+            policy = self._read(file)
+        except PrivityError as error:
+            return self._site.page("policy_broken.html.j2", place="policy", file=file, text=text, error=error)
+        return self._form(policy, forms.shown(policy, text), forms.sha256(text))
+
+    def preview(self) -> flask.Response:
+        typed = forms.typed(flask.request.form)
+        was, text, digest = self._shown()
+        try:
+            now = self._checked(was, text, typed)
+        except PrivityError as error:
+            return self._form(was, typed, digest, forms.faults(error), status=400)
+        files, config = self._files, self._files.config
+        of_person = ManifestFile(config.manifest, config.organiser_key).current().parties_per_person
+        filed = files.approvals.filed()[::-1]
+        return self._form(
+            was, typed, digest, differences=list(forms.differences(was, now)), count=len(filed),
+            hindsight=forms.hindsight(filed, now, config.name, of_person),
+            never=now.manifest_refusals(of_person),
+        )  # fmt: skip
+
+    def write(self) -> flask.Response:
+        typed = forms.typed(flask.request.form)
+        was, text, digest = self._shown()
+        try:
+            now = self._checked(was, text, typed)
+        except PrivityError as error:
+            return self._form(was, typed, digest, forms.faults(error), status=400)
+        words = "; ".join(f"{label}: {after}, not {before}" for label, before, after in forms.differences(was, now))
+        with self._site.log.change("changed the policy", changes=words):
+            forms.write(
+                self._files.config.policy, forms.changed_text(text, forms.shown(was, text), typed), digest
+            )  # fmt: skip
+        return changed("policy", "policy")
+
+    def _shown(self) -> tuple[Policy, str, str]:
+        """The policy, its text and that one's digest, if they are still what the form was made of."""
+        file, digest = self._files.config.policy, flask.request.form.get("sha256", "")
+        text = forms.text_of(file)
+        if forms.sha256(text) != digest:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="policy", reason="the file changed since the form was shown; nothing was"
+                " written", hint="Open the page of the policy again, and change it there.",
+            )  # fmt: skip
+        return self._read(file), text, digest
+
+    def _checked(self, was: Policy, text: str, typed: forms.Typed) -> Policy:
+        now = forms.checked(forms.changed_text(text, forms.shown(was, text), typed), self._read)
+        if not forms.is_same(now, typed):
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="policy", reason="this form cannot write that into the file as it stands",
+                hint=f"Change {self._files.config.policy} in an editor.",
+            )  # fmt: skip
+        return now
+
+    def _read(self, file: Path) -> Policy:
+        config = self._files.config
+        return read_policy(replace(config, policy=file), load_schema(config.schema).names)
+
+    def _form(
+        self, policy: Policy, typed: forms.Typed, digest: str, faults: dict[str, list[str]] | None = None,
+        status: int = 200, **preview: object,
+    ) -> flask.Response:  # fmt: skip
+        return self._site.page(
+            "policy.html.j2", status=status, place="policy", fields=forms.FIELDS, typed=typed, sha256=digest,
+            faults=faults or {}, labels=forms.LABELS, population=policy.population, file=self._files.config.policy,
+            **preview,
+        )  # fmt: skip
