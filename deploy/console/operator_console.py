@@ -22,13 +22,12 @@ from privity.common.release.release_contents import RELEASE_FILES, REPORT
 from privity.common.release.release_folder import is_release
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
-from privity.common.wire.v1.privity_pb2 import RunStatus
 from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.release_files import RELEASES, release_file
 from privity.deploy.console.run_comparison import Comparison, Rehearsed, compare, rehearse
 from privity.deploy.operator.operator_folder import client_of, link_of, newest_manifest
-from privity.deploy.operator.run_status import at_a_glance, explained
+from privity.deploy.operator.run_status import RunStatus, at_a_glance, explained
 from privity.deploy.operator.run_submission import submit_run
 from privity.deploy.planning.expected_error import CAVEAT, MEANING
 

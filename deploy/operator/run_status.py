@@ -120,4 +120,4 @@ def remedy(run: str, awaited: Awaited) -> str:
     return "It was asked just now: wait." if awaited.seconds < JUST_NOW_SECONDS else "It is at work: wait."
 
 
-__all__ = ["RunEvent", "at_a_glance", "event_document", "explained", "remedy", "status_document", "words"]
+__all__ = ["RunEvent", "RunStatus", "at_a_glance", "event_document", "explained", "remedy", "status_document", "words"]

@@ -86,6 +86,9 @@ CLASSES = {
     "Refused.*": "public",
     "PublishRequest.document": "public",
     "LimitsReply.documents": "public",
+    "AliveRequest.version": "public",
+    "PartiesReply.parties": "carries another message",
+    "PartyStatus.*": "public",
     "FileChunk.*": "release",
 }
 
