@@ -175,8 +175,12 @@ def outbox_of(config: PartyConfig, journal: Journal) -> Outbox:
 
 def ledger_of(config: PartyConfig, policy: Policy) -> Ledger:
     """The population's ledger, to be charged by this node; one that it kept by itself before is merged into it."""
+    return ledger_named(config, policy.population.name)
+
+
+def ledger_named(config: PartyConfig, name: str) -> Ledger:
+    """The same, by the population's name."""
     node = node_id(config.state)
-    name = policy.population.name
     path = config.ledger or default_ledger(name)
     ledger = open_ledger(name, path, node)
     former = config.state / LEDGER_FILE

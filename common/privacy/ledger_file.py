@@ -155,6 +155,13 @@ class LedgerFile:
     def _lines(self, rest: str, *values: object) -> list[Line]:
         return [Line(*fields) for fields in self._db.execute(f"SELECT {COLUMNS} FROM lines {rest}", values)]
 
+    def lines_since(self, line_id: int) -> tuple[list[tuple[int, Line]], set[int]]:
+        """Lines that were written after this one, and which of all are charges without an answer; by their numbers."""
+        with self._held():
+            new = self._db.execute(f"SELECT id, {COLUMNS} FROM lines WHERE id > ? ORDER BY id", (line_id,)).fetchall()
+            still = self._db.execute("SELECT id FROM lines WHERE kind = 'charge' AND answer IS NULL").fetchall()
+        return [(number, Line(*fields)) for number, *fields in new], {number for (number,) in still}
+
     def _unusable(self, reason: str) -> PrivityError:
         return PrivityError(Catalogue.LEDGER_UNUSABLE, file=self._path, reason=reason)
 

@@ -207,25 +207,34 @@ class Entry:
                 return "the run has ended: what it had reserved and not spent is returned"
 
 
-def entries_of(lines: Iterable[Line], rows: int) -> list[Entry]:
-    """Lines, oldest first, with what each added for a person with so many rows."""
-    runs: dict[tuple[str, str], Accountant] = {}
-    told: dict[tuple[str, str], tuple[Fraction, Fraction]] = {}
-    found = []
-    for line in lines:
+class Pricing:
+    """Tells of lines, oldest first, what each added for a person with so many rows."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self._runs: dict[tuple[str, str], Accountant] = {}
+        self._told: dict[tuple[str, str], tuple[Fraction, Fraction]] = {}
+
+    def entry(self, line: Line) -> Entry:
+        """The next line, as it stands in the ledger."""
         key = (line.node, line.run)
-        runs[key] = charged(runs.get(key, Accountant(rows)), line)
-        epsilon, delta = told.get(key, (ZERO, ZERO))
+        self._runs[key] = charged(self._runs.get(key, Accountant(self.rows)), line)
+        epsilon, delta = self._told.get(key, (ZERO, ZERO))
         if line.terms is None and line.rho is not None:
             # As it was charged then; the adjustment has the rest.
             added = line.stated
         else:
-            now = runs[key].spent
+            now = self._runs[key].spent
             added = now.epsilon - epsilon, now.delta - delta
-        told[key] = epsilon + added[0], delta + added[1]
+        self._told[key] = epsilon + added[0], delta + added[1]
         answered = line.answer is not None
-        found.append(Entry(Kind(line.kind), line.node, line.charge, added, line.document, line.at, answered))
-    return found
+        return Entry(Kind(line.kind), line.node, line.charge, added, line.document, line.at, answered)
+
+
+def entries_of(lines: Iterable[Line], rows: int) -> list[Entry]:
+    """Lines, oldest first, with what each added for a person with so many rows."""
+    pricing = Pricing(rows)
+    return [pricing.entry(line) for line in lines]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.node import logs
 from privity.common.node.process import at_interrupt, dump_no_core, open_files, stay_alone, stop_when_stdin_closes
 from privity.common.privacy.budget import readable
-from privity.common.privacy.ledger import Entry, Kind, Ledger
+from privity.common.privacy.ledger import Kind, Ledger
 from privity.common.privacy.ledger_folder import declare, declared, open_ledger
+from privity.common.privacy.ledger_reader import LedgerReader
 from privity.common.privacy.population import parse_population
 from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.text import text_table
@@ -141,17 +142,9 @@ def _left(left: Fraction, total: Fraction, reserved: bool) -> str:
 
 def _by_run(book: Ledger) -> Table:
     table = text_table.table("first charge (UTC)", "run", "epsilon", "delta", "charges", "not answered")
-    runs: dict[tuple[str, str], list[Entry]] = {}
-    for entry in book.entries():
-        if entry.charge.run:
-            runs.setdefault((entry.node, entry.charge.run), []).append(entry)
-    for (_, run), entries in runs.items():
-        epsilon = sum((e.added[0] for e in entries), Fraction(0))
-        delta = sum((e.added[1] for e in entries), Fraction(0))
-        charges = [e for e in entries if e.kind is Kind.CHARGE]
-        open_ones = sum(not e.answered for e in charges)
-        texts = (readable(epsilon), readable(delta), str(len(charges)), str(open_ones))
-        text_table.add(table, entries[0].at, run, *texts)
+    for one in LedgerReader(book).by_run():
+        texts = (readable(one.epsilon), readable(one.delta), str(one.charges), str(one.unanswered))
+        text_table.add(table, one.at, one.run, *texts)
     return table
 
 

@@ -10,11 +10,12 @@ from typing import Annotated
 
 import typer
 
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import PrivityError
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import declare as declare_ledger
 from privity.common.privacy.ledger_folder import declared, open_ledger
-from privity.common.privacy.population import Population, parse_population
+from privity.common.privacy.population import parse_population
+from privity.common.privacy.population_change import change_population, in_words, return_reserved
 from privity.common.text import text_table
 from privity.common.text.terminal import say
 from privity.party.config import JOURNAL_FILE, node_id
@@ -41,7 +42,7 @@ def declare(
     """Declare a population once. A ledger of an earlier version in its place is taken over."""
     wanted = parse_population(name, total_epsilon, total_delta, rows_per_person)
     with closing(declare_ledger(wanted, ledger, "" if ledger is None else _node_beside(ledger))) as book:
-        say(f"{_in_words(wanted)} Spent so far: epsilon {readable(book.spent())}.")
+        say(f"{in_words(wanted)} Spent so far: epsilon {readable(book.spent())}.")
 
 
 @population_app.command("list")
@@ -92,12 +93,8 @@ def change(
             total_delta=now.total_delta if total_delta is None else parse_delta(total_delta, "total_delta"),
             rows_per_person=now.rows_per_person if rows_per_person is None else rows_per_person,
         )
-        larger = wanted.total_epsilon > now.total_epsilon or wanted.total_delta > now.total_delta
-        if larger and not raise_total:
-            reason = f"a larger total weakens what these people were promised: {_in_words(now)}"
-            raise PrivityError(Catalogue.BAD_OPTION, option="raise", reason=reason, hint="If it is meant, add --raise.")
-        book.change(wanted, now)
-        say(f"{_in_words(book.population)} Spent so far: epsilon {readable(book.spent())}.")
+        change_population(book, wanted, now, raise_total=raise_total)
+        say(f"{in_words(book.population)} Spent so far: epsilon {readable(book.spent())}.")
         held = sum((one.most[0] for one in book.reserved()), Fraction(0))
         if book.left()[0] < 0 and held:
             over = "with what is spent more than the total: their next charge is refused"
@@ -115,12 +112,7 @@ def give_back(
     Nothing that was spent comes back. If the run goes on all the same, it is charged what is then left, or refused.
     """
     with closing(open_ledger(name, ledger)) as book:
-        found = [one for one in book.reserved() if one.run == run]
-        for one in found:
-            book.give_back(run, one.node)
-        if not found:
-            reason = f"{run!r} has reserved nothing of {name!r}"
-            raise PrivityError(Catalogue.BAD_OPTION, option="run", reason=reason, hint="See privity population list.")
+        return_reserved(book, run)
         say(f"Returned. Left: epsilon {readable(book.left()[0])} of {readable(book.population.total_epsilon)}.")
 
 
@@ -139,9 +131,3 @@ def merge(
 def _node_beside(ledger: Path) -> str:
     """The node that charged a ledger of an earlier version: the one beside whose journal it is. It goes on with it."""
     return node_id(ledger.parent) if (ledger.parent / JOURNAL_FILE).exists() else ""
-
-
-def _in_words(population: Population) -> str:
-    epsilon, delta = readable(population.total_epsilon), readable(population.total_delta)
-    rows = "1 row" if population.rows_per_person == 1 else f"up to {population.rows_per_person} rows"
-    return f"{population.name!r}: epsilon {epsilon} and delta {delta} in all; a person has {rows}."

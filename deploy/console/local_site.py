@@ -249,6 +249,7 @@ SAID = {
     "refused": "Rejected. Nothing more of this run leaves this party.",
     "policy": "The policy is written, and the node obeys it from now on.",
     "total": "The total is changed, by a line of the ledger.",
+    "returned": "What the run had reserved is returned, by a line of the ledger.",
     "renewed": "New keys are made. Send the answer to the organiser.",
     "fetched": "The release is here, and was checked.",
     "submitted": "Submitted.",

@@ -5,8 +5,7 @@ They read the node's own files by the functions that the commands read them with
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -23,10 +22,12 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import is_at_work
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
+from privity.common.privacy.ledger_folder import default_ledger
 from privity.common.release.release_contents import RELEASE_FILES, REPORT
 from privity.common.release.release_folder import is_release
 from privity.common.storage.journal import Journal
 from privity.deploy.console.audit_log import AuditLog
+from privity.deploy.console.budget_pages import BudgetPages, OpenLedgers
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.policy_pages import PolicyPages
 from privity.deploy.console.release_files import RELEASES, release_file
@@ -34,14 +35,16 @@ from privity.deploy.consortium.doctor_checks import examine_party
 from privity.deploy.operator.curator_link import PartyClient
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
-from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
-from privity.party.policy import Policy
+from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
+from privity.party.policy import Policy, load_policy
 from privity.party.policy_file import policy_obeyed
 
 A_PAGE = 50
 PLACES = [
     ("overview", "Overview"),
     ("runs", "Runs"),
+    ("budget", "Budget"),
+    ("ledger", "Ledger"),
     ("policy", "Policy"),
     ("releases", "Releases"),
     ("node", "Node and keys"),
@@ -68,19 +71,22 @@ class OwnerFiles:
         self.journal = Journal(journal)
         self.approvals = Approvals(self.journal)
         self.releases = self.file.absolute().parent / RELEASES
-        self._lock = threading.Lock()
-        self._ledger: Ledger | None = None
+        self.books = OpenLedgers()
 
-    def policy(self) -> Policy:
-        """As the node would read it now."""
-        return read_policy(self.config)
+    def policy(self, file: Path | None = None, known: Sequence[str] | None = None) -> Policy:
+        """As the node would read it now.
+
+        Args:
+            file: another one than the node's; known: names of the schema's attributes.
+        """
+        return load_policy(file or self.config.policy, lambda name: self._book(name).population, known)
 
     def ledger(self, policy: Policy) -> Ledger:
         """The population's ledger."""
-        with self._lock:
-            if self._ledger is None or self._ledger.population.name != policy.population.name:
-                self._ledger = ledger_of(self.config, policy)
-            return self._ledger
+        return self._book(policy.population.name)
+
+    def _book(self, name: str) -> Ledger:
+        return self.books.of(name, self.config.ledger or default_ledger(name), self.config)
 
 
 @dataclass(frozen=True)
@@ -131,6 +137,7 @@ def party_site(file: Path) -> LocalSite:
     _Decisions(files, site)
     _Node(files, site)
     PolicyPages(files, site)
+    BudgetPages(files, site)
     return site
 
 

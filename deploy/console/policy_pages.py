@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.deploy.console import policy_form as forms
 from privity.deploy.console.local_site import LocalSite, changed
-from privity.party.config import read_policy
 from privity.party.policy import Policy
 
 if TYPE_CHECKING:
@@ -94,8 +92,7 @@ class PolicyPages:
         return now
 
     def _read(self, file: Path) -> Policy:
-        config = self._files.config
-        return read_policy(replace(config, policy=file), load_schema(config.schema).names)
+        return self._files.policy(file, load_schema(self._files.config.schema).names)
 
     def _form(
         self, policy: Policy, typed: forms.Typed, digest: str, faults: dict[str, list[str]] | None = None,

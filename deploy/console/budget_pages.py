@@ -1,0 +1,201 @@
+"""The pages of the budget and the ledger: what was ever spent on these people, on what, and how much may be."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import flask
+
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.ledger import Entry, Kind, Ledger
+from privity.common.privacy.ledger_folder import declared, open_ledger, whose
+from privity.common.privacy.ledger_reader import LedgerReader, Point
+from privity.common.privacy.population_change import change_population, in_words, return_reserved
+from privity.common.text.utc_times import utc_now
+from privity.deploy.console.local_site import LocalSite, changed
+from privity.party.config import PartyConfig, ledger_named
+
+if TYPE_CHECKING:
+    from privity.deploy.console.party_console import OwnerFiles
+
+A_PAGE = 100
+MOST_POINTS = 200
+WIDTH, HEIGHT = 600, 200
+
+
+class OpenLedgers:
+    """Ledgers that stay open, each with what was read of it: to open one reads all its lines."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[Path, tuple[Ledger, LedgerReader]] = {}
+
+    def of(self, name: str, path: Path, config: PartyConfig | None = None) -> Ledger:
+        """The ledger of these people in this file.
+
+        Args:
+            config: of the node that charges it, if it is the node's.
+        """
+        return self._of(name, path, config)[0]
+
+    def reader(self, name: str, path: Path) -> LedgerReader:
+        """What is read of it."""
+        return self._of(name, path, None)[1]
+
+    def _of(self, name: str, path: Path, config: PartyConfig | None) -> tuple[Ledger, LedgerReader]:
+        key = path.resolve()
+        with self._lock:
+            found = self._open.get(key)
+            # It may have been taken away, merged, or put in another's place since.
+            if found is None or found[0].population.name != name or whose(path) != name:
+                book = open_ledger(name, path) if config is None else ledger_named(config, name)
+                found = self._open[key] = (book, LedgerReader(book))
+            return found
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A budget over time, as points of a picture.
+
+    Attributes:
+        spent, total: lines of steps; points: of the table behind it.
+    """
+
+    spent: str
+    total: str
+    points: list[Point]
+    top: float
+
+
+def picture(curve: Sequence[Point], now: str) -> Picture | None:
+    """A picture of few points, however many lines there are; None of a ledger that says nothing yet."""
+    if not curve:
+        return None
+    times, latest = [], 0.0
+    for point in curve:
+        latest = max(latest, datetime.fromisoformat(point.at).timestamp())
+        times.append(latest)
+    end = max(datetime.fromisoformat(now).timestamp(), times[-1], times[0] + 1)
+    width = end - times[0]
+    # The last line of every step along the picture.
+    moments = [times[0] + width * step / MOST_POINTS for step in range(MOST_POINTS + 1)]
+    places = sorted({place for moment in moments if (place := bisect_right(times, moment) - 1) >= 0} | {len(curve) - 1})
+    top = max(max(curve[place].spent, curve[place].total) for place in places) or 1.0
+
+    def line(values: Sequence[float]) -> str:
+        steps = f"M0 {HEIGHT}" if not values else f"M0 {HEIGHT * (1 - values[0] / top):.1f}"
+        for place, value in zip(places, values, strict=True):
+            steps += f"H{WIDTH * (times[place] - times[0]) / width:.1f}V{HEIGHT * (1 - value / top):.1f}"
+        return f"{steps}H{WIDTH}"
+
+    points = [curve[place] for place in places]
+    return Picture(line([one.spent for one in points]), line([one.total for one in points]), points, top)
+
+
+class BudgetPages:
+    """Budgets of all populations of this user account, and the ledger of each.
+
+    Args:
+        files: the node's; site: takes the pages.
+    """
+
+    def __init__(self, files: OwnerFiles, site: LocalSite) -> None:
+        self._files, self._site = files, site
+        add = site.app.add_url_rule
+        add("/budget", "budget", self.budget)
+        add("/budget/change", "budget_change", self.change, methods=["POST"])
+        add("/budget/return", "budget_return", self.give_back, methods=["POST"])
+        add("/ledger", "ledger", self.ledger)
+
+    def _names(self) -> dict[str, Path]:
+        """All populations, the node's own first."""
+        found = declared()
+        try:
+            policy = self._files.policy()
+        except PrivityError:
+            return found
+        own = policy.population.name
+        return {own: self._files.config.ledger or found[own], **{name: at for name, at in found.items() if name != own}}
+
+    def _chosen(self) -> tuple[str, Ledger, LedgerReader, list[str]]:
+        names = self._names()
+        name = flask.request.values.get("population", "") or next(iter(names), "")
+        if name not in names:
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="population", reason="this user account has declared no such population",
+                hint="privity population list names those that there are.",
+            )  # fmt: skip
+        books = self._files.books
+        return name, books.of(name, names[name]), books.reader(name, names[name]), list(names)
+
+    def budget(self) -> flask.Response:
+        from privity.deploy.console.party_console import budget_of
+
+        name, book, reader, names = self._chosen()
+        people = book.population
+        return self._site.page(
+            "budget.html.j2", place="budget", name=name, names=names, people=people, words=in_words(people),
+            budget=budget_of(book), spent_delta=book.spent_delta(), reserved=book.reserved(), readable=readable,
+            picture=picture(list(reader.curve()), utc_now()), width=WIDTH, height=HEIGHT,
+        )  # fmt: skip
+
+    def change(self) -> flask.Response:
+        name, book, _, _ = self._chosen()
+        form, now = flask.request.form, book.population
+        seen = replace(
+            now,
+            total_epsilon=parse_epsilon(form.get("seen_epsilon", ""), "total_epsilon"),
+            total_delta=parse_delta(form.get("seen_delta", ""), "total_delta"),
+        )
+        wanted = replace(
+            now,
+            total_epsilon=parse_epsilon(form.get("total_epsilon", ""), "total_epsilon"),
+            total_delta=parse_delta(form.get("total_delta", ""), "total_delta"),
+        )
+        raised = wanted.total_epsilon > seen.total_epsilon or wanted.total_delta > seen.total_delta
+        if raised and "raise" not in form:
+            return self._site.page("budget_raise.html.j2", place="budget", seen=seen, wanted=wanted, name=name,
+                                   readable=readable)  # fmt: skip
+        with self._site.log.change("changed a total", population=name, now=in_words(wanted), before=in_words(seen)):
+            change_population(book, wanted, seen, raise_total="raise" in form)
+        return changed("budget", "total", population=name)
+
+    def give_back(self) -> flask.Response:
+        name, book, _, _ = self._chosen()
+        run = flask.request.form.get("run", "")
+        with self._site.log.change("returned what a run had reserved", population=name, run=run):
+            return_reserved(book, run)
+        return changed("budget", "returned", population=name)
+
+    def ledger(self) -> flask.Response:
+        name, _, reader, names = self._chosen()
+        asked = flask.request.args
+        search, since, until = (asked.get(key, "").strip() for key in ("search", "since", "until"))
+        by_run = asked.get("by") == "run"
+        first = max(0, asked.get("first", 0, type=int))
+        lines: Sequence[Any] = reader.by_run()[::-1] if by_run else reader.entries()[::-1]
+        if search or since or until:
+            wanted = search.lower()
+            lines = [
+                one
+                for one in lines
+                if (not since or one.at[:10] >= since)
+                and (not until or one.at[:10] <= until)
+                and wanted in (one.run if by_run else f"{one.charge.run} {one.in_words}").lower()
+            ]
+        return self._site.page(
+            "ledger.html.j2", place="ledger", name=name, names=names, search=search, since=since, until=until,
+            by_run=by_run, first=first, count=len(lines), a_page=A_PAGE, lines=lines[first : first + A_PAGE],
+            readable=readable, answered=_answered,
+        )  # fmt: skip
+
+
+def _answered(entry: Entry) -> str:
+    return "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"
