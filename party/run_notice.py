@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -24,7 +24,7 @@ from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
 from privity.party.approvals import Filed
-from privity.party.config import PartyConfig, ledger_of, read_policy
+from privity.party.config import PartyConfig
 from privity.party.policy import Policy
 
 LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -60,12 +60,17 @@ class Section:
     lines: list[str]
 
 
-def explained(filed: Filed, settings: PartyConfig) -> list[Section]:
-    """What a run that was asked for would take from this party, and what it costs, by the files of its node."""
+def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Policy, Ledger]]) -> list[Section]:
+    """What a run that was asked for would take from this party, and what it costs, by the files of its node.
+
+    Args:
+        opened: gives the policy of now, and the node's ledger.
+    """
     if filed.denied is not None and not filed.enrolled and not filed.closed:
         # What a run that is refused would take may be nothing that can be said: of no algorithm, of no attribute.
         return [Section("Why it was refused", [f"- {reason}" for reason in filed.denied.reasons])]
-    policy, manifest = read_policy(settings), ManifestFile(settings.manifest, settings.organiser_key).current()
+    manifest = ManifestFile(settings.manifest, settings.organiser_key).current()
+    policy, ledger = opened()
     everywhere = manifest.parties_per_person
     if filed.spec.manifest_digest == manifest.digest:
         named = f"serial {manifest.serial}, which names the schema with SHA-256 {manifest.schema_digest}"
@@ -80,9 +85,7 @@ def explained(filed: Filed, settings: PartyConfig) -> list[Section]:
     if filed.denied is not None:
         reasons = [f"It was {filed.state}: {reason}." for reason in filed.denied.reasons]
         found.insert(0, Section("Why it was refused", reasons))
-    with contextlib.closing(ledger_of(settings, policy)) as ledger:
-        found.append(Section("What is left", [budget_in_words(filed.spec, policy, ledger, everywhere - 1)]))
-    return found
+    return [*found, Section("What is left", [budget_in_words(filed.spec, policy, ledger, everywhere - 1)])]
 
 
 def in_words(found: Iterable[Section]) -> Iterator[str]:

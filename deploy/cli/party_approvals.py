@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import asdict
@@ -12,13 +13,15 @@ import typer
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import readable
+from privity.common.privacy.ledger import Ledger
 from privity.common.storage.journal import Journal
 from privity.common.text import text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
 from privity.party import run_notice
 from privity.party.approvals import Approvals, Filed
-from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
+from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
+from privity.party.policy import Policy
 
 Config = Annotated[Path, typer.Option(help="party.toml")]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON document")]
@@ -46,7 +49,7 @@ def show(
         _list(approvals.filed(), settings.name, as_json)
         return
     filed = approvals.of(run)
-    words = list(run_notice.in_words(run_notice.explained(filed, settings)))
+    words = list(run_notice.in_words(_notice(filed, settings)))
     if as_json:
         document = _content(filed, settings.name) | {"spec": filed.spec.to_dict(), "in_words": words}
         _say_whole(*json.dumps(document, indent=2).split("\n"))
@@ -56,6 +59,16 @@ def show(
         first = f"{run}, asked for {filed.asked_at}: {filed.in_words(settings.name)}."
         _say_whole(first, *words, *([then] if filed.pending else []))
     approvals.note_shown(filed)
+
+
+def _notice(filed: Filed, settings: PartyConfig) -> list[run_notice.Section]:
+    with contextlib.ExitStack() as stack:
+
+        def opened() -> tuple[Policy, Ledger]:
+            policy = read_policy(settings)
+            return policy, stack.enter_context(contextlib.closing(ledger_of(settings, policy)))
+
+        return run_notice.explained(filed, settings, opened)
 
 
 def approve(run: Run, config: Config = HERE) -> None:

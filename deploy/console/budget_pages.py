@@ -54,7 +54,9 @@ class OpenLedgers:
         with self._lock:
             found = self._open.get(key)
             # It may have been taken away, merged, or put in another's place since.
-            if found is None or found[0].population.name != name or whose(path) != name:
+            of_another = found is None or found[0].population.name != name or whose(path) != name
+            # What a run of this node was charged is found by the node's own mark.
+            if found is None or of_another or (config is not None and not found[0].node):
                 book = open_ledger(name, path) if config is None else ledger_named(config, name)
                 found = self._open[key] = (book, LedgerReader(book))
             return found

@@ -88,6 +88,7 @@ class LocalSite:
     def __init__(self, title: str, places: list[tuple[str, str]], log: AuditLog) -> None:
         self.app = flask.Flask("privity-console", static_folder=None)
         self.app.config["MAX_CONTENT_LENGTH"] = LARGEST_FORM
+        self.app.url_map.merge_slashes = False  # an address that is none leads nowhere else
         self._title, self._places, self.log = title, places, log
         self._path = f"/{secrets.token_urlsafe(16)}"
         self._link: str | None = secrets.token_urlsafe(32)

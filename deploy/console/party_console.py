@@ -5,6 +5,9 @@ They read the node's own files by the functions that the commands read them with
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -85,6 +88,17 @@ class OwnerFiles:
         """The population's ledger."""
         return self._book(policy.population.name)
 
+    def opened(self) -> tuple[Policy, Ledger]:
+        """Both."""
+        policy = self.policy()
+        return policy, self.ledger(policy)
+
+    def read_ahead(self) -> None:
+        """Read every line of the ledger, which takes a while if there are many, before a page asks for them."""
+        with contextlib.suppress(PrivityError, sqlite3.Error):  # the pages say what is wrong
+            name = self.opened()[0].population.name
+            self.books.reader(name, self.config.ledger or default_ledger(name)).entries()
+
     def _book(self, name: str) -> Ledger:
         return self.books.of(name, self.config.ledger or default_ledger(name), self.config)
 
@@ -138,6 +152,7 @@ def party_site(file: Path) -> LocalSite:
     _Node(files, site)
     PolicyPages(files, site)
     BudgetPages(files, site)
+    threading.Thread(target=files.read_ahead, daemon=True).start()
     return site
 
 
@@ -199,7 +214,7 @@ class _Decisions:
             place="runs",
             filed=filed,
             stands=filed.in_words(files.config.name),
-            sections=[] if fault else run_notice.explained(filed, files.config),
+            sections=[] if fault else run_notice.explained(filed, files.config, files.opened),
             fault=fault,
             budget=budget,
             charged=readable(charged),
