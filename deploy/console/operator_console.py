@@ -26,6 +26,7 @@ from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.release_files import RELEASES, release_file
 from privity.deploy.console.run_comparison import Comparison, Rehearsed, compare, rehearse
+from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.operator.operator_folder import client_of, link_of, newest_manifest
 from privity.deploy.operator.run_status import RunStatus, at_a_glance, explained
 from privity.deploy.operator.run_submission import submit_run
@@ -36,7 +37,6 @@ STATE = "state"
 """Folder of the log, beside operator.toml."""
 COMPLETED, STOPPED = "COMPLETED", "STOPPED"
 UNDER_WAY = ("QUEUED", "RUNNING", "WAITING")
-A_PAGE = 50
 METHODS = [method.value for method in Method]
 MOST_COMPARED = 20
 """Comparisons that are kept; the oldest goes."""
@@ -95,17 +95,8 @@ class _Runs:
         )  # fmt: skip
 
     def runs(self) -> flask.Response:
-        wanted, search = flask.request.args.get("state", ""), flask.request.args.get("search", "").strip()
-        found = client_of(self._file).runs()
-        lines = [_line(run) for run in list(found.runs)[::-1]]
-        of_state = [one for one in lines if wanted in ("", one["state"])]
-        shown = [one for one in of_state if search.lower() in f"{one['run']} {one['why']}".lower()]
-        first = max(0, flask.request.args.get("first", 0, type=int))
-        return self._site.page(
-            "runs.html.j2", place="runs", states=sorted({one["state"] for one in lines}), wanted=wanted, search=search,
-            found=shown[first : first + A_PAGE], first=first, count=len(shown), a_page=A_PAGE,
-            lead="The newest runs of the curator, the newest first.",
-        )  # fmt: skip
+        lines = [_line(run) for run in reversed(client_of(self._file).runs().runs)]
+        return run_list(self._site, lines, "The newest runs of the curator, the newest first.")
 
     def run(self, run: str) -> flask.Response:
         status = client_of(self._file).why(run)
@@ -244,13 +235,7 @@ def _awaited(run: RunStatus, party: str) -> list[str]:
     return [f"since {one.since}: {one.note or one.step}" for one in run.awaited if one.party == party]
 
 
-def _line(run: RunStatus) -> dict[str, str]:
+def _line(run: RunStatus) -> RunLine:
     why = at_a_glance(run)
-    return {
-        "run": run.run,
-        "asked_at": run.submitted,
-        "algorithm": run.algorithm,
-        "epsilon": readable(Fraction(run.epsilon)),
-        "state": run.state,
-        "why": f"{run.state}{why and ': ' + why}",
-    }
+    stands = f"{run.state}{why and ': ' + why}"
+    return RunLine(run.run, run.submitted, run.algorithm, readable(Fraction(run.epsilon)), run.state, stands)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import flask
 from cryptography.x509 import load_pem_x509_certificate
@@ -34,6 +33,7 @@ from privity.deploy.console.budget_pages import BudgetPages, OpenLedgers
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.policy_pages import PolicyPages
 from privity.deploy.console.release_files import RELEASES, release_file
+from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.consortium.doctor_checks import examine_party
 from privity.deploy.operator.curator_link import PartyClient
 from privity.party import joining, run_notice
@@ -42,7 +42,6 @@ from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
 from privity.party.policy import Policy, load_policy
 from privity.party.policy_file import policy_obeyed
 
-A_PAGE = 50
 PLACES = [
     ("overview", "Overview"),
     ("runs", "Runs"),
@@ -189,16 +188,9 @@ class _Decisions:
         )
 
     def runs(self) -> flask.Response:
-        wanted, search = flask.request.args.get("state", ""), flask.request.args.get("search", "").strip()
-        filed = [self._standing(one, None) for one in self._files.approvals.filed()[::-1]]
-        of_state = [one for one in filed if wanted in ("", one["state"])]
-        found = [one for one in of_state if search.lower() in f"{one['run']} {one['why']}".lower()]
-        first = max(0, flask.request.args.get("first", 0, type=int))
-        return self._site.page(
-            "runs.html.j2", place="runs", states=sorted({one["state"] for one in filed}), wanted=wanted, search=search,
-            found=found[first : first + A_PAGE], first=first, count=len(found), a_page=A_PAGE,
-            lead="Every run that this party was asked for, the newest first, also those that were refused.",
-        )  # fmt: skip
+        lines = [self._standing(one, None) for one in self._files.approvals.filed()[::-1]]
+        lead = "Every run that this party was asked for, the newest first, also those that were refused."
+        return run_list(self._site, lines, lead)
 
     def run(self, run: str) -> flask.Response:
         files = self._files
@@ -254,18 +246,12 @@ class _Decisions:
         except PrivityError as error:
             return None, error.message
 
-    def _standing(self, filed: Filed, ledger: Ledger | None) -> dict[str, Any]:
-        """A run in a line."""
-        return {
-            "run": filed.spec.run,
-            "asked_at": filed.asked_at,
-            "algorithm": filed.spec.algorithm,
-            "epsilon": readable(filed.spec.epsilon),
-            "state": filed.state,
-            "why": filed.in_words(self._files.config.name)
-            + ("" if filed.denied is None else f": {'; '.join(filed.denied.reasons)}"),
-            "charged": "" if ledger is None else readable(ledger.spent(filed.spec.run)),
-        }
+    def _standing(self, filed: Filed, ledger: Ledger | None) -> RunLine:
+        spec, why = filed.spec, filed.in_words(self._files.config.name)
+        if filed.denied is not None:
+            why += f": {'; '.join(filed.denied.reasons)}"
+        charged = "" if ledger is None else readable(ledger.spent(spec.run))
+        return RunLine(spec.run, filed.asked_at, spec.algorithm, readable(spec.epsilon), filed.state, why, charged)
 
 
 class _Node:

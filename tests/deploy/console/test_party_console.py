@@ -11,7 +11,8 @@ import pytest
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.journal import Journal
-from privity.deploy.console.party_console import A_PAGE, party_site
+from privity.deploy.console.party_console import party_site
+from privity.deploy.console.run_list import A_PAGE
 from privity.party.approvals import Approvals
 from privity.party.config import JOURNAL_FILE
 from tests.harness.console import Visitor, visited
