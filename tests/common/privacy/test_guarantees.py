@@ -14,7 +14,7 @@ from tests.harness.places import ROOT
 SECURITY, PRIVACY = ROOT / "SECURITY.md", ROOT / "docs" / "privacy.md"
 
 CLAIMS = {
-    SECURITY: ("What is protected", "Assumptions", "Members who cheat", "What is not protected",
+    SECURITY: ("What is protected", "Assumptions", "Members who cheat", "Consoles", "What is not protected",
                "What a transcript tells", "What tests hold this"),
     PRIVACY: ("The promise in words", "What privacy.json says in words", "The mechanisms that a run uses", "Budgets",
               "People with several rows", "Selecting the marginal that the model explains worst",
