@@ -29,8 +29,8 @@ from privity.curator.run_state import Run
 LONGEST_WAIT_SECONDS = 60
 EVENTS_A_SILENCE = 3
 LARGEST_LIST = 1 << 22
-LONGEST_VERSION = 32
 """Most bytes of a list of runs: some 20,000 of them."""
+LONGEST_VERSION = 32
 
 _log = logging.getLogger("privity.curator")
 

@@ -117,7 +117,8 @@ class Link:
     """How a party is connected.
 
     Attributes:
-        since: in UTC, since when it is connected, or when it was last heard of; empty if it never was.
+        since: in UTC, to within ten seconds: since when it is connected, or when it was last heard of; empty if it
+            never was.
         version: of its node, by its own word.
     """
 
@@ -314,7 +315,7 @@ class Desk:
         for name in parties:
             desk, connected = self._parties.get(name, _Party()), self.connected(name)
             at = desk.connected_at if connected else heard.get(name)
-            found.append(Link(name, connected, "" if at is None else utc(at), desk.version))
+            found.append(Link(name, connected, "" if at is None else utc(_coarse(at)), desk.version))
         return found
 
     def heard_at(self) -> dict[str, float]:

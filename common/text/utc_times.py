@@ -31,4 +31,8 @@ def check_utc(text: str) -> str:
 
 def with_plain_times(text: str) -> str:
     """The text with its moments as people write them: 25 November 2026, 13:35 UTC."""
-    return _FORM.sub(lambda found: f"{datetime.fromisoformat(found[0]):%-d %B %Y, %H:%M} UTC", text)
+    return _FORM.sub(lambda found: _plain(datetime.fromisoformat(found[0])), text)
+
+
+def _plain(at: datetime) -> str:
+    return f"{at.day} {at:%B %Y, %H:%M} UTC"

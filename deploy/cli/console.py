@@ -45,7 +45,7 @@ def operator_console(
 
 def _serve(make: Callable[[], LocalSite], folder: Path, port: int, open_it: bool) -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    page = folder / f".console-{secrets.token_hex(8)}.html"
+    site, page = make(), folder / f"console-{secrets.token_hex(8)}.html"
 
     def ready(link: str) -> None:
         say("The console is at this link. It opens once, in one browser:", link)
@@ -60,7 +60,7 @@ def _serve(make: Callable[[], LocalSite], folder: Path, port: int, open_it: bool
             say("No browser was found here: open the link in one.")
 
     try:
-        make().serve(port, ready)
+        site.serve(port, ready)
     except OSError as error:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="port", reason=f"{port} cannot be listened at: {error.strerror}",

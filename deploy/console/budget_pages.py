@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,43 @@ class OpenLedgers:
                 book = open_ledger(name, path) if config is None else ledger_named(config, name)
                 found = self._open[key] = (book, LedgerReader(book))
             return found
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a population has, for a picture: epsilons, and widths in percent of the total."""
+
+    total: Fraction
+    spent: Fraction
+    held: Fraction
+    asked: Fraction = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        return self.total - self.spent - self.held
+
+    @property
+    def after(self) -> Fraction:
+        return self.left - self.asked
+
+    def parts(self) -> Iterator[tuple[str, float, float]]:
+        """Of the bar: (class, start, width), from left to right."""
+        start = 0.0
+        for name, amount in (("spent", self.spent), ("held", self.held), ("this", self.asked)):
+            width = min(float(amount / self.total) * 100 if self.total else 0.0, 100 - start)
+            if width > 0:
+                yield name, start, width
+                start += width
+
+
+def budget_of(ledger: Ledger, asked: Fraction = Fraction(0)) -> Budget:
+    """How a ledger stands.
+
+    Args:
+        asked: what a run that is not charged or reserved yet would cost.
+    """
+    held = sum((one.most[0] for one in ledger.reserved()), Fraction(0))
+    return Budget(ledger.population.total_epsilon, ledger.spent(), held, asked)
 
 
 @dataclass(frozen=True)
@@ -138,8 +176,6 @@ class BudgetPages:
         return name, books.of(name, names[name]), books.reader(name, names[name]), list(names)
 
     def budget(self) -> flask.Response:
-        from privity.deploy.console.party_console import budget_of
-
         name, book, reader, names = self._chosen()
         people = book.population
         return self._site.page(

@@ -116,9 +116,9 @@ class LocalSite:
         Args:
             place: the endpoint of the menu's entry to which it belongs.
         """
-        said = flask.request.args.get("said", "") if flask.request.endpoint != "enter" else ""
+        said = SAID.get(flask.request.args.get("said", ""), "")
         text = pages.render(
-            __package__, template, title=self._title, places=self._places, place=place, said=SAID.get(said, ""),
+            __package__, template, title=self._title, places=self._places, place=place, said=said,
             token=self._session.token if self._session else "", url_for=flask.url_for, times=with_plain_times,
             now=with_plain_times(utc_now()), **context,
         )  # fmt: skip
@@ -238,9 +238,11 @@ class LocalSite:
         return self.page("error.html.j2", status=500, message=message, remedy="See where the console was started.")
 
 
-def changed(endpoint: str, said: str, **values: Any) -> flask.Response:
-    """After a change: the page to look at next, with a sentence of ``SAID``. A reload changes nothing again."""
-    answer: Any = flask.redirect(flask.url_for(endpoint, said=said, **values), 303)
+def changed(endpoint: str, said: str = "", **values: Any) -> flask.Response:
+    """After a form: the page to look at next, with a sentence of ``SAID``. A reload changes nothing again."""
+    if said:
+        values["said"] = said
+    answer: Any = flask.redirect(flask.url_for(endpoint, **values), 303)
     assert isinstance(answer, flask.Response)
     return answer
 

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import flask
 
@@ -52,9 +51,12 @@ def operator_site(file: Path) -> LocalSite:
     """The console of the operator of this operator.toml.
 
     Raises:
-        PrivityError, ProblemsFound: as ``link_of``.
+        PrivityError, ProblemsFound: as ``link_of``; file-missing: there is no certificate.
     """
-    name = name_in(link_of(file).certificate.read_bytes())
+    certificate = link_of(file).certificate
+    if not certificate.exists():
+        raise PrivityError(Catalogue.FILE_MISSING, file=certificate)
+    name = name_in(certificate.read_bytes())
     folder = file.absolute().parent
     site = LocalSite(f"{name}, operator – Privity", PLACES, AuditLog(folder / STATE))
     _Runs(file, folder / RELEASES, site)
@@ -171,9 +173,7 @@ class _NewRun:
         self._compared[key] = form, found, None
         for old in list(self._compared)[:-MOST_COMPARED]:
             del self._compared[old]
-        answer: Any = flask.redirect(flask.url_for("planned", key=key), 303)
-        assert isinstance(answer, flask.Response)
-        return answer
+        return changed("planned", key=key)
 
     def planned(self, key: str) -> flask.Response:
         form, found, rehearsed = self._of(key)
@@ -189,7 +189,7 @@ class _NewRun:
         form, found, rehearsed = self._of(key)
         if rehearsed is None and found.grid is not None:
             self._compared[key] = form, found, rehearse(found)
-        return changed("planned", "", key=key)
+        return changed("planned", key=key)
 
     def submit(self, key: str) -> flask.Response:
         form, found, _ = self._of(key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -29,7 +29,7 @@ from privity.common.release.release_contents import RELEASE_FILES, REPORT
 from privity.common.release.release_folder import is_release
 from privity.common.storage.journal import Journal
 from privity.deploy.console.audit_log import AuditLog
-from privity.deploy.console.budget_pages import BudgetPages, OpenLedgers
+from privity.deploy.console.budget_pages import BudgetPages, OpenLedgers, budget_of
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.policy_pages import PolicyPages
 from privity.deploy.console.release_files import RELEASES, release_file
@@ -102,43 +102,6 @@ class OwnerFiles:
         return self.books.of(name, self.config.ledger or default_ledger(name), self.config)
 
 
-@dataclass(frozen=True)
-class Budget:
-    """What a population has, for a picture: epsilons, and widths in percent of the total."""
-
-    total: Fraction
-    spent: Fraction
-    held: Fraction
-    asked: Fraction = Fraction(0)
-
-    @property
-    def left(self) -> Fraction:
-        return self.total - self.spent - self.held
-
-    @property
-    def after(self) -> Fraction:
-        return self.left - self.asked
-
-    def parts(self) -> Iterator[tuple[str, float, float]]:
-        """Of the bar: (class, start, width), from left to right."""
-        start = 0.0
-        for name, amount in (("spent", self.spent), ("held", self.held), ("this", self.asked)):
-            width = min(float(amount / self.total) * 100 if self.total else 0.0, 100 - start)
-            if width > 0:
-                yield name, start, width
-                start += width
-
-
-def budget_of(ledger: Ledger, asked: Fraction = Fraction(0), run: str = "") -> Budget:
-    """How a ledger stands.
-
-    Args:
-        asked: what a run that is not charged or reserved yet would cost; run: its name.
-    """
-    held = sum((one.most[0] for one in ledger.reserved()), Fraction(0))
-    return Budget(ledger.population.total_epsilon, ledger.spent(), held, asked)
-
-
 def party_site(file: Path) -> LocalSite:
     """The console of the node of this party.toml.
 
@@ -175,7 +138,6 @@ class _Decisions:
         return self._site.page(
             "overview.html.j2",
             place="overview",
-            party=files.config.name,
             at_work=is_at_work(files.config.state),
             obeyed=obeyed,
             fault=fault or (obeyed.fault if obeyed else ""),
@@ -233,10 +195,10 @@ class _Decisions:
         filed, reason = self._files.approvals.of(run), flask.request.form.get("reason", "")
         if filed.closed:
             raise PrivityError(
-                Catalogue.BAD_OPTION, option="run", reason=f"{run} has ended: there is nothing left to refuse",
+                Catalogue.BAD_OPTION, option="run", reason=f"{run} has ended: there is nothing left to reject",
                 hint="What has left before stays charged.",
             )  # fmt: skip
-        with self._site.log.change("refused a run", run=run, reason=reason):
+        with self._site.log.change("rejected a run", run=run, reason=reason):
             self._files.approvals.refuse(run, reason)
         return changed("run", "refused", run=run)
 

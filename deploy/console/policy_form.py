@@ -150,6 +150,21 @@ def text_of(path: Path) -> str:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=type(error).__name__) from None
 
 
+def unchanged(path: Path, digest: str) -> str:
+    """The text of a file that is still the one which a form was made of.
+
+    Raises:
+        PrivityError: bad-option: it is not; or as ``text_of``.
+    """
+    text = text_of(path)
+    if sha256(text) != digest:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="policy", reason="the file changed since the form was shown; nothing was"
+            " written", hint="Open the page of the policy again, and change it there.",
+        )  # fmt: skip
+    return text
+
+
 def shown(policy: Policy, text: str) -> Typed:
     """What the form holds of a policy that is obeyed, before anybody types."""
     document = tomlkit.parse(text.removeprefix(BOM))
@@ -304,11 +319,7 @@ def write(path: Path, text: str, digest: str) -> None:
     with appearing(place) as scratch:
         scratch.write_bytes(text.encode())
         scratch.chmod(stat.S_IMODE(place.stat().st_mode))
-        if sha256(text_of(place)) != digest:
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="policy", reason="the file changed since the form was shown; nothing was"
-                " written", hint="Open the page of the policy again, and change it there.",
-            )  # fmt: skip
+        unchanged(place, digest)
 
 
 def is_same(policy: Policy, now: Mapping[str, str | list[str]]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,17 @@ from privity.party.policy import Policy
 
 if TYPE_CHECKING:
     from privity.deploy.console.party_console import OwnerFiles
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A form that was sent: what was typed, the text of the file with its digest, and the policies before and after."""
+
+    typed: forms.Typed
+    digest: str
+    text: str
+    was: Policy
+    now: Policy
 
 
 class PolicyPages:
@@ -42,45 +55,39 @@ class PolicyPages:
         return self._form(policy, forms.shown(policy, text), forms.sha256(text))
 
     def preview(self) -> flask.Response:
-        typed = forms.typed(flask.request.form)
-        was, text, digest = self._shown()
+        return self._of_form(self._previewed)
+
+    def write(self) -> flask.Response:
+        return self._of_form(self._written)
+
+    def _of_form(self, go_on: Callable[[_Sent], flask.Response]) -> flask.Response:
+        """Go on with what was sent; or the form once more, with what is wrong beside its fields."""
+        typed, file, digest = forms.typed(flask.request.form), self._files.config.policy, flask.request.form["sha256"]
+        text = forms.unchanged(file, digest)
+        was = self._read(file)
         try:
             now = self._checked(was, text, typed)
         except PrivityError as error:
             return self._form(was, typed, digest, forms.faults(error), status=400)
+        return go_on(_Sent(typed, digest, text, was, now))
+
+    def _previewed(self, sent: _Sent) -> flask.Response:
         files, config = self._files, self._files.config
         of_person = ManifestFile(config.manifest, config.organiser_key).current().parties_per_person
         filed = files.approvals.filed()[::-1]
         return self._form(
-            was, typed, digest, differences=list(forms.differences(was, now)), count=len(filed),
-            hindsight=forms.hindsight(filed, now, config.name, of_person),
-            never=now.manifest_refusals(of_person),
+            sent.was, sent.typed, sent.digest, differences=list(forms.differences(sent.was, sent.now)),
+            hindsight=forms.hindsight(filed, sent.now, config.name, of_person), count=len(filed),
+            never=sent.now.manifest_refusals(of_person),
         )  # fmt: skip
 
-    def write(self) -> flask.Response:
-        typed = forms.typed(flask.request.form)
-        was, text, digest = self._shown()
-        try:
-            now = self._checked(was, text, typed)
-        except PrivityError as error:
-            return self._form(was, typed, digest, forms.faults(error), status=400)
-        words = "; ".join(f"{label}: {after}, not {before}" for label, before, after in forms.differences(was, now))
+    def _written(self, sent: _Sent) -> flask.Response:
+        changes = forms.differences(sent.was, sent.now)
+        words = "; ".join(f"{label}: {after}, not {before}" for label, before, after in changes)
         with self._site.log.change("changed the policy", changes=words):
-            forms.write(
-                self._files.config.policy, forms.changed_text(text, forms.shown(was, text), typed), digest
-            )  # fmt: skip
+            text = forms.changed_text(sent.text, forms.shown(sent.was, sent.text), sent.typed)
+            forms.write(self._files.config.policy, text, sent.digest)
         return changed("policy", "policy")
-
-    def _shown(self) -> tuple[Policy, str, str]:
-        """The policy, its text and that one's digest, if they are still what the form was made of."""
-        file, digest = self._files.config.policy, flask.request.form.get("sha256", "")
-        text = forms.text_of(file)
-        if forms.sha256(text) != digest:
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="policy", reason="the file changed since the form was shown; nothing was"
-                " written", hint="Open the page of the policy again, and change it there.",
-            )  # fmt: skip
-        return self._read(file), text, digest
 
     def _checked(self, was: Policy, text: str, typed: forms.Typed) -> Policy:
         now = forms.checked(forms.changed_text(text, forms.shown(was, text), typed), self._read)

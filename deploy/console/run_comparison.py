@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.consortium.member_folder import SCHEMA
-from privity.common.data.schema import load_schema
+from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem
 from privity.common.privacy.budget import parse_delta
 from privity.common.protocol.secure_sum_method import Method
@@ -74,10 +74,6 @@ class Comparison:
     shape: Shape | None = None
     grid: Grid | None = None
 
-    def of(self, *options: str) -> list[Problem]:
-        """Faults of some fields."""
-        return [problem for problem in self.problems if problem.field.strip("-") in options]
-
 
 def compare(config: Path, form: Mapping[str, str], parties: list[str]) -> Comparison:
     """What a form asks for, at each of its epsilons.
@@ -123,13 +119,14 @@ def compare(config: Path, form: Mapping[str, str], parties: list[str]) -> Compar
     if faults.problems or over is None:
         return Comparison((), tuple(faults.problems))
     shape = Shape(over, tuple(held.values()), tolerate)
-    return Comparison(tuple(budgets), (), held, silent, shape, _grid(budgets, len(held)))
+    return Comparison(tuple(budgets), (), held, silent, shape, _grid(budgets, over, len(held)))
 
 
-def _grid(budgets: list[Budgeted], parties: int) -> Grid | None:
-    """What would be rehearsed; None where there is nothing to compare, or domains are yet to be discovered."""
-    algorithms = {one.request["algorithm"] for one in budgets}
-    if len(algorithms) != 1 or any(one.plan.hidden for one in budgets):
+def _grid(budgets: list[Budgeted], over: Schema, parties: int) -> Grid | None:
+    """What would be rehearsed; None of several algorithms, open domains, or pairs that are too large."""
+    algorithms, pairs = {one.request["algorithm"] for one in budgets}, Faults()
+    plan_options.check_pairs(over, pairs)
+    if len(algorithms) != 1 or any(one.plan.hidden for one in budgets) or pairs.problems:
         return None
     request = budgets[0].request
     spent = parse_delta(request["delta"])
@@ -149,8 +146,8 @@ def rehearse(comparison: Comparison) -> Rehearsed:
     def work() -> None:
         try:
             found.found.update({one.epsilon: one for one in estimates(shape, grid, TYPICAL, told=told, processes=1)})
-        except PrivityError as error:
-            found.fault = error.message
+        except Exception as error:  # a page that waits must not wait for ever
+            found.fault = error.message if isinstance(error, PrivityError) else type(error).__name__
         found.is_over = True
 
     threading.Thread(target=work, daemon=True).start()

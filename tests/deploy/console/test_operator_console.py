@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,8 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
             nodes.start(f"privity party serve --config {party}/party.toml &")
         wait_until(lambda: operator.get("/").text.count("never heard of") == 0, "the parties to be connected")
 
+        page = operator.get("/").text
+        assert page.count(version("privity")) == page.count("since ") == len(PARTIES)
         bad = {"epsilons": "x, 0.1", "rows": "-1", "tolerate": "9", "attributes": "nose", "name": "Not a name"}
         page = operator.post("/new/plan", {**ASKED, **bad})
         assert page.status == 400

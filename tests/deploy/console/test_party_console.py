@@ -104,7 +104,7 @@ def test_the_history_has_every_run_and_is_searched(
     assert "2 January 2026, 03:04 UTC" in page.text
     assert "<script>alert" not in page.body.decode()
     assert "run-0 " in owner.get(f"/runs?first={A_PAGE}").text
-    assert "1 run." in owner.get("/runs?search=nine&state=").text or "0 runs." in owner.get("/runs?search=nine").text
+    assert "0 runs." in owner.get("/runs?search=nine").text
     assert "1 run." in owner.get("/runs?search=9+parties").text
     assert "1 run." in owner.get("/runs?state=refused+by+policy").text
     assert "Why it was refused" in owner.get("/runs/dear").text
