@@ -19,7 +19,7 @@ from privity.common.privacy.ledger import Entry, Kind, Ledger
 from privity.common.privacy.ledger_folder import declared, open_ledger, whose
 from privity.common.privacy.ledger_reader import LedgerReader, Point
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
-from privity.common.text.utc_times import utc_now, with_plain_times
+from privity.common.text.utc_times import utc_now
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.party.config import PartyConfig, ledger_named
 
@@ -182,7 +182,6 @@ class BudgetPages:
             "budget.html.j2", place="budget", name=name, names=names, people=people, words=in_words(people),
             budget=budget_of(book), spent_delta=book.spent_delta(), reserved=book.reserved(), readable=readable,
             picture=picture(list(reader.curve()), utc_now()), width=WIDTH, height=HEIGHT,
-            plain=with_plain_times,
         )  # fmt: skip
 
     def change(self) -> flask.Response:
