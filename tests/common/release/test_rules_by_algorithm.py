@@ -49,7 +49,7 @@ def shares(column, size):
 def test_rows_meet_the_rules_and_marginals_stay(tmp_path, algorithm):
     ruled = parse_schema({"fields": FIELDS, "rowConstraints": RULES}, "s")
     plain = parse_schema({"fields": FIELDS}, "s")
-    # So much that noise hides no pair: a structure that lacks one which a rule is about moves marginals.
+    # So much that noise decides little: what is tested is the rules.
     release, _ = release_of(tmp_path, algorithm, stays().map(str), ruled, "20")
     document = json.loads(json.dumps(release.model.to_dict()))
     without = synthesise_release(load_model(document, plain, "m"), 8000, 1).table
