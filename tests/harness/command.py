@@ -58,6 +58,14 @@ def children(process: Forked) -> list[psutil.Process]:
         return []
 
 
+def lives(process: psutil.Process) -> bool:
+    """Whether it still runs: a zombie does not, nor one that goes while it is asked."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def shown_commands(text: str) -> list[str]:
     """The commands that a page shows, in its order, as they stand."""
     blocks = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

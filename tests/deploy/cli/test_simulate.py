@@ -10,7 +10,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
 
 from privity.common.data.schema import load_schema
@@ -23,7 +22,7 @@ from privity.common.release.release_folder import WRITTEN_AT
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.common.synthesis.models.load_model import load_model
 from privity.deploy.cli.main import app
-from tests.harness.command import children, privity, start, wait_until
+from tests.harness.command import children, lives, privity, start, wait_until
 from tests.harness.tables import write_people
 
 pytestmark = pytest.mark.process
@@ -234,7 +233,7 @@ def test_a_party_that_dies_ends_the_run_and_leaves_nothing(tmp_path: Path) -> No
     assert process.returncode == Exit.FAILED
     assert "party-2" in err
     assert "Traceback" not in out + err
-    assert not any(c.is_running() and c.status() != psutil.STATUS_ZOMBIE for c in everybody)
+    assert not any(lives(c) for c in everybody)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["people.csv", "people.schema.json"]
 
 
@@ -247,8 +246,5 @@ def test_a_stopped_simulation_leaves_no_process(tmp_path: Path, number: signal.S
     _, err = process.communicate(timeout=60)
     assert process.returncode != 0
     assert "Traceback" not in err
-    wait_until(
-        lambda: not any(c.is_running() and c.status() != psutil.STATUS_ZOMBIE for c in everybody),
-        "all processes end",
-    )
+    wait_until(lambda: not any(lives(c) for c in everybody), "all processes end")
     assert not (tmp_path / "release").exists()
