@@ -34,25 +34,24 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.accountant import LONGEST_BITS, ZERO, Accountant, kept_short
+from privity.common.privacy.accountant import LONGEST_BITS, ZERO, Accountant
 from privity.common.privacy.budget import readable
-from privity.common.privacy.ledger_file import FORMAT_VERSION, MERGED, LedgerFile
+from privity.common.privacy.ledger_file import FORMAT_VERSION, MERGED
 from privity.common.privacy.ledger_lines import (
-    COLUMNS,
     LOCK,
-    OWN_BOOK,
     Allowance,
     Book,
     Charge,
     Entry,
     Kind,
-    Line,
+    Pair,
     books,
     charged,
     earlier_lines,
     entries_of,
 )
-from privity.common.privacy.ledger_reservations import Pair, Reservation, exhausted, lock_held
+from privity.common.privacy.ledger_reservations import Reservation, exhausted, lock_held, pair
+from privity.common.privacy.ledger_sums import LedgerSums
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP
 from privity.common.privacy.run_budget import RhoBudget
@@ -62,7 +61,7 @@ WORDS = ("", "delta ")
 """Before an epsilon and a delta in what is told."""
 
 
-class Ledger(LedgerFile):
+class Ledger(LedgerSums):
     """The ledger of one population. Several threads, processes and nodes may share the file.
 
     Args:
@@ -107,13 +106,6 @@ class Ledger(LedgerFile):
             raise PrivityError(Catalogue.BAD_OPTION, option="population", reason=reason, hint=hint)
         return self
 
-    def _forget(self) -> None:
-        self._read = 0
-        self._population: Population | None = None
-        self._runs: dict[tuple[str, str], Accountant] = {}
-        self._reserved: dict[tuple[str, str], Reservation] = {}
-        self._epsilon, self._delta = ZERO, ZERO
-
     def _declare(self, population: Population) -> None:
         tables = self._tables()
         earlier = "charges" in tables
@@ -128,12 +120,6 @@ class Ledger(LedgerFile):
             self._take_in([Book(0, "", earlier_lines(self._db, self.node))])
             self._db.execute("DROP TABLE charges")
 
-    def _check(self) -> None:
-        super()._check()
-        self._read_on()
-        if self._population is None:
-            raise self._unusable("its first line, with the population's total, is missing")
-
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """A transaction of a ledger that still counts, whatever another process has made of it since it was opened."""
@@ -141,17 +127,6 @@ class Ledger(LedgerFile):
             self._check_not_merged(self._about())
             self._read_on()
             yield
-
-    @property
-    def population(self) -> Population:
-        """As it is declared now."""
-        with self._held():
-            return self._now()
-
-    def _now(self) -> Population:
-        self._read_on()
-        assert self._population is not None
-        return self._population
 
     def change(self, wanted: Population, expected: Population) -> None:
         """Declare another total or more rows a person, as a line of the ledger.
@@ -165,15 +140,7 @@ class Ledger(LedgerFile):
             PrivityError: bad-option: it was changed meanwhile, or fewer rows a person; ledger-unusable.
         """
         with self._writing():
-            now = self._now()
-            if now != expected:
-                reason = f"the total was changed meanwhile, to epsilon {readable(now.total_epsilon)}"
-                hint = "Look at it again (privity population list), and decide again."
-                raise PrivityError(Catalogue.BAD_OPTION, option="population", reason=reason, hint=hint)
-            if wanted.rows_per_person < now.rows_per_person:
-                reason = f"a person has up to {now.rows_per_person} rows in tables that were released"
-                hint = f"Keep {now.rows_per_person} or more."
-                raise PrivityError(Catalogue.BAD_OPTION, option="rows_per_person", reason=reason, hint=hint)
+            wanted.check_follows(now := self._now(), expected)
             if wanted != now:
                 self._append(Kind.POPULATION, terms=wanted.terms())
 
@@ -220,18 +187,13 @@ class Ledger(LedgerFile):
             self._insert(line)
             return False
 
-    def _of(self, key: tuple[str, str]) -> Accountant:
-        """What was read of one run of one node."""
-        assert self._population is not None
-        return self._runs.get(key) or Accountant(self._population.rows_per_person)
-
     def _check_affordable(
         self, key: tuple[str, str], before: Accountant, after: Accountant, allowance: Allowance, party: str
     ) -> None:
         """Refuse a charge beyond what its run may cost, or beyond the total less what other runs have reserved."""
         reserved = self._reserved[key].most if key in self._reserved else (ZERO, ZERO)
         of_run = (allowance.epsilon, allowance.delta)
-        limits = zip(WORDS, _pair(before.spent), _pair(after.spent), reserved, of_run, strict=True)
+        limits = zip(WORDS, pair(before.spent), pair(after.spent), reserved, of_run, strict=True)
         for word, old, new, own, most in limits:
             if new <= old:
                 # A line that costs nothing may be written even where less than nothing is left.
@@ -244,7 +206,7 @@ class Ledger(LedgerFile):
         """Refuse what a run needs in all if the total, less what all others spent and reserved, has not so much."""
         place, population = WORDS.index(word), self._now()
         total = (population.total_epsilon, population.total_delta)[place]
-        spent = (self._epsilon, self._delta)[place] - _pair(self._of(key).spent)[place]
+        spent = (self._epsilon, self._delta)[place] - pair(self._of(key).spent)[place]
         others = (one for one in self._reserved.values() if one.key != key)
         held = sum((one.rest(self._of(one.key).spent)[place] for one in others), ZERO)
         if spent + held + needed > total:
@@ -256,7 +218,7 @@ class Ledger(LedgerFile):
         with self._held():
             self._read_on()
             key = (self.node, run)
-            for word, asked, used in zip(WORDS, _pair(most), _pair(self._of(key).spent), strict=True):
+            for word, asked, used in zip(WORDS, pair(most), pair(self._of(key).spent), strict=True):
                 if asked > used:
                     self._check_total(key, word, asked, asked - used, party)
 
@@ -273,7 +235,7 @@ class Ledger(LedgerFile):
         """
         key = (self.node, run)
         with self._writing():
-            if key in self._reserved and self._reserved[key].most == _pair(most):
+            if key in self._reserved and self._reserved[key].most == pair(most):
                 return
             for one in list(self._reserved.values()):
                 if one.is_left_over(self._path):
@@ -329,36 +291,6 @@ class Ledger(LedgerFile):
             total, spent = (now.total_epsilon, now.total_delta), (self._epsilon, self._delta)
             epsilon, delta = (total[i] - spent[i] - sum((most[i] for most in others), ZERO) for i in (0, 1))
             return epsilon, delta
-
-    def _read_on(self) -> None:
-        """Add up the lines that were written since, by whichever process: lines are only ever added."""
-        new = self._db.execute(f"SELECT id, {COLUMNS} FROM lines WHERE id > ? ORDER BY id", (self._read,)).fetchall()
-        lines = [(line_id, Line(*fields)) for line_id, *fields in new]
-        declared = [line for _, line in lines if line.kind == Kind.POPULATION.value and line.book == OWN_BOOK]
-        if declared:
-            found = Population.of_terms(self._name, declared[-1].document)
-            if self._population is not None and found.rows_per_person != self._population.rows_per_person:
-                # Every line has another price now.
-                self._forget()
-                self._read_on()
-                return
-            self._population = found
-        if self._population is None:
-            return
-        for line_id, line in lines:
-            key = (line.node, line.run)
-            before = self._of(key)
-            after = charged(before, line)
-            if after is not before:
-                was, now = before.spent, after.spent
-                self._epsilon = kept_short(self._epsilon - was.epsilon + now.epsilon)
-                self._delta = kept_short(self._delta - was.delta + now.delta)
-                self._runs[key] = after
-            if line.kind == Kind.RESERVATION.value:
-                self._reserved[key] = Reservation.of_line(line)
-            elif line.kind == Kind.RETURN.value:
-                self._reserved.pop(key, None)
-            self._read = line_id
 
     def settle(self, charge: Charge, answer: str) -> None:
         """Note the digest of the answer that this charge paid for; the first one stays the only one.
@@ -440,10 +372,6 @@ class Ledger(LedgerFile):
                 other._db.execute("ALTER TABLE charges RENAME TO charges_that_were_merged")
         self.spent()
         return taken
-
-
-def _pair(loss: ApproxDP) -> Pair:
-    return loss.epsilon, loss.delta
 
 
 __all__ = ["MEMORY", "Allowance", "Charge", "Entry", "Kind", "Ledger"]

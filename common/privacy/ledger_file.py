@@ -12,9 +12,8 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -24,9 +23,11 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.accountant import ZERO, Accountant, kept_short
 from privity.common.privacy.ledger_lines import (
     COLUMNS,
+    NOTHING,
     OWN_BOOK,
     Book,
     Charge,
+    Entry,
     Kind,
     Line,
     charged,
@@ -48,6 +49,9 @@ EARLIER_VERSIONS = ("1", "2")
 
 MERGED = "merged"
 
+BATCH = 4096
+"""Lines that are in memory at once where all are gone through, and for which the file is locked at once."""
+
 _OPEN: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
 _LEFT_TO_PARENTS: list[sqlite3.Connection] = []
 """Connections that a forked process must not use, nor close."""
@@ -63,6 +67,8 @@ class LedgerFile:
         self._connection: sqlite3.Connection | None = None
         self._closed = False
         self._file = (0, 0)
+        self._state: tuple[int, ...] = ()
+        self.reading = 0
         self._forget()
         _OPEN.add(self)
 
@@ -75,6 +81,7 @@ class LedgerFile:
         # No write-ahead log: a ledger that is moved, or copied after a crash, has all of its lines.
         self._connection = connect(self._path, write_ahead=False)
         self._file = self._found()
+        self._state = self._now_in_state()
 
     def _found(self) -> tuple[int, int]:
         """Which file is there now."""
@@ -89,8 +96,18 @@ class LedgerFile:
             raise self._unusable("it was closed")
         return self._connection
 
+    def _now_in_state(self) -> tuple[int, ...]:
+        """Something else after every write by another program, whatever it writes with, and at most writes by this."""
+        if self._path == MEMORY:
+            return ()
+        about = os.stat(self._path)
+        (version,) = self._db.execute("PRAGMA data_version").fetchone()
+        return version, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
     def _forget(self) -> None:
-        """Drop what was made of lines that were read."""
+        """Drop what was made of lines that were read; ``reading`` counts how often that was."""
+        self.reading += 1
+        self._ends: dict[int, tuple[int, str]] = {}
 
     def _make_tables(self, population: str) -> None:
         if "about" not in self._tables():
@@ -118,7 +135,7 @@ class LedgerFile:
         if about.get("format_version") not in EARLIER_VERSIONS:
             raise self._unusable("it is of another version")
         self._check_name(about)
-        self._check_chains(earlier_lines(db, ""))
+        self._check_chains(earlier_lines(db, ""), [])
 
     def _check_name(self, about: dict[str, str]) -> None:
         if about.get("population") != self._name:
@@ -128,9 +145,9 @@ class LedgerFile:
         if MERGED in about:
             raise self._unusable("it was merged into another ledger of these people, which goes on in its place")
 
-    def _check_chains(self, lines: Sequence[Line]) -> None:
+    def _check_chains(self, lines: Iterable[Line], taken: Sequence[Mapping[str, Any]]) -> None:
         try:
-            check_chains(lines)
+            check_chains(lines, taken)
         except ValueError as error:
             raise self._unusable(str(error)) from error
 
@@ -150,17 +167,106 @@ class LedgerFile:
         self._check_not_merged(about)
         if "lines" not in tables:
             raise self._unusable("it is no ledger")
-        self._check_chains(self._lines("ORDER BY id"))
+        self._check_lines(self._last_id())
+
+    def _check_lines(self, upto: int) -> None:
+        self._check_chains(self._every(upto), merges(self._own_lines(Kind.MERGE, 0, upto)))
+
+    def _every(self, upto: int) -> Iterator[Line]:
+        for numbers, lines in self._batches(0, upto):
+            yield from lines
+            self._take(numbers, lines)
+
+    def _take(self, numbers: Sequence[int], lines: Sequence[Line]) -> None:
+        """Make something of lines; those that are known already may be among them."""
+
+    def is_as_read(self) -> bool:
+        """Whether every line that was read still stands in this file as it was; others may have been added.
+
+        Raises:
+            PrivityError: ledger-unusable: as at its opening, which is gone through again if the file was written to.
+        """
+        with self._lock, self._told():
+            if self._closed or self._found() != self._file:
+                return False
+            with self._held():
+                state, read = self._now_in_state(), dict(self._ends)
+                if state == self._state:
+                    return True
+                try:
+                    self._check()
+                except BaseException:
+                    self._forget()
+                    raise
+                # With a chain that is whole, the link of a line says what all before it are.
+                where = "WHERE book = ? AND position = ? AND chain = ?"
+                if not all(self._lines(where, book, *end) for book, end in read.items()):
+                    return False
+                self._state = state
+                return True
+
+    def _last_id(self) -> int:
+        found: int = self._db.execute("SELECT coalesce(max(id), 0) FROM lines").fetchone()[0]
+        return found
+
+    def _own_lines(self, kind: Kind, after: int, upto: int) -> list[Line]:
+        where = "WHERE id > ? AND id <= ? AND kind = ? AND book = ? ORDER BY id"
+        found = self._lines(where, after, upto, kind.value, OWN_BOOK)
+        try:
+            for line in found:
+                line.check()
+        except ValueError as error:
+            raise self._unusable(str(error)) from error
+        return found
+
+    def _batches(self, after: int, upto: int) -> Iterator[tuple[list[int], list[Line]]]:
+        """Lines after this one up to that one, some at a time, with their numbers."""
+        query = f"SELECT {COLUMNS}, id FROM lines WHERE id > ? AND id <= ? ORDER BY id LIMIT {BATCH}"
+        while rows := self._db.execute(query, (after, upto)).fetchall():
+            after = rows[-1][-1]
+            yield [row[-1] for row in rows], [Line._make(row[:-1]) for row in rows]
 
     def _lines(self, rest: str, *values: object) -> list[Line]:
-        return [Line(*fields) for fields in self._db.execute(f"SELECT {COLUMNS} FROM lines {rest}", values)]
+        return [Line._make(fields) for fields in self._db.execute(f"SELECT {COLUMNS} FROM lines {rest}", values)]
 
-    def lines_since(self, line_id: int) -> tuple[list[tuple[int, Line]], set[int]]:
-        """Lines that were written after this one, and which of all are charges without an answer; by their numbers."""
+    def some_lines(self, after: int, upto: int) -> tuple[list[int], list[Line]]:
+        """The next lines after this one up to that one, with their numbers: ``BATCH`` at most."""
         with self._held():
-            new = self._db.execute(f"SELECT id, {COLUMNS} FROM lines WHERE id > ? ORDER BY id", (line_id,)).fetchall()
-            still = self._db.execute("SELECT id FROM lines WHERE kind = 'charge' AND answer IS NULL").fetchall()
-        return [(number, Line(*fields)) for number, *fields in new], {number for (number,) in still}
+            return next(self._batches(after, upto), ([], []))
+
+    def lines_at(self, numbers: Sequence[int]) -> dict[int, Line]:
+        """These lines."""
+        with self._held():
+            query = f"SELECT {COLUMNS}, id FROM lines WHERE id IN ({', '.join('?' * len(numbers))})"
+            return {row[-1]: Line._make(row[:-1]) for row in self._db.execute(query, numbers)}
+
+    def numbers_of(self, words: str, since: str, until: str, upto: int) -> list[int]:
+        """Of the lines up to this one, which were written in these days and hold words.
+
+        Args:
+            words: anywhere in the run's name and what the line is about, small letters or capitals; since, until: days
+                as 2026-01-31, both included, or "".
+        """
+        where = "id <= ? AND substr(at, 1, 10) >= ? AND (? = '' OR substr(at, 1, 10) <= ?)"
+        charges = f"{where} AND kind = 'charge' AND instr(small(run || ' ' || step), ?) > 0"
+        values, words = (upto, since, until, until), words.lower()
+        with self._held():
+            self._db.create_function("small", 1, str.lower, deterministic=True)
+            found = [
+                number for (number,) in self._db.execute(f"SELECT id FROM lines WHERE {charges}", (*values, words))
+            ]
+            others = self._db.execute(f"SELECT {COLUMNS}, id FROM lines WHERE {where} AND kind != 'charge'", values)
+            for *fields, number in others:
+                entry = Entry.of(Line._make(fields), NOTHING)
+                if words in f"{entry.charge.run} {entry.in_words}".lower():
+                    found.append(number)
+        return sorted(found)
+
+    def unanswered(self) -> dict[tuple[str, str], int]:
+        """How many charges no answer has followed, by node and run."""
+        with self._held():
+            query = "SELECT node, run, count(*) FROM lines WHERE kind = 'charge' AND answer IS NULL GROUP BY node, run"
+            return {(node, run): count for node, run, count in self._db.execute(query)}
 
     def _unusable(self, reason: str) -> PrivityError:
         return PrivityError(Catalogue.LEDGER_UNUSABLE, file=self._path, reason=reason)
@@ -220,7 +326,7 @@ class LedgerFile:
             OWN_BOOK, position + 1, kind.value, node, charge.run, charge.step, str(epsilon), str(delta),
             rho, json.dumps(terms, sort_keys=True), at,
         )  # fmt: skip
-        return replace(line, chain=line.link(before))
+        return line._replace(chain=line.link(before))
 
     def _append(
         self, kind: Kind, *, terms: dict[str, Any], run: str = "", node: str = "", epsilon: Fraction = ZERO
@@ -274,14 +380,15 @@ class LedgerFile:
                 continue
             last = book.lines[known - 1] if known else None
             before = (book.after, book.start) if last is None else (last.position, last.chain)
-            noted = [terms for terms in merges(self._lines("ORDER BY id")) if terms["book"] == here]
+            merged = merges(self._own_lines(Kind.MERGE, 0, self._last_id()))
+            noted = [terms for terms in merged if terms["book"] == here]
             if noted and self._end(here)[0] == before[0]:
                 # It was taken over before, and got these lines since.
                 before = noted[0]["after"], noted[0]["start"]
             else:
                 (here,) = self._db.execute("SELECT max(book) + 1 FROM lines").fetchone()
             for line in new:
-                self._insert(replace(line, book=here))
+                self._insert(line._replace(book=here))
             end = {"lines": new[-1].position, "link": new[-1].chain}
             self._append(Kind.MERGE, terms={"book": here, "after": before[0], "start": before[1], **end})
             self._price_anew(new)

@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from privity.common.errors import PrivityError
-from privity.common.privacy.accountant import ZERO, Accountant
+from privity.common.privacy.accountant import LONGEST_BITS, ZERO, Accountant
 from privity.common.privacy.budget import readable
 from privity.common.privacy.neighbouring_relation import RELATION, check_same_relation
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from privity.common.privacy.run_budget import RhoBudget, RunBudget
-from privity.common.storage.canonical_json import canonical_bytes
+from privity.common.storage.canonical_json import canonical_texts
 
 OWN_BOOK = 0
 LOCK = "lock"
 """Of a reservation's terms: the name of the file beside the ledger that a program at work holds."""
 
 COLUMNS = "book, position, kind, node, run, step, epsilon, delta, rho, terms, at, chain, answer"
+
+Pair = tuple[Fraction, Fraction]
+"""Epsilon and delta."""
+
+Price = tuple[str, str, str | None, str | None]
+"""Of a line: epsilon, delta, rho and terms, as they are written."""
+
+NOTHING: Pair = (ZERO, ZERO)
+
+read_once = lru_cache(maxsize=1024)
+"""What texts of lines mean: the same few stand in thousands of lines."""
 
 
 class Kind(Enum):
@@ -36,6 +50,9 @@ class Kind(Enum):
     MERGE = "merge"
     RESERVATION = "reservation"
     RETURN = "return"
+
+
+CHARGE = Kind.CHARGE.value
 
 
 @dataclass(frozen=True)
@@ -78,8 +95,7 @@ class Charge:
             object.__setattr__(self, "loss", PureDP(self.loss.epsilon, self.loss.relation))
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One row of the file, as it is written. Lines of earlier versions have no terms."""
 
     book: int
@@ -104,66 +120,141 @@ class Line:
         else:
             what = [self.kind, self.node, self.run, self.step, self.epsilon, self.delta, self.rho or ""]
             content = [before, *what, self.terms, self.at]
-        return hashlib.sha256(canonical_bytes(content)).hexdigest()
+        return hashlib.sha256(canonical_texts(content)).hexdigest()
+
+    @property
+    def price(self) -> Price:
+        """All that says what a charge costs, apart from whose it is."""
+        return self[6:10]
+
+    @property
+    def is_charge(self) -> bool:
+        return self.kind == CHARGE
 
     @property
     def document(self) -> dict[str, Any]:
-        found = {} if self.terms is None else json.loads(self.terms)
-        if not isinstance(found, dict):
-            raise TypeError("the terms of a line are an object")
-        return found
+        """The terms; nobody changes them."""
+        return _document(self.terms)
 
     @property
     def charge(self) -> Charge:
-        person = self.document.get("for_a_person", False)
-        return Charge(self.run, self.step, self._loss, person)
+        return Charge(self.run, self.step, *_loss(self.price))
 
     @property
-    def _loss(self) -> PrivacyLoss:
-        if self.rho is not None:
-            return ZCDP(Fraction(self.rho), RELATION)
-        epsilon, delta = self.stated
-        return ApproxDP(epsilon, delta, RELATION) if delta else PureDP(epsilon, RELATION)
-
-    @property
-    def stated(self) -> tuple[Fraction, Fraction]:
+    def stated(self) -> Pair:
         """Epsilon and delta as they are written; of a line in rho no epsilon, but for those of earlier versions."""
         return Fraction(self.epsilon), Fraction(self.delta)
 
     @property
     def budget(self) -> RhoBudget | None:
         """The budget in rho that this charge is of; None of any other, and of those of earlier versions."""
-        if self.rho is None or self.terms is None:
-            return None
-        return RhoBudget(Fraction(self.document["epsilon"]), Fraction(self.delta))
+        return _budget(self.price)
 
     def check(self) -> None:
         """Raises ValueError for a line that no program of ours writes."""
         try:
-            _, terms = self.charge, self.document
-            if min(self.stated) < 0:
-                raise ValueError("a negative price")
-            match Kind(self.kind):
-                case Kind.POPULATION:
-                    Population.of_terms("people", terms)
-                case Kind.MERGE:
-                    int(terms["book"]), int(terms["after"]), int(terms["lines"]), str(terms["start"])
-                case Kind.RESERVATION if self.rho is not None or not isinstance(terms.get(LOCK, ""), str):
-                    raise ValueError("no reservation")
-                case Kind.CHARGE if self.budget is not None:
-                    self.budget.filter()
+            _check(self.kind, self.price)
         except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError, PrivityError) as error:
             raise ValueError("a line cannot be read") from error
 
 
+@read_once
+def _document(terms: str | None) -> dict[str, Any]:
+    found = {} if terms is None else json.loads(terms)
+    if not isinstance(found, dict):
+        raise TypeError("the terms of a line are an object")
+    return found
+
+
+@read_once
+def _loss(price: Price) -> tuple[PrivacyLoss, bool]:
+    """What is lost, and whether that is of a person."""
+    epsilon, delta, rho, terms = price
+    person = _document(terms).get("for_a_person", False)
+    if rho is not None:
+        return ZCDP(Fraction(rho), RELATION), person
+    if Fraction(delta):
+        return ApproxDP(Fraction(epsilon), Fraction(delta), RELATION), person
+    return PureDP(Fraction(epsilon), RELATION), person
+
+
+@read_once
+def _budget(price: Price) -> RhoBudget | None:
+    _, delta, rho, terms = price
+    if rho is None or terms is None:
+        return None
+    return RhoBudget(Fraction(_document(terms)["epsilon"]), Fraction(delta))
+
+
+@read_once
+def _check(kind: str, price: Price) -> None:
+    epsilon, delta, rho, _ = price
+    (loss, _), terms = _loss(price), _document(price[3])
+    Charge("", "", loss)
+    if min(Fraction(epsilon), Fraction(delta)) < 0:
+        raise ValueError("a negative price")
+    match Kind(kind):
+        case Kind.POPULATION:
+            Population.of_terms("people", terms)
+        case Kind.MERGE:
+            int(terms["book"]), int(terms["after"]), int(terms["lines"]), str(terms["start"])
+        case Kind.RESERVATION if rho is not None or not isinstance(terms.get(LOCK, ""), str):
+            raise ValueError("no reservation")
+        case Kind.CHARGE if (budget := _budget(price)) is not None:
+            budget.filter()
+
+
+@read_once
+def _of_a_person(price: Price, rows: int) -> Pair:
+    """What a charge costs a person with so many rows; of one in rho, that rho and nothing."""
+    loss, person = _loss(price)
+    if isinstance(loss, ZCDP):
+        return loss.rho, ZERO
+    several = loss if person else loss.scaled(rows)
+    return several.epsilon, several.delta if isinstance(several, ApproxDP) else ZERO
+
+
 def charged(before: Accountant, line: Line) -> Accountant:
     """What a run has cost after this line; what it cost before, if the line is no charge."""
-    if line.kind != Kind.CHARGE.value:
+    if not line.is_charge:
         return before
-    charge = line.charge
-    if isinstance(charge.loss, ZCDP) and line.budget is None:
-        return before.charged_earlier(charge.loss, line.stated[1])
-    return before.charged(charge.loss, line.budget, for_a_person=charge.for_a_person)
+    loss, person = _loss(line.price)
+    if isinstance(loss, ZCDP) and line.budget is None:
+        return before.charged_earlier(loss, line.stated[1])
+    return before.charged(loss, line.budget, for_a_person=person)
+
+
+def charged_all(before: Accountant, lines: Sequence[Line]) -> Accountant:
+    """What a run has cost after all these lines of it."""
+    after = summed(before, lines) if len(lines) > 1 else None
+    if after is None:
+        after = before
+        for line in lines:
+            after = charged(after, line)
+    return after
+
+
+def summed(before: Accountant, lines: Sequence[Line]) -> Accountant | None:
+    """The same by one sum for each price; None if sums are rounded on the way, so that their order would matter."""
+    prices = Counter([line.price for line in lines if line.is_charge])
+    if any(terms is None for *_, terms in prices):
+        return None
+    numbers = [before.epsilon, before.delta, *before.rho.values()]
+    for price in prices:
+        numbers += _of_a_person(price, before.rows)
+    # What all of them can be added up over, in any order.
+    if math.lcm(*(number.denominator for number in numbers)).bit_length() > LONGEST_BITS:
+        return None
+    for price, times in prices.items():
+        loss, _ = _loss(price)
+        if isinstance(loss, ZCDP):
+            before = before.charged(ZCDP(times * loss.rho, RELATION), _budget(price))
+            continue
+        epsilon, delta = _of_a_person(price, before.rows)
+        if times * delta > 1:
+            return None
+        before = before.charged(ApproxDP(times * epsilon, times * delta, RELATION), for_a_person=True)
+    return before
 
 
 @dataclass(frozen=True)
@@ -178,10 +269,14 @@ class Entry:
     kind: Kind
     node: str
     charge: Charge
-    added: tuple[Fraction, Fraction]
+    added: Pair
     terms: dict[str, Any]
     at: str
     answered: bool
+
+    @classmethod
+    def of(cls, line: Line, added: Pair) -> Entry:
+        return cls(Kind(line.kind), line.node, line.charge, added, line.document, line.at, line.answer is not None)
 
     @property
     def in_words(self) -> str:
@@ -213,13 +308,45 @@ class Pricing:
     def __init__(self, rows: int) -> None:
         self.rows = rows
         self._runs: dict[tuple[str, str], Accountant] = {}
-        self._told: dict[tuple[str, str], tuple[Fraction, Fraction]] = {}
+        self._told: dict[tuple[str, str], Pair] = {}
 
-    def entry(self, line: Line) -> Entry:
-        """The next line, as it stands in the ledger."""
+    def told(self, node: str, run: str) -> Pair:
+        """What the lines so far of a run of a node added."""
+        return self._told.get((node, run), NOTHING)
+
+    def added_by_all(self, lines: Sequence[Line]) -> list[Pair]:
+        """The same as ``added`` of one after another; equal prices are one object."""
+        runs: dict[tuple[str, str], list[int]] = {}
+        for place, line in enumerate(lines):
+            runs.setdefault((line.node, line.run), []).append(place)
+        found = [NOTHING] * len(lines)
+        for key, places in runs.items():
+            of_run = [lines[place] for place in places]
+            if not self._summed(key, of_run):
+                for place in places:
+                    found[place] = self.added(lines[place])
+                continue
+            for place, line in zip(places, of_run, strict=True):
+                if line.is_charge:
+                    found[place] = _of_a_person(line.price, self.rows)
+        return found
+
+    def _summed(self, key: tuple[str, str], lines: Sequence[Line]) -> bool:
+        """Whether each of the next lines of a run adds its own price, whatever stands before it."""
+        before = self._runs.get(key, Accountant(self.rows))
+        if before.rho or any(line.rho is not None for line in lines):
+            return False
+        after = summed(before, lines)
+        if after is None or after.delta > 1:
+            return False
+        self._runs[key], self._told[key] = after, (after.epsilon, after.delta)
+        return True
+
+    def added(self, line: Line) -> Pair:
+        """(epsilon, delta) that the next line added."""
         key = (line.node, line.run)
         self._runs[key] = charged(self._runs.get(key, Accountant(self.rows)), line)
-        epsilon, delta = self._told.get(key, (ZERO, ZERO))
+        epsilon, delta = self.told(*key)
         if line.terms is None and line.rho is not None:
             # As it was charged then; the adjustment has the rest.
             added = line.stated
@@ -227,14 +354,13 @@ class Pricing:
             now = self._runs[key].spent
             added = now.epsilon - epsilon, now.delta - delta
         self._told[key] = epsilon + added[0], delta + added[1]
-        answered = line.answer is not None
-        return Entry(Kind(line.kind), line.node, line.charge, added, line.document, line.at, answered)
+        return added
 
 
 def entries_of(lines: Iterable[Line], rows: int) -> list[Entry]:
     """Lines, oldest first, with what each added for a person with so many rows."""
     pricing = Pricing(rows)
-    return [pricing.entry(line) for line in lines]
+    return [Entry.of(line, pricing.added(line)) for line in lines]
 
 
 @dataclass(frozen=True)
@@ -261,16 +387,22 @@ def books(lines: Sequence[Line]) -> list[Book]:
     return [Book(*starts.get(n, (0, "")), [line for line in lines if line.book == n]) for n in numbers]
 
 
-def check_chains(lines: Sequence[Line]) -> None:
-    """Raises ValueError, with the reason, if a line is missing, was changed, or is none."""
-    taken = merges(lines)
+def check_chains(lines: Iterable[Line], taken: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Raises ValueError, with the reason, if a line is missing, was changed, or is none.
+
+    Args:
+        taken: what the lines say of books that were taken over (``merges``).
+    """
     ends = {int(terms.get("book", OWN_BOOK)): (terms.get("after", 0), terms.get("start", "")) for terms in taken}
     for line in lines:
         position, link = ends.get(line.book, (0, ""))
-        if line.position != position + 1 or line.chain != line.link(link):
+        try:
+            whole = line.position == position + 1 and line.chain == line.link(link)
+        except TypeError:  # no text
+            whole = False
+        if not whole:
             raise ValueError("a line was changed or taken out")
         ends[line.book] = (line.position, line.chain)
-    for line in lines:
         line.check()
     if any(ends[terms["book"]][0] < terms["lines"] for terms in taken):
         raise ValueError("lines that were taken over are missing")

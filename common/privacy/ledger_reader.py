@@ -1,15 +1,24 @@
-"""A ledger's lines for people to read, over and over: lines are only ever added, so that each is parsed once."""
+"""A ledger for people to read, over and over: of each line no more is kept than where it is and what it added.
+
+Lines are only ever added, so that each is priced once. Whoever keeps a reader asks ``Ledger.is_as_read`` before it is
+used again, and takes a new ledger and a new reader if it is not.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 
 from privity.common.privacy.ledger import Entry, Kind, Ledger
-from privity.common.privacy.ledger_lines import OWN_BOOK, Pricing
+from privity.common.privacy.ledger_lines import NOTHING, OWN_BOOK, Line, Pair, Pricing
 from privity.common.privacy.population import Population
+from privity.common.text.utc_times import utc
 
 
 @dataclass
@@ -38,68 +47,131 @@ class Point:
     total: float
 
 
+def _numbers() -> array[float]:
+    return array("d")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How spending and the total went: a point for each line that changed one of them.
+
+    Attributes:
+        times: in seconds since 1970, never falling: of a line that was written when the clock had been set back, that
+            of the line before.
+    """
+
+    times: array[float] = field(default_factory=_numbers)
+    spent: array[float] = field(default_factory=_numbers)
+    totals: array[float] = field(default_factory=_numbers)
+
+    def add(self, at: str, spent: float, total: float) -> None:
+        self.times.append(max(_seconds(at), self.times[-1] if self.times else 0.0))
+        self.spent.append(spent)
+        self.totals.append(total)
+
+    def copy(self) -> Curve:
+        return Curve(self.times[:], self.spent[:], self.totals[:])
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def point(self, place: int) -> Point:
+        return Point(utc(self.times[place]), self.spent[place], self.totals[place])
+
+
+@lru_cache(maxsize=64)
+def _seconds(at: str) -> float:
+    moment = datetime.fromisoformat(at)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
 class LedgerReader:
     """Lines of a ledger, and their sums by run. Several threads may share it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._lock = threading.Lock()
-        self._forget(ledger.population.rows_per_person)
+        self._reading = 0
 
-    def _forget(self, rows: int) -> None:
-        self._pricing, self._last = Pricing(rows), 0
-        self._entries: list[Entry] = []
-        self._totals: dict[int, float] = {}
-        self._open: dict[int, int] = {}
-        self._runs: dict[tuple[str, str], RunCharges] = {}
+    def _read_on(self) -> None:
+        reading, upto, rows = self._ledger.read_so_far()
+        if reading != self._reading:
+            # Lines are gone, or every line has another price now.
+            self._reading, self._last = reading, 0
+            self._pricing = Pricing(rows)
+            self._numbers, self._added = array("q"), list[Pair]()
+            self._runs: dict[tuple[str, str], RunCharges] = {}
+            self._curve, self._total = Curve(), 0.0
+        while self._last < upto:
+            numbers, lines = self._ledger.some_lines(self._last, upto)
+            if not numbers:
+                break
+            self._take(lines)
+            self._numbers.extend(numbers)
+            self._last = numbers[-1]
 
-    def entries(self) -> list[Entry]:
-        """Every line so far, oldest first."""
+    def _take(self, lines: list[Line]) -> None:
+        added = self._pricing.added_by_all(lines)
+        self._added += added
+        curve, spent = self._curve, self._curve.spent[-1] if self._curve else 0.0
+        before, change = NOTHING, 0.0
+        for line, pair in zip(lines, added, strict=True):
+            if line.run:
+                run = self._runs.get((line.node, line.run))
+                if run is None:
+                    run = self._runs[line.node, line.run] = RunCharges(line.node, line.run, line.at)
+                run.charges += line.is_charge
+            elif line.kind == Kind.POPULATION.value and line.book == OWN_BOOK:
+                self._total = float(Population.of_terms("people", line.document).total_epsilon)
+                curve.add(line.at, spent, self._total)
+            if pair is not before:
+                before, change = pair, float(pair[0])
+            if change:
+                spent += change
+                curve.add(line.at, spent, self._total)
+
+    def entries(self) -> Iterator[Entry]:
+        """Every line that there is now, oldest first; read from the file as they are asked for."""
+        _, upto, rows = self._ledger.read_so_far()
+        pricing, last = Pricing(rows), 0
+        while last < upto:
+            numbers, lines = self._ledger.some_lines(last, upto)
+            yield from map(Entry.of, lines, pricing.added_by_all(lines))
+            last = numbers[-1] if numbers else upto
+
+    def newest(
+        self, first: int, most: int, words: str = "", since: str = "", until: str = ""
+    ) -> tuple[list[Entry], int]:
+        """Some lines from the newest on, and how many there are in all.
+
+        Args:
+            first: how many of the newest to leave out; words, since, until: which count, as for ``Ledger.numbers_of``.
+        """
         with self._lock:
-            rows = self._ledger.population.rows_per_person
-            if rows != self._pricing.rows:
-                # Every line has another price now.
-                self._forget(rows)
-            new, unanswered = self._ledger.lines_since(self._last)
-            for number, line in new:
-                entry = self._pricing.entry(line)
-                if entry.kind is Kind.CHARGE and not entry.answered:
-                    self._open[number] = len(self._entries)
-                if entry.kind is Kind.POPULATION and line.book == OWN_BOOK:
-                    terms = Population.of_terms("people", entry.terms)
-                    self._totals[len(self._entries)] = float(terms.total_epsilon)
-                self._entries.append(entry)
-                self._add_up(entry)
-                self._last = number
-            for number in self._open.keys() - unanswered:
-                place = self._open.pop(number)
-                entry = self._entries[place]
-                self._entries[place] = replace(entry, answered=True)
-                self._runs[entry.node, entry.charge.run].unanswered -= 1
-            return self._entries[:]
+            self._read_on()
+            numbers: Sequence[int] = self._numbers
+            if words or since or until:
+                numbers = self._ledger.numbers_of(words, since, until, self._last)
+            end = max(0, len(numbers) - first)
+            return self._at(numbers[max(0, end - most) : end])[::-1], len(numbers)
 
-    def _add_up(self, entry: Entry) -> None:
-        key = (entry.node, entry.charge.run)
-        if not entry.charge.run:
-            return
-        run = self._runs.setdefault(key, RunCharges(*key, entry.at))
-        run.epsilon += entry.added[0]
-        run.delta += entry.added[1]
-        run.charges += entry.kind is Kind.CHARGE
-        run.unanswered += entry.kind is Kind.CHARGE and not entry.answered
+    def _at(self, numbers: Sequence[int]) -> list[Entry]:
+        lines = self._ledger.lines_at(numbers)
+        return [Entry.of(lines[n], self._added[bisect_left(self._numbers, n)]) for n in numbers if n in lines]
 
     def by_run(self) -> list[RunCharges]:
         """What each run was charged, by their first lines."""
-        self.entries()
         with self._lock:
-            return [replace(one) for one in self._runs.values()]
+            self._read_on()
+            open_ones = self._ledger.unanswered()
+            return [
+                replace(one, epsilon=told[0], delta=told[1], unanswered=open_ones.get(key, 0))
+                for key, one in self._runs.items()
+                for told in [self._pricing.told(*key)]
+            ]
 
-    def curve(self) -> Iterator[Point]:
-        """How spending and the total went, line by line; only lines that changed one of them."""
-        spent, total = 0.0, 0.0
-        for place, entry in enumerate(self.entries()):
-            total = self._totals.get(place, total)
-            if not entry.added[0] and place not in self._totals:
-                continue
-            spent += float(entry.added[0])
-            yield Point(entry.at, spent, total)
+    def curve(self) -> Curve:
+        """How spending and the total went."""
+        with self._lock:
+            self._read_on()
+            return self._curve.copy()

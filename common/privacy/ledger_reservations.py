@@ -19,11 +19,8 @@ from pathlib import Path
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.accountant import ZERO
 from privity.common.privacy.budget import readable
-from privity.common.privacy.ledger_lines import LOCK, Line
+from privity.common.privacy.ledger_lines import LOCK, Line, Pair
 from privity.common.privacy.privacy_loss import ApproxDP
-
-Pair = tuple[Fraction, Fraction]
-"""Epsilon and delta."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +78,11 @@ class Reservation:
             return True
         finally:
             os.close(file)
+
+
+def pair(loss: ApproxDP) -> Pair:
+    """Its epsilon and delta."""
+    return loss.epsilon, loss.delta
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.budget import Number, parse_delta, parse_epsilon
+from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
 
 LONGEST_NAME = 200
 MOST_ROWS_PER_PERSON = 1000
@@ -52,6 +52,21 @@ class Population:
                 reason=f"{self.rows_per_person} is not a number of rows of one person",
                 hint=f"Use 1 to {MOST_ROWS_PER_PERSON}.",
             )
+
+    def check_follows(self, now: Population, expected: Population) -> None:
+        """Raises PrivityError (bad-option) if it cannot be declared in the place of ``now``.
+
+        Args:
+            expected: what the one who decided took for ``now``.
+        """
+        if now != expected:
+            reason = f"the total was changed meanwhile, to epsilon {readable(now.total_epsilon)}"
+            hint = "Look at it again (privity population list), and decide again."
+            raise PrivityError(Catalogue.BAD_OPTION, option="population", reason=reason, hint=hint)
+        if self.rows_per_person < now.rows_per_person:
+            reason = f"a person has up to {now.rows_per_person} rows in tables that were released"
+            hint = f"Keep {now.rows_per_person} or more."
+            raise PrivityError(Catalogue.BAD_OPTION, option="rows_per_person", reason=reason, hint=hint)
 
     def terms(self) -> dict[str, Any]:
         """All but the name, ready for JSON."""

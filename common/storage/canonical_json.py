@@ -10,7 +10,9 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from fractions import Fraction
+from json.encoder import encode_basestring
 from typing import Any
 
 import rfc8785
@@ -22,6 +24,15 @@ _FRACTION = re.compile(r"[1-9][0-9]{0,299}(/[1-9][0-9]{0,299})?")  # bounded: re
 def canonical_bytes(document: Any) -> bytes:
     """RFC 8785 bytes of a document of dicts, lists, strings, booleans, None and integers below 2^53."""
     return rfc8785.dumps(document)
+
+
+def canonical_texts(texts: Iterable[str]) -> bytes:
+    """The canonical bytes of a list of texts, made several times faster than those of any document.
+
+    Raises:
+        TypeError: one of them is no text.
+    """
+    return f"[{','.join(map(encode_basestring, texts))}]".encode()
 
 
 def digest(document: Any) -> str:

@@ -149,7 +149,7 @@ def _by_run(book: Ledger) -> Table:
 
 
 def _by_step(book: Ledger) -> Table:
-    entries = book.entries()
+    entries = list(LedgerReader(book).entries())
     in_rho = any(isinstance(entry.charge.loss, ZCDP) for entry in entries)
     table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", *["rho"] * in_rho, "answered")
     for entry in entries:

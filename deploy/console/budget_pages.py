@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import flask
 
@@ -17,7 +17,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Entry, Kind, Ledger
 from privity.common.privacy.ledger_folder import declared, open_ledger, whose
-from privity.common.privacy.ledger_reader import LedgerReader, Point
+from privity.common.privacy.ledger_reader import Curve, LedgerReader, Point, RunCharges
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
 from privity.common.text.utc_times import utc_now
 from privity.deploy.console.local_site import LocalSite, changed
@@ -54,10 +54,10 @@ class OpenLedgers:
         key = path.resolve()
         with self._lock:
             found = self._open.get(key)
-            # It may have been taken away, merged, or put in another's place since.
-            of_another = found is None or found[0].population.name != name or whose(path) != name
+            # It may have been taken away, merged, set back, or put in another's place since.
+            stands = found is not None and whose(path) == name and found[0].is_as_read()
             # What a run of this node was charged is found by the node's own mark.
-            if found is None or of_another or (config is not None and not found[0].node):
+            if found is None or not stands or (config is not None and not found[0].node):
                 book = open_ledger(name, path) if config is None else ledger_named(config, name)
                 found = self._open[key] = (book, LedgerReader(book))
             return found
@@ -114,20 +114,18 @@ class Picture:
     top: float
 
 
-def picture(curve: Sequence[Point], now: str) -> Picture | None:
+def picture(curve: Curve, now: str) -> Picture | None:
     """A picture of few points, however many lines there are; None of a ledger that says nothing yet."""
     if not curve:
         return None
-    times, latest = [], 0.0
-    for point in curve:
-        latest = max(latest, datetime.fromisoformat(point.at).timestamp())
-        times.append(latest)
+    times = curve.times
     end = max(datetime.fromisoformat(now).timestamp(), times[-1], times[0] + 1)
     width = end - times[0]
     # The last line of every step along the picture.
     moments = [times[0] + width * step / MOST_POINTS for step in range(MOST_POINTS + 1)]
     places = sorted({place for moment in moments if (place := bisect_right(times, moment) - 1) >= 0} | {len(curve) - 1})
-    top = max(max(curve[place].spent, curve[place].total) for place in places) or 1.0
+    points = [curve.point(place) for place in places]
+    top = max(max(one.spent, one.total) for one in points) or 1.0
 
     def line(values: Sequence[float]) -> str:
         steps = f"M0 {HEIGHT}" if not values else f"M0 {HEIGHT * (1 - values[0] / top):.1f}"
@@ -135,7 +133,6 @@ def picture(curve: Sequence[Point], now: str) -> Picture | None:
             steps += f"H{WIDTH * (times[place] - times[0]) / width:.1f}V{HEIGHT * (1 - value / top):.1f}"
         return f"{steps}H{WIDTH}"
 
-    points = [curve[place] for place in places]
     return Picture(line([one.spent for one in points]), line([one.total for one in points]), points, top)
 
 
@@ -181,7 +178,7 @@ class BudgetPages:
         return self._site.page(
             "budget.html.j2", place="budget", name=name, names=names, people=people, words=in_words(people),
             budget=budget_of(book), spent_delta=book.spent_delta(), reserved=book.reserved(), readable=readable,
-            picture=picture(list(reader.curve()), utc_now()), width=WIDTH, height=HEIGHT,
+            picture=picture(reader.curve(), utc_now()), width=WIDTH, height=HEIGHT,
         )  # fmt: skip
 
     def change(self) -> flask.Response:
@@ -218,20 +215,19 @@ class BudgetPages:
         search, since, until = (asked.get(key, "").strip() for key in ("search", "since", "until"))
         by_run = asked.get("by") == "run"
         first = max(0, asked.get("first", 0, type=int))
-        lines: Sequence[Any] = reader.by_run()[::-1] if by_run else reader.entries()[::-1]
-        if search or since or until:
-            wanted = search.lower()
-            lines = [
+        lines: Sequence[RunCharges | Entry]
+        if by_run:
+            found = [
                 one
-                for one in lines
-                if (not since or one.at[:10] >= since)
-                and (not until or one.at[:10] <= until)
-                and wanted in (one.run if by_run else f"{one.charge.run} {one.in_words}").lower()
+                for one in reader.by_run()[::-1]
+                if since <= one.at[:10] and (not until or one.at[:10] <= until) and search.lower() in one.run.lower()
             ]
+            lines, count = found[first : first + A_PAGE], len(found)
+        else:
+            lines, count = reader.newest(first, A_PAGE, search, since, until)
         return self._site.page(
             "ledger.html.j2", place="ledger", name=name, names=names, search=search, since=since, until=until,
-            by_run=by_run, first=first, count=len(lines), a_page=A_PAGE, lines=lines[first : first + A_PAGE],
-            readable=readable, answered=_answered,
+            by_run=by_run, first=first, count=count, a_page=A_PAGE, lines=lines, readable=readable, answered=_answered,
         )  # fmt: skip
 
 

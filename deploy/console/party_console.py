@@ -96,7 +96,7 @@ class OwnerFiles:
         """Read every line of the ledger, which takes a while if there are many, before a page asks for them."""
         with contextlib.suppress(PrivityError, sqlite3.Error):  # the pages say what is wrong
             name = self.opened()[0].population.name
-            self.books.reader(name, self.config.ledger or default_ledger(name)).entries()
+            self.books.reader(name, self.config.ledger or default_ledger(name)).newest(0, 1)
 
     def _book(self, name: str) -> Ledger:
         return self.books.of(name, self.config.ledger or default_ledger(name), self.config)

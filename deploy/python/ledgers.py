@@ -15,6 +15,7 @@ from privity.common.privacy.budget import Number, readable
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.privacy.ledger import Kind
 from privity.common.privacy.ledger_folder import declare, open_ledger
+from privity.common.privacy.ledger_reader import LedgerReader
 from privity.common.privacy.population import Population, parse_population
 from privity.common.privacy.privacy_loss import ZCDP
 from privity.deploy.python.summaries import Shown, Summary
@@ -129,7 +130,7 @@ class Ledger(Shown):
         ``rho`` is that of a step in rho, for one row. ``answered`` is whether a charge was followed by its answer.
         """
         with self._opened() as book:
-            entries = book.entries()
+            entries = list(LedgerReader(book).entries())
         lines = [
             {
                 "time": entry.at,
@@ -152,7 +153,7 @@ class Ledger(Shown):
 
     def _summary(self) -> Summary:
         with self._opened() as book:
-            people, entries, spent = book.population, book.entries(), (book.spent(), book.spent_delta())
+            people, runs, spent = book.population, LedgerReader(book).by_run(), (book.spent(), book.spent_delta())
             left, reserved = book.left(), book.reserved()
         totals = people.total_epsilon, people.total_delta
         facts = [
@@ -161,10 +162,5 @@ class Ledger(Shown):
         ]
         facts += [("reserved", one.in_words) for one in reserved]
         facts.append(("rows a person", str(people.rows_per_person)))
-        runs: dict[tuple[str, str], list[Fraction]] = {}
-        for entry in entries:
-            if entry.charge.run:
-                sums = runs.setdefault((entry.node, entry.charge.run), [Fraction(0), Fraction(0)])
-                sums[:] = sums[0] + entry.added[0], sums[1] + entry.added[1]
-        lines = [{"run": run, "epsilon": readable(e), "delta": readable(d)} for (_, run), (e, d) in runs.items()]
+        lines = [{"run": one.run, "epsilon": readable(one.epsilon), "delta": readable(one.delta)} for one in runs]
         return Summary(f"Ledger of {self.population!r}", tuple(facts), table=pd.DataFrame(lines) if lines else None)

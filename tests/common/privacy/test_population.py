@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import sqlite3
 import threading
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -373,7 +372,7 @@ def test_a_line_that_no_program_of_ours_writes_is_refused_though_it_is_chained(t
         ledger = Ledger.declare(path, FOUR)
         position, link = ledger.end()
         line = Line(0, position + 1, kind, "", "r", "a", epsilon, "0", None, terms, "2026-01-01")
-        ledger._insert(replace(line, chain=line.link(link)))
+        ledger._insert(line._replace(chain=line.link(link)))
         ledger.close()
         with refused("a line cannot be read", "ledger-unusable"):
             Ledger(path, "patients")
