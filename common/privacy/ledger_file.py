@@ -67,7 +67,7 @@ class LedgerFile:
         self._connection: sqlite3.Connection | None = None
         self._closed = False
         self._file = (0, 0)
-        self._state: tuple[int, ...] = ()
+        self._state: tuple[int, ...] | None = None
         self.reading = 0
         self._forget()
         _OPEN.add(self)
@@ -97,7 +97,7 @@ class LedgerFile:
         return self._connection
 
     def _now_in_state(self) -> tuple[int, ...]:
-        """Something else after every write by another program, whatever it writes with, and at most writes by this."""
+        """Something else after every write by another program, whatever it writes with, and after those of this one."""
         if self._path == MEMORY:
             return ()
         about = os.stat(self._path)
@@ -190,9 +190,13 @@ class LedgerFile:
             if self._closed or self._found() != self._file:
                 return False
             with self._held():
-                state, read = self._now_in_state(), dict(self._ends)
-                if state == self._state:
+                if self._now_in_state() == self._state:
                     return True
+                read = dict(self._ends)
+                # Of a file that was written to by other means SQLite may hold pages that are not there any more.
+                self._db.close()
+                self._connect()
+                state, self._state = self._state, None
                 try:
                     self._check()
                 except BaseException:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from fractions import Fraction
@@ -11,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from privity.common.privacy.ledger import Allowance, Charge
-from privity.common.privacy.ledger_folder import declare, open_ledger
-from privity.common.privacy.ledger_reader import Point
+from privity.common.privacy.ledger_folder import declare, default_ledger, open_ledger
+from privity.common.privacy.ledger_reader import Curve, Point
 from privity.common.privacy.population import parse_population
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP, Relation
 from privity.deploy.console.budget_pages import MOST_POINTS, picture
@@ -97,10 +100,37 @@ def test_lines_are_found_and_paged(owner: Visitor) -> None:
     assert "summer 0.051 0 51 0" in owner.get("/ledger?by=run").text
 
 
+def test_a_ledger_that_was_set_back_or_changed_meanwhile_is_shown_as_it_is(owner: Visitor, tmp_path: Path) -> None:
+    file, kept = default_ledger(PEOPLE), tmp_path / "kept"
+    charge("spring", "tree", "1/4")
+    shutil.copy(file, kept)
+    charge("spring", "tables", "1/4")
+    assert "0.5 spent in all" in owner.get("/budget").body.decode()
+    assert "3 lines" in owner.get("/ledger").text
+    # Over the same file, and as another file.
+    for put_back in (
+        shutil.copyfile,
+        lambda old, new: shutil.copy(old, f"{new}-copy") and os.replace(f"{new}-copy", new),
+    ):
+        put_back(kept, file)
+        assert "0.25 spent in all" in owner.get("/budget").body.decode()
+        assert "2 lines" in owner.get("/ledger").text
+        charge("spring", "tables", "1/4")
+        assert "0.5 spent in all" in owner.get("/budget").body.decode()
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("UPDATE lines SET epsilon = '1/1000' WHERE step = 'tree'")
+    for address in ("/budget", "/ledger", "/"):
+        assert "a line was changed or taken out" in owner.get(address).text
+    shutil.copyfile(kept, file)
+    assert "0.25 spent in all" in owner.get("/budget").body.decode()
+
+
 def test_a_picture_has_few_points_and_ends_at_the_last_line() -> None:
-    curve = [Point(f"2026-01-01T{n // 60:02d}:{n % 60:02d}:00+00:00", n / 1000, 2.0) for n in range(1000)]
+    curve = Curve()
+    for n in range(1000):
+        curve.add(f"2026-01-01T{n // 60:02d}:{n % 60:02d}:00+00:00", n / 1000, 2.0)
     found = picture(curve, "2026-01-01T23:00:00+00:00")
     assert found is not None
     assert len(found.points) <= MOST_POINTS + 2
-    assert found.points[-1] == curve[-1]
-    assert picture([], "2026-01-01T23:00:00+00:00") is None
+    assert found.points[-1] == Point("2026-01-01T16:39:00+00:00", 0.999, 2.0)
+    assert picture(Curve(), "2026-01-01T23:00:00+00:00") is None
