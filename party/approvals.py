@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.run_spec import RunSpec
@@ -295,19 +296,18 @@ class Approvals:
         if stored is None:
             hint = "`privity party show` lists the runs that this party was asked for."
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=run, hint=hint)
-        document = parse(stored)
-        spec = RunSpec.from_dict(document["spec"])
+        spec, asked_at, withdrawn = _read(stored)
         closed = self._journal.content(closed_key(run))
         # What earlier versions kept of a closed run is empty.
-        end = document.get("end") or (parse(closed) if closed else {})
+        end = withdrawn or (parse(closed) if closed else {})
         return Filed(
             spec=spec,
-            asked_at=document["at"],
+            asked_at=asked_at,
             shown=self._journal.digest(f"#shown/{run}") == spec.digest,
             approved=self._journal.digest(f"#approved/{run}") == spec.digest,
             refused=self._is_marked("refused", run),
             enrolled=bool(self._journal.keys(f"{run}/")),
-            closed=closed is not None or "end" in document,
+            closed=closed is not None or withdrawn is not None,
             stopped=(self._journal.content(f"#stopped/{run}") or b"").decode(),
             end=(end.get("state", ""), end.get("since", ""), end.get("why", "")),
             denied=self._denial(run),
@@ -374,6 +374,16 @@ class Approvals:
 
 def _asked(spec: RunSpec, at: str) -> bytes:
     return canonical_bytes({"spec": spec.to_dict(), "at": at})
+
+
+@lru_cache(maxsize=4096)
+def _read(stored: bytes) -> tuple[RunSpec, str, dict[str, str] | None]:
+    """Of a run as it is kept: its spec, when it was asked for, and if it was withdrawn, how it ended.
+
+    A list of all runs is asked for again and again, and none of them changes.
+    """
+    document = parse(stored)
+    return RunSpec.from_dict(document["spec"]), document["at"], document.get("end")
 
 
 def _end(state: str, since: str, why: str) -> dict[str, str]:
