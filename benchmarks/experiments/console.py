@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -86,21 +87,31 @@ def visit(driver: webdriver.Chrome, address: str) -> tuple[float, float, float]:
     return found[0] / 1000, found[1] / 1000, found[2] / 1000
 
 
+@lru_cache(maxsize=1)
+def node(lines: int) -> tuple[tempfile.TemporaryDirectory[str], Path]:
+    """A node with that history, made once for all points: its folder, which stays as long as this, and its file."""
+    scratch = tempfile.TemporaryDirectory(prefix="privity-console-")
+    consortium = provisioned(Path(scratch.name), 3)
+    point_to(consortium, 9)  # nobody answers there
+    config = consortium.party(PARTY) / "party.toml"
+    (config.parent / "state").mkdir(exist_ok=True)
+    history(config, lines)
+    return scratch, config
+
+
 def measure(point: Point, _seed: int, _data: Data) -> Values:
-    with tempfile.TemporaryDirectory(prefix="privity-console-") as scratch:
-        folder = Path(scratch)
-        consortium = provisioned(folder, 3)
-        point_to(consortium, 9)  # nobody answers there
-        config = consortium.party(PARTY) / "party.toml"
-        (config.parent / "state").mkdir(exist_ok=True)
-        history(config, point["lines"])
-        with console(config) as (link, process), browser.chromium(folder / "profile") as driver:
-            driver.get(link)
-            if point["visit"] == "second":
-                for path in PAGES.values():
-                    driver.get(link.partition("enter?")[0] + path)
-            byte, paint, size = visit(driver, link.partition("enter?")[0] + PAGES[point["page"]])
-            return {"byte": byte, "paint": paint, "kB": size, "MB": process.memory_info().rss / 1e6}
+    _, config = node(point["lines"])
+    with (
+        tempfile.TemporaryDirectory(prefix="privity-browser-") as profile,
+        console(config) as (link, process),
+        browser.chromium(Path(profile)) as driver,
+    ):
+        driver.get(link)
+        if point["visit"] == "second":
+            for path in PAGES.values():
+                driver.get(link.partition("enter?")[0] + path)
+        byte, paint, size = visit(driver, link.partition("enter?")[0] + PAGES[point["page"]])
+        return {"byte": byte, "paint": paint, "kB": size, "MB": process.memory_info().rss / 1e6}
 
 
 def points(quick: bool) -> list[Point]:
