@@ -47,7 +47,7 @@ class Point:
     total: float
 
 
-def _numbers() -> array[float]:
+def _floats() -> array[float]:
     return array("d")
 
 
@@ -60,9 +60,9 @@ class Curve:
             of the line before.
     """
 
-    times: array[float] = field(default_factory=_numbers)
-    spent: array[float] = field(default_factory=_numbers)
-    totals: array[float] = field(default_factory=_numbers)
+    times: array[float] = field(default_factory=_floats)
+    spent: array[float] = field(default_factory=_floats)
+    totals: array[float] = field(default_factory=_floats)
 
     def add(self, at: str, spent: float, total: float) -> None:
         self.times.append(max(_seconds(at), self.times[-1] if self.times else 0.0))
