@@ -39,6 +39,10 @@ class Superset:
         """In the order in which they are the table's axes."""
         return tuple(a for part in self.parts for a in part)
 
+    def in_order(self) -> Superset:
+        """The same table with its axes in ascending order, in one part."""
+        return Superset((tuple(sorted(self.attributes)),), self.members)
+
     def readings(self, marginals: Sequence[Marginal], starts: Sequence[int]) -> tuple[Reading, ...]:
         """How its members are read from it, each into the cells from its start on."""
         axes = self.attributes

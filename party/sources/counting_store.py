@@ -22,6 +22,9 @@ WIDEST_CELLS = 1 << 12
 """Of a table that is counted in the place of several (docs/benchmarks/sources.md): fewer tables are sooner counted, but
 each has more cells to bring back."""
 
+NEAR_TABLES = 8
+"""Tables from which on it is sooner done to load the coded columns than to have the server count."""
+
 STATEMENT_TABLES = 64
 STATEMENT_KEYS = 60
 """Attributes in one statement; Spark groups by 64 at most."""
@@ -37,7 +40,7 @@ class CountedRows:
         schema: of the rows as they are seen: some attributes of the one that the questions are made for.
         survey: what the rows were like at the beginning.
         rows: n_k; those that the store does not have are absent.
-        near: the same rows where they are counted faster, for questions that come again and again; None if nowhere.
+        near: the same rows where they are counted faster, for many tables and for selections; None if nowhere.
     """
 
     def __init__(
@@ -67,9 +70,14 @@ class CountedRows:
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         domain = self.schema.derived.domain
+        tables = [table.in_order() for table in supersets(marginals, domain, WIDEST_CELLS)]
+        if len(tables) > NEAR_TABLES:
+            self._kept = self._kept or self._near()
+        if self._kept is not None:
+            return self._kept.count(marginals)
         starts = np.cumsum([0, *(prod(domain[a] for a in marginal) for marginal in marginals)]).tolist()
         found = np.zeros(starts[-1], dtype=np.int64)
-        for statement in _statements(supersets(marginals, domain, WIDEST_CELLS), domain):
+        for statement in _statements(tables, domain):
             for superset, counts in zip(statement, self._ask(statement), strict=True):
                 read_marginals(counts, superset.readings(marginals, starts), found)
         add_absent(found, marginals, self.schema, self.rows - self._survey.rows)

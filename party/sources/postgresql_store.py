@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from privity.common.data.coded_table import code_type
 from privity.common.errors import Catalogue, PrivityError
 from privity.party.sources.address import Address
+from privity.party.sources.packed_codes import taken_apart, word_sql, words
 from privity.party.sources.sql_coding import quoted
 from privity.party.sources.store import Codes
 from privity.party.sources.store_columns import Column, Kind
@@ -106,21 +106,26 @@ class PostgresqlStore:
             return connection.execute(query).fetchall()
 
     def batches(self, query: str, sizes: Sequence[int]) -> Iterator[list[Codes]]:
-        # Numbers of one width that are never NULL: every row of the binary form has the same length.
-        narrow = ", ".join(f"CAST(a{place} AS INTEGER) AS a{place}" for place in range(len(sizes)))
-        row = np.dtype([("fields", ">i2"), *((f"{kind}{i}", ">i4") for i in range(len(sizes)) for kind in ("l", "a"))])
+        held = [size + 1 for size in sizes]
+        packed = words(held)
+        made = ", ".join(word_sql([f"a{p}" for p in places], [held[p] for p in places]) for places in packed)
+        # Integers that are never NULL: every row of the binary form has the same length.
+        fields = [("fields", ">i2")]
+        for place in range(len(packed)):
+            fields += [(f"length{place}", ">i4"), (f"word{place}", ">i8")]
+        row = np.dtype(fields)
         with self._open() as connection, connection.cursor() as cursor:
-            with cursor.copy(f"COPY (SELECT {narrow} FROM ({query}) AS coded) TO STDOUT (FORMAT BINARY)") as copy:
+            with cursor.copy(f"COPY (SELECT {made} FROM ({query}) AS coded) TO STDOUT (FORMAT BINARY)") as copy:
                 waiting, head = bytearray(), COPY_HEADER
                 for part in copy:
                     waiting += part
                     if len(waiting) >= BATCH_ROWS * row.itemsize + head:
                         whole = (len(waiting) - head) // row.itemsize * row.itemsize
-                        yield _codes(bytes(waiting[head : head + whole]), row, sizes)
+                        yield _codes(bytes(waiting[head : head + whole]), row, held)
                         del waiting[: head + whole]
                         head = 0
             # The last two bytes say that there are no more rows.
-            yield _codes(bytes(waiting[head : len(waiting) - 2]), row, sizes)
+            yield _codes(bytes(waiting[head : len(waiting) - 2]), row, held)
 
     def state(self) -> str:
         return ""
@@ -166,7 +171,7 @@ class PostgresqlStore:
 
 def _codes(rows: bytes, row: np.dtype[Any], sizes: Sequence[int]) -> list[Codes]:
     table = np.frombuffer(rows, dtype=row)
-    return [table[f"a{i}"].astype(code_type(size + 1)) for i, size in enumerate(sizes)]
+    return taken_apart([table[f"word{i}"].astype(np.int64) for i in range(len(words(sizes)))], sizes)
 
 
 def _column(name: str, kind: str, sort: str) -> Column:
