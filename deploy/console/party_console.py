@@ -199,7 +199,7 @@ class _Decisions:
                 hint="What has left before stays charged.",
             )  # fmt: skip
         with self._site.log.change("rejected a run", run=run, reason=reason):
-            self._files.approvals.refuse(run, reason)
+            self._files.approvals.reject(run, reason)
         return changed("run", "refused", run=run)
 
     def _policy(self) -> tuple[Policy | None, str]:

@@ -186,7 +186,7 @@ def test_a_run_that_waited_too_long_for_its_owner_is_forgotten_and_a_no_is_not(t
             age(party.journal, 100.0)
         consortium.tell("party-2", Enrol(consortium.spec(run=name)))
         if name == "refused":
-            approvals.refuse(name)
+            approvals.reject(name)
     let_go(party.engine, 60.0)
     assert [(filed.spec.run, filed.state) for filed in approvals.filed()] == [
         ("waits", "ended"), ("refused", "refused"), ("fresh", "waits for approval"),

@@ -80,7 +80,7 @@ def test_a_run_is_rejected_with_a_reason_that_others_read(
     assert owner.post("/runs/spring/refuse", {"reason": f"not before\nthe board met {HOSTILE}"}).status == 303
     with pytest.raises(PrivityError, match="not before the board met") as refused:
         approvals.refuse_rejected("spring", "north")
-    assert refused.value.code == "refused-by-owner"
+    assert refused.value.code == "rejected-by-owner"
     for path in ("/runs/spring", "/runs", "/", "/log"):
         found = owner.get(path)
         assert found.status == 200
