@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -128,6 +130,10 @@ FIELDS = (
 )  # fmt: skip
 LABELS = {field.key: field.label for field in FIELDS}
 _NUMBERS = ("minimum_parties", "minimum_tolerate", "minimum_key_bits", "parties_per_person")
+_STRING_OR_COMMENT = re.compile(
+    r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|(#[^\r\n]*)", re.DOTALL
+)
+"""In TOML a # within a string begins no comment."""
 _PRICES = ("epsilon_per_run", "delta_per_run")
 
 
@@ -228,12 +234,24 @@ def _value(field: Field, given: str | list[str]) -> Any:
 
 
 def _set_names(array: Any, names: list[str]) -> None:
-    """What is left of a list keeps its place; what is new comes last."""
-    kept = [str(name) for name in array if name in names]
-    wanted = [*kept, *(name for name in names if name not in kept)]
-    while len(array):
-        array.pop()
-    array.extend(wanted)
+    """What is left of a list keeps its place and its comments; what is new comes last."""
+    there = [str(name) for name in array]
+    for name in there:
+        if name not in names:
+            array.remove(name)
+    for name in names:
+        if name not in there:
+            array.append(name)
+
+
+def lost_comments(before: str, after: str) -> list[str]:
+    """Comments of a file that its new text does not have: they stood with what was taken out."""
+    kept = Counter(_comments(after))
+    return [comment for comment in _comments(before) if not kept[comment] or kept.subtract((comment,))]
+
+
+def _comments(text: str) -> list[str]:
+    return [found[1].strip() for found in _STRING_OR_COMMENT.finditer(text) if found[1]]
 
 
 def checked(text: str, read: Read) -> Policy:

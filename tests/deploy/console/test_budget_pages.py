@@ -100,7 +100,7 @@ def test_what_is_mistyped_comes_back_with_what_is_wrong_beside_it(owner: Visitor
     assert re.search(r'value="a lot&lt;b&gt;"[^>]*aria-describedby="hint-total_epsilon wrong-total_epsilon"', body)
     assert re.search(r'name="total_epsilon"[^>]*aria-invalid="true" autofocus', body)
     assert re.search(r'name="total_delta" value="2"[^>]*aria-invalid="true">', body)
-    assert "a lot<b> is not a positive number. Give a decimal" in page.text
+    assert "'a lot<b>' is not a positive number. Give a decimal" in page.text
     with closing(open_ledger(PEOPLE)) as book:
         assert book.population.total_epsilon == 1
 
