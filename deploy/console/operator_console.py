@@ -14,6 +14,7 @@ import flask
 
 from privity.common.crypto.certificates import name_in
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import shorten
 from privity.common.privacy.budget import readable
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.secure_sum_method import Method
@@ -183,7 +184,7 @@ class _NewRun:
             try:
                 check_run_name(form["name"])
             except ValueError:
-                wrong["name"] = [f"{form['name']!r} is no name of a run. {NAMES}"]
+                wrong["name"] = [f"{shorten(form['name'])} is no name of a run. {NAMES}"]
         if wrong:
             return self._form(form, parties, {key: wrong[key] for key in (*LABELS, "") if key in wrong})
         key = secrets.token_urlsafe(12)

@@ -24,7 +24,6 @@ from privity.deploy.planning.plan_options import Faults
 from privity.deploy.planning.rehearsal import Shape
 from privity.deploy.planning.run_cost import Planned, about, planned
 
-
 MOST_DIGITS = 6
 
 
@@ -94,7 +93,7 @@ def compare(config: Path, form: Mapping[str, str], parties: list[str]) -> Compar
     epsilons = plan_options.compared_epsilons(form["epsilons"], faults)
     told = form["tolerate"].strip()
     if not told.isdecimal() or len(told) > MOST_DIGITS:
-        faults.add("--tolerate", f"{shorten(told)!r} is no number of parties.", "Give a whole number, such as 1.")
+        faults.add("--tolerate", f"{shorten(told)} is no number of parties.", "Give a whole number, such as 1.")
     tolerate = int(told) if told.isdecimal() and len(told) <= MOST_DIGITS else 1
     names, _ = plan_options.parties_of(config, faults, parties or None, tolerate)
     held = plan_options.rows_held(names, form["rows"].strip() or None, faults)
