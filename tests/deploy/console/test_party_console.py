@@ -189,7 +189,7 @@ def test_a_form_with_a_file_needs_the_token_too(owner: Visitor, north: Path) -> 
         ("operator", "by the operator operator, as the curator says Charged"),
         (
             "registry",
-            "by the operator registry, as the curator says; the organiser's manifest lists no operator of this",
+            "by the operator registry, as the curator says; the organiser's manifest lists no operator",
         ),
         (f"{HOSTILE}{'x' * 9999}", "the organiser's manifest lists no operator of this name"),
     ],
