@@ -198,7 +198,7 @@ def picture(curve: Sequence[Standing], now: str) -> Picture | None:
 
     points = [curve[place] for place in places]
     spent, taken, total = (line([getattr(one, name) for one in points]) for name in ("spent", "taken", "total"))
-    return Picture(f"{spent}V{HEIGHT}Z", f"{taken}V{HEIGHT}Z", total, points, top)
+    return Picture(f"{spent}V{HEIGHT}H0Z", f"{taken}V{HEIGHT}H0Z", total, points, top)
 
 
 def as_typed(number: Fraction) -> str:

@@ -130,7 +130,8 @@ class _Runs:
 
     def discard(self, run: str) -> flask.Response:
         if "sure" not in flask.request.form:
-            return self._run(run, {"sure": ["Nothing was discarded. If it is meant, tick the box."]})
+            why = "A run that is discarded cannot be resumed. If it is meant, tick the box."
+            return self._run(run, {"sure": [why]})
         return self._change("discarded a run", "discarded", run, lambda: client_of(self._file).stop(run, discard=True))
 
     def resume(self, run: str) -> flask.Response:

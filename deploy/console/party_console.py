@@ -279,16 +279,16 @@ class _Node:
 
     def renew(self) -> flask.Response:
         keys, sent = "keys" in flask.request.form, flask.request.files.get("invite")
-        given = sent is not None and bool(sent.filename)
+        given = sent if sent is not None and sent.filename else None
         with tempfile.TemporaryDirectory(prefix="privity-") as folder:
             file = Path(folder) / "invite.json"
-            if given and sent is not None:
-                sent.save(file)
+            if given is not None:
+                given.save(file)
             try:
-                with self._site.log.change("made new keys", own_keys=keys, newer_invite=given):
-                    joining.renew(self._files.config, keys=keys, invite=file if given else None)
+                with self._site.log.change("made new keys", own_keys=keys, newer_invite=given is not None):
+                    joining.renew(self._files.config, keys=keys, invite=None if given is None else file)
             except PrivityError as error:
-                if not given:
+                if given is None:
                     raise
                 # Its name and place here are nothing to whoever chose it.
                 return self._node(wrong=f"{error.message}. {error.remedy}".replace(str(file), "the file"))

@@ -222,7 +222,7 @@ def stops_resumes_and_discards(owners: Owners) -> None:
     owners.goes("Resume summer")
     owners.sees("It goes on.", "Stop summer")
     owners.goes("Discard summer")
-    owners.sees("Asked twice", "If it is meant, tick the box.")
+    owners.sees("Not discarded yet.", "If it is meant, tick the box.")
     owners.is_at("sure")
     owners.looks_at_this()
     owners.presses(Keys.SPACE)
