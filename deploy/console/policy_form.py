@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import stat
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
+from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
 from privity.common.consortium.run_limits import RunLimits
@@ -211,7 +213,7 @@ def changed_text(text: str, was: Typed, now: Typed) -> str:
         if value is None:
             document.remove(key)
         elif isinstance(value, list) and isinstance(document.get(key), Array):
-            _set_names(document[key], value)
+            document[key] = _with_names(document[key], value)
         else:
             if key not in document and document.as_string() and not document.as_string().endswith("\n"):
                 document.add(tomlkit.nl())
@@ -233,15 +235,23 @@ def _value(field: Field, given: str | list[str]) -> Any:
     return None if field.key == "delta_per_run" and not text else text
 
 
-def _set_names(array: Any, names: list[str]) -> None:
-    """What is left of a list keeps its place and its comments; what is new comes last."""
+def _with_names(array: Array, names: list[str]) -> Array:
+    """What is left of a list keeps its place and its comments, if the library can; what is new comes last."""
     there = [str(name) for name in array]
+    wanted = [*(name for name in there if name in names), *(name for name in names if name not in there)]
     for name in there:
         if name not in names:
             array.remove(name)
     for name in names:
         if name not in there:
             array.append(name)
+    with contextlib.suppress(TOMLKitError):
+        # After some comments it writes an array that does not end, or of which a name is commented out.
+        if [*tomlkit.parse(f"names = {array.as_string()}")["names"]] == wanted:
+            return array
+    fresh = tomlkit.array()
+    fresh.extend(wanted)
+    return fresh
 
 
 def lost_comments(before: str, after: str) -> list[str]:

@@ -96,7 +96,7 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
         page = operator.post("/runs/winter/discard")
         assert page.status == 400, "it is asked for twice"
         assert 'aria-describedby="wrong-sure" aria-invalid="true" autofocus' in page.body.decode()
-        assert "data-live" not in page.body.decode(), "a script would ask for the address of the form, and send it again"
+        assert "data-live" not in page.body.decode(), "a script would send the form again"
         assert "data-live" in operator.get("/runs/winter").body.decode()
         assert operator.post("/runs/winter/discard", {"sure": "on"}).status == 303
         assert "DISCARDED" in operator.get("/runs/winter").text
