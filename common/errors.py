@@ -53,8 +53,8 @@ class Catalogue(Enum):
         "{party} refuses the run: {reason}",
         "Change the run, or ask the party to change its policy.",
     )
-    REFUSED_BY_OWNER = ErrorKind(
-        "refused-by-owner",
+    REJECTED_BY_OWNER = ErrorKind(
+        "rejected-by-owner",
         "PERMISSION_DENIED",
         "{party} refuses the run: its owner rejected it{reason}",
         "That stands for this run. Ask the owner why; another run needs another name.",

@@ -280,6 +280,8 @@ class OperatorServicer(rpc.OperatorServicer):
             last_error=run.last_error,
             refusals=[pb.Refused(**asdict(refused)) for refused in run.refusals],
             since=self._runs.since(run),
+            done=run.progress.done,
+            parties=run.progress.parties,
         )
 
 

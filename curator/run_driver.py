@@ -73,6 +73,7 @@ class RunDriver:
     """Drives one run; ``release`` is the folder that it writes at the end.
 
     Args:
+        submitter: the operator whose run it is, whom the parties' owners are told; empty if that was not kept.
         waiting: names of the parties at which a run waits for a person now.
         place: awaited after every answer of a party: the run goes on when it has a place at work.
 
@@ -90,6 +91,7 @@ class RunDriver:
         ask: Ask,
         meter: Meter,
         *,
+        submitter: str = "",
         small_keys: bool = False,
         waiting: Callable[[str], Collection[str]] = lambda _run: (),
         place: Place = no_wait,
@@ -104,6 +106,7 @@ class RunDriver:
         self._ask = ask
         self._place = place
         self._answers = Answers(journal, ask, meter, place)
+        self._submitter = submitter
         self._small_keys = small_keys
         self._waiting = waiting
 
@@ -192,7 +195,7 @@ class RunDriver:
         self.meter.expect(2 * len(spec.members))
 
         async def enrol(member: str) -> Enrolment:
-            reply = await self._answers.ask(member, Enrol(spec), "enrolment", Enrolled)
+            reply = await self._answers.ask(member, Enrol(spec, self._submitter), "enrolment", Enrolled)
             enrolment = Enrolment.from_dict(reply.enrolment)
             enrolment.check(spec, self._manifest)
             return enrolment

@@ -402,6 +402,7 @@ class Runs:
             self._journal,
             ask,
             meter,
+            submitter=run.submitter,
             waiting=self._desk.waiting,
             place=lambda: self._keep_place(run),
         )
@@ -410,10 +411,8 @@ class Runs:
         # If it was stopped or ended meanwhile, it stands there. If the process ends, it is driven again.
         if self._closing or run.state not in AT_WORK:
             return
-        if event is Event.SILENCE:
-            self._stand_still(run, event, stands)
-        else:
-            self._end(run, event, stands)
+        stand = self._stand_still if event is Event.SILENCE else self._end
+        stand(run, event, stands)
 
     def _close_soon(self, run: Run) -> None:
         closing = self._closings[run.name] = asyncio.create_task(self._close(run))

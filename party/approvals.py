@@ -8,6 +8,7 @@ rejection is of the run's name, whatever its spec; it may come at any moment and
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,7 @@ from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.text.awaited_words import OWNER, awaits, stands
-from privity.common.text.utc_times import utc_now
+from privity.common.text.utc_times import utc, utc_now
 from privity.common.text.visible import cut
 
 MOST_WAITING = 100
@@ -28,10 +29,15 @@ MOST_WITHDRAWN = 100
 MOST_DENIED = 100
 """Runs whose refusal is kept: a curator may ask for any number. The oldest goes first."""
 LONGEST_REASON = 1_500
+LONGEST_PHASE = 100
 LONGEST_REJECTION = 300
 """Characters of an owner's reason; it leaves the party."""
 OF_A_RUN = ("asked", "under", "shown", "approved", "stopped", "withdrawn")
 """Marks of a run that was asked for."""
+
+
+_PHASE = re.compile(r"/\d+-([^/]+)")
+"""In the key of a step: its round, selection or model is called NUMBER-PHASE."""
 
 
 class AwaitingApproval(Exception):  # noqa: N818 - it is not an error
@@ -62,6 +68,7 @@ class Filed:
     """A run that this party was asked to take part in, and how far it has come here.
 
     Attributes:
+        submitter: the operator who asks for it, by the curator's word; empty if it did not say.
         stopped: since when the curator says that it does not go on, in UTC; empty if it does.
         end: how the run ended, when and why, by the curator; empty if that was not kept.
         rejection: why the owner rejected it, if a reason was given.
@@ -71,18 +78,19 @@ class Filed:
     asked_at: str
     shown: bool
     approved: bool
-    refused: bool
+    rejected: bool
     enrolled: bool
     closed: bool
     stopped: str = ""
     end: tuple[str, str, str] = ("", "", "")
     denied: Denial | None = None
     rejection: str = ""
+    submitter: str = ""
 
     @property
     def pending(self) -> bool:
         """Whether the owner has said nothing to it, and it has not ended."""
-        return not (self.closed or self.refused or self.enrolled or self.approved or self.denied)
+        return not (self.closed or self.rejected or self.enrolled or self.approved or self.denied)
 
     @property
     def waits(self) -> bool:
@@ -91,7 +99,7 @@ class Filed:
 
     def in_words(self, party: str) -> str:
         """Where it stands, in the words that its operator reads."""
-        if self.denied is not None and not self.refused:
+        if self.denied is not None and not self.rejected:
             return stands(self.denied.state, self.denied.at)
         if self.waits:
             return awaits(party, OWNER, self.asked_at)
@@ -100,22 +108,35 @@ class Filed:
         state, since, why = self.end
         if self.closed and state:
             return f"{stands(state, since)}{why and ': ' + why}"
-        return f"refused: {self.rejection}" if self.state == "refused" and self.rejection else self.state
+        return f"rejected: {self.rejection}" if self.state == "rejected" and self.rejection else self.state
 
     @property
     def state(self) -> str:
         """In one word or a few."""
-        if self.denied is not None and not self.refused:
+        if self.denied is not None and not self.rejected:
             return self.denied.state
         if self.closed:
             return "ended"
-        if self.refused:
-            return "refused"
+        if self.rejected:
+            return "rejected"
         if self.stopped:
             return "stopped"
         if self.enrolled:
             return "taken part in"
         return "approved" if self.approved else "waits for approval"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far this party has come in a run.
+
+    Attributes:
+        phase: of the last step that it answered; answers: so far; at: of the last one, in UTC.
+    """
+
+    phase: str
+    answers: int
+    at: str
 
 
 def closed_key(run: str) -> str:
@@ -139,8 +160,11 @@ class Approvals:
         self._journal = journal
         self._may_wait: set[str] | None = None
 
-    def file(self, spec: RunSpec) -> None:
+    def file(self, spec: RunSpec, submitter: str = "") -> None:
         """Note a run that was asked for.
+
+        Args:
+            submitter: by whom, as the curator says.
 
         Raises:
             PrivityError: step-changed: it was asked for under this name as another run; step-refused: too many wait.
@@ -149,17 +173,19 @@ class Approvals:
         if not self.knows(spec.run) and sum(filed.pending for filed in self.undecided()) >= MOST_WAITING:
             reason = f"{MOST_WAITING} runs wait for approval already"
             raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason=reason)
-        self._journal.record(f"#asked/{spec.run}", spec.digest, _asked(spec, utc_now()))
+        self._journal.record(f"#asked/{spec.run}", spec.digest, _asked(spec, utc_now(), submitter))
         if self._journal.content(f"#withdrawn/{spec.run}") is not None:
             self._journal.drop([f"#withdrawn/{spec.run}"])
         if self._may_wait is not None:
             self._may_wait.add(spec.run)
 
-    def deny(self, run: str, code: str, reasons: Sequence[str], spec: RunSpec | None = None) -> None:
+    def deny(
+        self, run: str, code: str, reasons: Sequence[str], spec: RunSpec | None = None, submitter: str = ""
+    ) -> None:
         """Note that the node refuses a run, for all these reasons; the first time counts, while the reasons stay.
 
         Args:
-            spec: what was asked for; None of a run that was filed before.
+            spec: what was asked for, and submitter, by whom; None of a run that was filed before.
         """
         asked = spec.digest if spec is not None else self._journal.digest(f"#asked/{run}")
         if asked is None or self._journal.content(closed_key(run)) is not None:
@@ -172,7 +198,7 @@ class Approvals:
             return
         entries = [(key, asked, canonical_bytes({**said, "at": at}))]
         if spec is not None:
-            entries.insert(0, (f"#asked/{run}", asked, _asked(spec, at)))
+            entries.insert(0, (f"#asked/{run}", asked, _asked(spec, at, submitter)))
         self._journal.record_together(entries, instead_of=[key])
         for old in self._journal.keys("#denied/")[:-MOST_DENIED]:
             self._journal.drop([old])
@@ -221,14 +247,14 @@ class Approvals:
             raise AwaitingApproval
 
     def refuse_rejected(self, run: str, party: str) -> None:
-        """Go on unless the owner refused the run.
+        """Go on unless the owner rejected the run.
 
         Raises:
-            PrivityError: refused-by-owner.
+            PrivityError: rejected-by-owner.
         """
         if self._is_marked("refused", run):
             reason = self._rejection(run)
-            raise PrivityError(Catalogue.REFUSED_BY_OWNER, party=party, reason=reason and f": {reason}")
+            raise PrivityError(Catalogue.REJECTED_BY_OWNER, party=party, reason=reason and f": {reason}")
 
     def note_stopped(self, run: str, since: str) -> None:
         """The curator says that a run does not go on, or with nothing in ``since`` that it does again."""
@@ -254,7 +280,9 @@ class Approvals:
         asked = self.of(run)
         gone = [f"#{word}/{run}" for word in OF_A_RUN]
         gone += self._journal.keys("#withdrawn/")[: 1 - MOST_WITHDRAWN]
-        content = {"spec": asked.spec.to_dict(), "at": asked.asked_at, "end": _end(state, since, why)}
+        content = {
+            "spec": asked.spec.to_dict(), "at": asked.asked_at, "by": asked.submitter, "end": _end(state, since, why)
+        }  # fmt: skip
         kept = (f"#withdrawn/{run}", asked.spec.digest, canonical_bytes(content))
         self._journal.record_together([kept], instead_of=gone)
 
@@ -282,7 +310,7 @@ class Approvals:
         if self._may_wait is None:
             self._may_wait = {key.removeprefix("#asked/") for key in self._journal.keys("#asked/")}
         found = [self.of(run) for run in self._may_wait if self.knows(run)]
-        undecided = [filed for filed in found if not (filed.closed or filed.refused or filed.enrolled or filed.denied)]
+        undecided = [filed for filed in found if not (filed.closed or filed.rejected or filed.enrolled or filed.denied)]
         self._may_wait = {filed.spec.run for filed in undecided}
         return undecided
 
@@ -296,7 +324,7 @@ class Approvals:
         if stored is None:
             hint = "`privity party show` lists the runs that this party was asked for."
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=run, hint=hint)
-        spec, asked_at, withdrawn = _read(stored)
+        spec, asked_at, withdrawn, submitter = _read(stored)
         closed = self._journal.content(closed_key(run))
         # What earlier versions kept of a closed run is empty.
         end = withdrawn or (parse(closed) if closed else {})
@@ -305,14 +333,26 @@ class Approvals:
             asked_at=asked_at,
             shown=self._journal.digest(f"#shown/{run}") == spec.digest,
             approved=self._journal.digest(f"#approved/{run}") == spec.digest,
-            refused=self._is_marked("refused", run),
+            rejected=self._is_marked("refused", run),
             enrolled=bool(self._journal.keys(f"{run}/")),
             closed=closed is not None or withdrawn is not None,
             stopped=(self._journal.content(f"#stopped/{run}") or b"").decode(),
             end=(end.get("state", ""), end.get("since", ""), end.get("why", "")),
             denied=self._denial(run),
             rejection=self._rejection(run),
+            submitter=submitter,
         )
+
+    def progress(self, run: str) -> Progress | None:
+        """What this party answered of a run that is open here; None before the first answer, and when it is erased."""
+        answered = f"{run}/transcript/step/"
+        last = self._journal.last(answered)
+        if last is None:
+            return None
+        step = last[0].removeprefix(answered)
+        found = _PHASE.search(step)
+        phase = found[1] if found else "enrolment" if step in ("enrol", "begin") else step
+        return Progress(cut(phase, LONGEST_PHASE), self._journal.count(answered), utc(last[1]))
 
     def note_shown(self, filed: Filed) -> None:
         """The owner has read what the run asks for: this spec, in the place of one that was shown before."""
@@ -343,7 +383,7 @@ class Approvals:
         ended = self.of(run).closed
         if ended or self._is_marked("refused", run):
             raise PrivityError(
-                Catalogue.BAD_OPTION, option="run", reason=f"{run} {'has ended' if ended else 'was refused'}",
+                Catalogue.BAD_OPTION, option="run", reason=f"{run} {'has ended' if ended else 'was rejected'}",
                 hint="That stands; the operator can submit the run again under another name.",
             )  # fmt: skip
         if not self._is_marked("shown", run):
@@ -353,7 +393,7 @@ class Approvals:
             hint=f"Read what it asks for now: {look}",
         )  # fmt: skip
 
-    def refuse(self, run: str, reason: str = "") -> None:
+    def reject(self, run: str, reason: str = "") -> None:
         """Reject every run of this name; what was answered before stays answered, and nothing more leaves.
 
         Args:
@@ -372,18 +412,18 @@ class Approvals:
         return self._journal.content(f"#{word}/{run}") is not None
 
 
-def _asked(spec: RunSpec, at: str) -> bytes:
-    return canonical_bytes({"spec": spec.to_dict(), "at": at})
+def _asked(spec: RunSpec, at: str, by: str) -> bytes:
+    return canonical_bytes({"spec": spec.to_dict(), "at": at, "by": by})
 
 
 @lru_cache(maxsize=4096)
-def _read(stored: bytes) -> tuple[RunSpec, str, dict[str, str] | None]:
-    """Of a run as it is kept: its spec, when it was asked for, and if it was withdrawn, how it ended.
+def _read(stored: bytes) -> tuple[RunSpec, str, dict[str, str] | None, str]:
+    """Of a run as it is kept: its spec, when it was asked for, how it ended if it was withdrawn, and who submitted it.
 
     A list of all runs is asked for again and again, and none of them changes.
     """
     document = parse(stored)
-    return RunSpec.from_dict(document["spec"]), document["at"], document.get("end")
+    return RunSpec.from_dict(document["spec"]), document["at"], document.get("end"), document.get("by", "")
 
 
 def _end(state: str, since: str, why: str) -> dict[str, str]:

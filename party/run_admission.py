@@ -116,7 +116,7 @@ class RunAdmission:
         check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)
         if self._heard.is_full(step.run):
             raise step_refused(step.key, f"{MOST_RUNS} runs are open here already")
-        self._approvals.file(spec)
+        self._approvals.file(spec, step.submitter)
         under = canonical_bytes(manifest.to_dict())
         if policy.approval is Approval.MANUAL:
             self._approvals.demand_approval(spec, under)

@@ -23,6 +23,7 @@ from privity.common.protocol.round import Scores, Tables
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
+from privity.common.text.visible import cut
 from privity.party.approvals import Filed
 from privity.party.config import PartyConfig
 from privity.party.policy import Policy
@@ -34,6 +35,9 @@ PUBLISHED = (
     "A synthetic table, the model that it was drawn from, and the noisy marginals, for everybody to whom the operator"
     " gives them."
 )
+
+LONGEST_OPERATOR = 100
+"""Characters of an operator's name that are shown."""
 
 LARGEST_TOLD = 20
 """Epsilon above which e^epsilon is no number that says anything."""
@@ -86,6 +90,16 @@ def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Po
         reasons = [f"It was {filed.state}: {reason}." for reason in filed.denied.reasons]
         found.insert(0, Section("Why it was refused", reasons))
     return [*found, Section("What is left", [budget_in_words(filed.spec, policy, ledger, everywhere - 1)])]
+
+
+def asked_by(filed: Filed, settings: PartyConfig) -> str:
+    """Who asks for a run, as far as this party can tell: the curator knows its callers, the organiser names them."""
+    if not filed.submitter:
+        return "an operator; the curator does not say which"
+    manifest = ManifestFile(settings.manifest, settings.organiser_key).current()
+    listed = manifest.certificate_of("operator", filed.submitter)
+    unknown = "" if listed else "; the organiser's manifest lists no operator of this name"
+    return f"the operator {cut(filed.submitter, LONGEST_OPERATOR)}, as the curator says{unknown}"
 
 
 def in_words(found: Iterable[Section]) -> Iterator[str]:

@@ -67,7 +67,7 @@ WAITS_FOR = {
 """What will be there again: the step is asked anew, at no new charge."""
 
 DENIALS = (Catalogue.REFUSED_BY_POLICY, Catalogue.BUDGET_EXHAUSTED)
-NO_DENIALS = (Catalogue.REFUSED_BY_OWNER, Catalogue.STEP_CHANGED)
+NO_DENIALS = (Catalogue.REJECTED_BY_OWNER, Catalogue.STEP_CHANGED)
 """Of an enrolment every other refusal is one of the run: the owner's own word is kept elsewhere, and another run of the
 name is not this one."""
 
@@ -263,6 +263,7 @@ class PartyEngine:
                 error.code,
                 reasons if isinstance(reasons, tuple) else (error.message,),
                 step.spec if isinstance(step, Enrol) else None,
+                step.submitter if isinstance(step, Enrol) else "",
             )
 
     def _handle(self, step: Step) -> bytes:

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from privity.common.privacy.ledger import Entry, Kind, Ledger
 from privity.common.privacy.ledger_lines import NOTHING, OWN_BOOK, Line, Pair, Pricing
+from privity.common.privacy.ledger_reservations import Reservation
 from privity.common.privacy.population import Population
 from privity.common.text.utc_times import utc
 
@@ -44,7 +45,13 @@ class Point:
 
     at: str
     spent: float
+    held: float
     total: float
+
+    @property
+    def taken(self) -> float:
+        """What is not left."""
+        return self.spent + self.held
 
 
 def _floats() -> array[float]:
@@ -53,7 +60,7 @@ def _floats() -> array[float]:
 
 @dataclass(frozen=True)
 class Curve:
-    """How spending and the total went: a point for each line that changed one of them.
+    """How spending, reservations and the total went: a point for each line that changed one of them.
 
     Attributes:
         times: in seconds since 1970, never falling: of a line that was written when the clock had been set back, that
@@ -62,21 +69,23 @@ class Curve:
 
     times: array[float] = field(default_factory=_floats)
     spent: array[float] = field(default_factory=_floats)
+    held: array[float] = field(default_factory=_floats)
     totals: array[float] = field(default_factory=_floats)
 
-    def add(self, at: str, spent: float, total: float) -> None:
+    def add(self, at: str, spent: float, held: float, total: float) -> None:
         self.times.append(max(_seconds(at), self.times[-1] if self.times else 0.0))
         self.spent.append(spent)
+        self.held.append(held)
         self.totals.append(total)
 
     def copy(self) -> Curve:
-        return Curve(self.times[:], self.spent[:], self.totals[:])
+        return Curve(self.times[:], self.spent[:], self.held[:], self.totals[:])
 
     def __len__(self) -> int:
         return len(self.times)
 
     def point(self, place: int) -> Point:
-        return Point(utc(self.times[place]), self.spent[place], self.totals[place])
+        return Point(utc(self.times[place]), self.spent[place], self.held[place], self.totals[place])
 
 
 @lru_cache(maxsize=64)
@@ -102,6 +111,8 @@ class LedgerReader:
             self._numbers, self._added = array("q"), list[Pair]()
             self._runs: dict[tuple[str, str], RunCharges] = {}
             self._curve, self._total = Curve(), 0.0
+            self._charged: dict[tuple[str, str], float] = {}
+            self._rests: dict[tuple[str, str], float] = {}
         while self._last < upto:
             numbers, lines = self._ledger.some_lines(self._last, upto)
             if not numbers:
@@ -116,19 +127,31 @@ class LedgerReader:
         curve, spent = self._curve, self._curve.spent[-1] if self._curve else 0.0
         before, change = NOTHING, 0.0
         for line, pair in zip(lines, added, strict=True):
+            key = line.node, line.run
+            changed = False
             if line.run:
-                run = self._runs.get((line.node, line.run))
+                run = self._runs.get(key)
                 if run is None:
-                    run = self._runs[line.node, line.run] = RunCharges(line.node, line.run, line.at)
+                    run = self._runs[key] = RunCharges(line.node, line.run, line.at)
                 run.charges += line.is_charge
             elif line.kind == Kind.POPULATION.value and line.book == OWN_BOOK:
                 self._total = float(Population.of_terms("people", line.document).total_epsilon)
-                curve.add(line.at, spent, self._total)
+                changed = True
+            if line.kind == Kind.RESERVATION.value:
+                self._rests[key] = float(Reservation.of_line(line).most[0]) - self._charged.get(key, 0.0)
+                changed = True
+            elif line.kind == Kind.RETURN.value:
+                changed = self._rests.pop(key, None) is not None
             if pair is not before:
                 before, change = pair, float(pair[0])
             if change:
                 spent += change
-                curve.add(line.at, spent, self._total)
+                self._charged[key] = self._charged.get(key, 0.0) + change
+                if key in self._rests:
+                    self._rests[key] -= change
+                changed = True
+            if changed:
+                curve.add(line.at, spent, sum(max(rest, 0.0) for rest in self._rests.values()), self._total)
 
     def entries(self) -> Iterator[Entry]:
         """Every line that there is now, oldest first; read from the file as they are asked for."""
@@ -171,7 +194,7 @@ class LedgerReader:
             ]
 
     def curve(self) -> Curve:
-        """How spending and the total went."""
+        """How spending, reservations and the total went."""
         with self._lock:
             self._read_on()
             return self._curve.copy()

@@ -27,9 +27,14 @@ from privity.common.storage.canonical_json import digest
 
 @dataclass(frozen=True)
 class Enrol:
-    """Ask a party to take part in a run, before anything is counted."""
+    """Ask a party to take part in a run, before anything is counted.
+
+    Attributes:
+        submitter: the operator who asks for it, by the curator's word; no part of what is asked and answered.
+    """
 
     spec: RunSpec
+    submitter: str = ""
 
     key = "enrol"
 

@@ -198,6 +198,14 @@ class Journal:
             ).fetchall()
         return [key for (key,) in rows]
 
+    def last(self, prefix: str) -> tuple[str, float] | None:
+        """The key that begins with ``prefix`` and was written last, and when; None if there is none."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT key, at FROM entries WHERE key >= ? AND key < ? ORDER BY position DESC LIMIT 1", _bounds(prefix)
+            ).fetchone()
+        return None if row is None else (str(row[0]), float(row[1]))
+
     def heads_besides(self, prefix: str) -> set[str]:
         """First parts, up to a ``/``, of the keys that do not begin with ``prefix``; those that do are not read."""
         head = "SELECT substr(key, 1, instr(key || '/', '/') - 1) FROM entries WHERE key"

@@ -87,7 +87,7 @@ def encode_step(step: steps.Step) -> bytes:
     message = pb.Step(run=step.run)
     match step:
         case steps.Enrol():
-            message.enrol.spec = canonical_bytes(step.spec.to_dict())
+            message.enrol.CopyFrom(pb.Enrol(spec=canonical_bytes(step.spec.to_dict()), submitter=step.submitter))
         case steps.Begin():
             message.begin.plan = canonical_bytes(step.plan.to_dict())
         case steps.Contribute():
@@ -153,7 +153,8 @@ def decode_step(data: bytes) -> steps.Step:
         check_run_name(message.run)
         match message.WhichOneof("body"):
             case "enrol":
-                step: steps.Step = steps.Enrol(RunSpec.from_dict(_parsed(message.enrol.spec, LARGEST_SPEC)))
+                spec = RunSpec.from_dict(_parsed(message.enrol.spec, LARGEST_SPEC))
+                step: steps.Step = steps.Enrol(spec, cut(message.enrol.submitter, LONGEST_NAME))
             case "begin":
                 step = steps.Begin(RunPlan.from_dict(_parsed(message.begin.plan, LARGEST_PLAN)))
             case "contribute":

@@ -34,7 +34,7 @@ from privity.party.sources.address import is_there, refuse_password
 party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's node.")
 party_app.command()(party_approvals.show)
 party_app.command()(party_approvals.approve)
-party_app.command()(party_approvals.refuse)
+party_app.command()(party_approvals.reject)
 party_app.command()(party_transcripts.transcript)
 party_app.command()(party_check.check)
 party_app.command()(party_notices.fetch)

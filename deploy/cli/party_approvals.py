@@ -1,4 +1,4 @@
-"""``privity party show|approve|refuse``: the owner's word on a run, from a process of its own beside the node."""
+"""``privity party show|approve|reject``: the owner's word on a run, from a process of its own beside the node."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def show(
         _say_whole(*json.dumps(document, indent=2).split("\n"))
     else:
         here = option("config", config, HERE)
-        then = f"Then: privity party approve {run}{here}, or: privity party refuse {run}{here}"
-        first = f"{run}, asked for {filed.asked_at}: {filed.in_words(settings.name)}."
+        then = f"Then: privity party approve {run}{here}, or: privity party reject {run}{here}"
+        by = run_notice.asked_by(filed, settings)
+        first = f"{run}, asked for {filed.asked_at} by {by}: {filed.in_words(settings.name)}."
         _say_whole(first, *words, *([then] if filed.pending else []))
     approvals.note_shown(filed)
 
@@ -78,7 +79,7 @@ def approve(run: Run, config: Config = HERE) -> None:
     say(f"{run}: approved. The node goes on by itself.")
 
 
-def refuse(
+def reject(
     run: Run,
     reason: Annotated[str, typer.Option(help="why; the operator and the other members read it")] = "",
     config: Config = HERE,
@@ -87,10 +88,10 @@ def refuse(
     approvals = _approvals(load_config(config))
     filed = approvals.of(run)
     if filed.closed:
-        say(f"{run} has ended: there is nothing left to refuse. What has left before stays charged.")
+        say(f"{run} has ended: there is nothing left to reject. What has left before stays charged.")
         return
-    approvals.refuse(run, reason)
-    say(f"{run}: refused. Nothing more of it leaves this party.")
+    approvals.reject(run, reason)
+    say(f"{run}: rejected. Nothing more of it leaves this party.")
 
 
 def _say_whole(*lines: str) -> None:
@@ -116,6 +117,7 @@ def _content(filed: Filed, party: str) -> dict[str, Any]:
         "algorithm": filed.spec.algorithm,
         "epsilon": str(filed.spec.epsilon),
         "asked_at": filed.asked_at,
+        "submitter": filed.submitter,
         "state": filed.state,
         "stands": filed.in_words(party),
         "refusal": None if filed.denied is None else asdict(filed.denied),

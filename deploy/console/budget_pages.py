@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING
 import flask
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.budget import exact_number, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Entry, Kind, Ledger
 from privity.common.privacy.ledger_folder import declared, open_ledger, whose
 from privity.common.privacy.ledger_reader import Curve, LedgerReader, Point, RunCharges
+from privity.common.privacy.population import Population
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
 from privity.common.text.utc_times import utc_now
 from privity.deploy.console.local_site import LocalSite, changed
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 A_PAGE = 100
 MOST_POINTS = 200
 WIDTH, HEIGHT = 600, 200
+MOST_DIGITS = 24
+"""Of a decimal in a field."""
+TOTALS: dict[str, Callable[[str, str], Fraction]] = {"total_epsilon": parse_epsilon, "total_delta": parse_delta}
+"""Fields of the form that changes a total, and what reads each."""
 
 
 class OpenLedgers:
@@ -105,10 +111,12 @@ class Picture:
     """A budget over time, as points of a picture.
 
     Attributes:
-        spent, total: lines of steps; points: of the table behind it.
+        spent, taken: areas of steps, the second with what was reserved besides; total: a line of steps.
+        points: of the table behind it.
     """
 
     spent: str
+    taken: str
     total: str
     points: list[Point]
     top: float
@@ -125,7 +133,7 @@ def picture(curve: Curve, now: str) -> Picture | None:
     moments = [times[0] + width * step / MOST_POINTS for step in range(MOST_POINTS + 1)]
     places = sorted({place for moment in moments if (place := bisect_right(times, moment) - 1) >= 0} | {len(curve) - 1})
     points = [curve.point(place) for place in places]
-    top = max(max(one.spent, one.total) for one in points) or 1.0
+    top = max(max(one.taken, one.total) for one in points) or 1.0
 
     def line(values: Sequence[float]) -> str:
         steps = f"M0 {HEIGHT}" if not values else f"M0 {HEIGHT * (1 - values[0] / top):.1f}"
@@ -133,7 +141,30 @@ def picture(curve: Curve, now: str) -> Picture | None:
             steps += f"H{WIDTH * (times[place] - times[0]) / width:.1f}V{HEIGHT * (1 - value / top):.1f}"
         return f"{steps}H{WIDTH}"
 
-    return Picture(line([one.spent for one in points]), line([one.total for one in points]), points, top)
+    spent, taken, total = (line([getattr(one, name) for one in points]) for name in ("spent", "taken", "total"))
+    return Picture(f"{spent}V{HEIGHT}H0Z", f"{taken}V{HEIGHT}H0Z", total, points, top)
+
+
+def as_typed(number: Fraction) -> str:
+    """A decimal for a field: the very number if some decimal of few digits is, else about it."""
+    short = readable(number)
+    if exact_number(short) == number:
+        return short
+    whole = Decimal(number.numerator) / Decimal(number.denominator)
+    full = f"{whole:f}"
+    return full if len(full) <= MOST_DIGITS and exact_number(full) == number else short
+
+
+def _totals(form: Mapping[str, str], seen: Population) -> tuple[Population, dict[str, list[str]]]:
+    """The totals that a form asks for, and what is wrong with it by field; what nobody touched is what it was."""
+    wanted, wrong = dict[str, Fraction](), dict[str, list[str]]()
+    for key, parse in TOTALS.items():
+        typed, before = form.get(key, "").strip(), getattr(seen, key)
+        try:
+            wanted[key] = before if typed == as_typed(before) else parse(typed, key)
+        except PrivityError as error:
+            wrong[key] = [f"{error.message.removeprefix(f'{key}: ')}. {error.remedy}"]
+    return replace(seen, **wanted), wrong  # type: ignore[arg-type]
 
 
 class BudgetPages:
@@ -173,12 +204,20 @@ class BudgetPages:
         return name, books.of(name, names[name]), books.reader(name, names[name]), list(names)
 
     def budget(self) -> flask.Response:
+        return self._budget({}, {})
+
+    def _budget(self, typed: Mapping[str, str], wrong: Mapping[str, list[str]]) -> flask.Response:
+        """The page, with what was typed and what is wrong with it, by field; under "" what belongs to none."""
         name, book, reader, names = self._chosen()
         people = book.population
+        shown = {key: as_typed(getattr(people, key)) for key in TOTALS}
+        inexact = [key for key in TOTALS if exact_number(shown[key]) != getattr(people, key)]
         return self._site.page(
-            "budget.html.j2", place="budget", name=name, names=names, people=people, words=in_words(people),
+            "budget.html.j2", status=400 if wrong else 200, place="budget", name=name, names=names, people=people,
             budget=budget_of(book), spent_delta=book.spent_delta(), reserved=book.reserved(), readable=readable,
-            picture=picture(reader.curve(), utc_now()), width=WIDTH, height=HEIGHT,
+            picture=picture(reader.curve(), utc_now()), width=WIDTH, height=HEIGHT, wrong=wrong,
+            exact={key: str(getattr(people, key)) for key in inexact},
+            typed={key: typed.get(key, shown[key]) for key in TOTALS},
         )  # fmt: skip
 
     def change(self) -> flask.Response:
@@ -189,17 +228,18 @@ class BudgetPages:
             total_epsilon=parse_epsilon(form.get("seen_epsilon", ""), "total_epsilon"),
             total_delta=parse_delta(form.get("seen_delta", ""), "total_delta"),
         )
-        wanted = replace(
-            now,
-            total_epsilon=parse_epsilon(form.get("total_epsilon", ""), "total_epsilon"),
-            total_delta=parse_delta(form.get("total_delta", ""), "total_delta"),
-        )
+        wanted, wrong = _totals(form, seen)
+        if wrong:
+            return self._budget(form, wrong)
         raised = wanted.total_epsilon > seen.total_epsilon or wanted.total_delta > seen.total_delta
         if raised and "raise" not in form:
             return self._site.page("budget_raise.html.j2", place="budget", seen=seen, wanted=wanted, name=name,
                                    readable=readable)  # fmt: skip
-        with self._site.log.change("changed a total", population=name, now=in_words(wanted), before=in_words(seen)):
-            change_population(book, wanted, seen, raise_total="raise" in form)
+        try:
+            with self._site.log.change("changed a total", population=name, now=in_words(wanted), before=in_words(seen)):
+                change_population(book, wanted, seen, raise_total="raise" in form)
+        except PrivityError as error:
+            return self._budget(form, {"": [f"{error.message}. {error.remedy}"]})
         return changed("budget", "total", population=name)
 
     def give_back(self) -> flask.Response:

@@ -39,7 +39,8 @@ LINK_SECONDS = 600
 """How long the link opens anything."""
 IDLE_SECONDS, LIFE_SECONDS = 1800, 12 * 3600
 """After so long without a click, and after so long in any case, a session is over."""
-LARGEST_FORM = 1 << 18
+LARGEST_FORM, LARGEST_UPLOAD = 1 << 18, 1 << 23
+"""Bytes of a form, and of one with a file."""
 THREADS = 4
 COOKIE = "privity-console"
 POLICY = (
@@ -83,6 +84,7 @@ class LocalSite:
 
     Attributes:
         app: where pages are registered, as in any program of flask.
+        uploads: endpoints of forms with a file.
     """
 
     def __init__(self, title: str, places: list[tuple[str, str]], log: AuditLog) -> None:
@@ -90,6 +92,7 @@ class LocalSite:
         self.app.config["MAX_CONTENT_LENGTH"] = LARGEST_FORM
         self.app.url_map.merge_slashes = False  # an address that is none leads nowhere else
         self._title, self._places, self.log = title, places, log
+        self.uploads = set[str]()
         self._path = f"/{secrets.token_urlsafe(16)}"
         self._link: str | None = secrets.token_urlsafe(32)
         self._began = time.monotonic()
@@ -176,6 +179,8 @@ class LocalSite:
                 403, "There is no session, or it is over. Start the console again, and open the link that it prints."
             )
         if request.method not in ("GET", "HEAD"):
+            if request.endpoint in self.uploads:
+                request.max_content_length = LARGEST_UPLOAD
             origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site", "same-origin")
             here = origin in (None, f"http://{request.headers['Host']}") and site == "same-origin"
             token = request.form.get("token", "")
@@ -227,7 +232,7 @@ class LocalSite:
     def _http_error(self, error: HTTPException) -> flask.Response:
         words = {404: "There is no such page.", 405: "This page takes no such request."}
         if isinstance(error, RequestEntityTooLarge):
-            words[413] = "The form is too large: nothing was changed."
+            words[413] = "The form, or the file in it, is too large: nothing was changed."
         message = words.get(error.code or 500, f"{error.name}.")
         return self.page("error.html.j2", status=error.code or 500, message=message, remedy="Go back to the start.")
 
@@ -249,7 +254,7 @@ def changed(endpoint: str, said: str = "", **values: Any) -> flask.Response:
 
 SAID = {
     "approved": "Approved. The node goes on by itself.",
-    "refused": "Rejected. Nothing more of this run leaves this party.",
+    "rejected": "Rejected. Nothing more of this run leaves this party.",
     "policy": "The policy is written, and the node obeys it from now on.",
     "total": "The total is changed, by a line of the ledger.",
     "returned": "What the run had reserved is returned, by a line of the ledger.",

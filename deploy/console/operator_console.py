@@ -14,6 +14,7 @@ import flask
 
 from privity.common.crypto.certificates import name_in
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import shorten
 from privity.common.privacy.budget import readable
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.secure_sum_method import Method
@@ -21,20 +22,21 @@ from privity.common.release.release_contents import RELEASE_FILES, REPORT
 from privity.common.release.release_folder import is_release
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
+from privity.common.text.awaited_words import answer_to
 from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.release_files import RELEASES, release_file
 from privity.deploy.console.run_comparison import Comparison, Rehearsed, compare, rehearse
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.operator.operator_folder import client_of, link_of, newest_manifest
-from privity.deploy.operator.run_status import RunStatus, at_a_glance, explained
+from privity.deploy.operator.run_status import RunStatus, at_a_glance, remedy, standing
 from privity.deploy.operator.run_submission import submit_run
 from privity.deploy.planning.expected_error import CAVEAT, MEANING
 
 PLACES = [("overview", "Overview"), ("runs", "Runs"), ("new", "New run"), ("log", "Changes")]
 STATE = "state"
 """Folder of the log, beside operator.toml."""
-COMPLETED, STOPPED = "COMPLETED", "STOPPED"
+COMPLETED, FAILED, STOPPED = "COMPLETED", "FAILED", "STOPPED"
 UNDER_WAY = ("QUEUED", "RUNNING", "WAITING")
 METHODS = [method.value for method in Method]
 MOST_COMPARED = 20
@@ -44,6 +46,15 @@ FORM = {
     "rows": "", "attributes": "", "name": "",
 }  # fmt: skip
 """Fields of a new run, and what they hold at first."""
+LABELS = {
+    "epsilons": "Budgets to compare (epsilon)", "algorithm": "Algorithm", "delta": "Delta", "parties": "Parties",
+    "tolerate": "How many parties may collude", "secure_sum": "How sums are taken", "attributes": "Attributes",
+    "rows": "Rows that the parties hold, about", "name": "Name of the run",
+}  # fmt: skip
+"""Of the fields, in their order on the page."""
+FIELD_OF = {"epsilon": "epsilons", "schema": "attributes", "parties": "parties"}
+"""Where a fault of another option is shown."""
+NAMES = "Letters, digits, '.', '_' and '-', with a letter or digit first; at most 63."
 AGAIN_SECONDS = "3"
 
 
@@ -101,11 +112,16 @@ class _Runs:
         return run_list(self._site, lines, "The newest runs of the curator, the newest first.")
 
     def run(self, run: str) -> flask.Response:
+        return self._run(run, {})
+
+    def _run(self, run: str, wrong: dict[str, list[str]]) -> flask.Response:
         status = client_of(self._file).why(run)
         return self._site.page(
-            "operator_run.html.j2", place="runs", run=status, lines=list(explained(status)), names=RELEASE_FILES,
-            report=REPORT, is_fetched=is_release(self._releases / run), under_way=status.state in UNDER_WAY,
-            completed=status.state == COMPLETED, is_stopped=status.state == STOPPED,
+            "operator_run.html.j2", place="runs", status=400 if wrong else 200, run=status, wrong=wrong,
+            lines=list(standing(status)), names=RELEASE_FILES, report=REPORT,
+            awaited=[(one, one.note or answer_to(one.step), remedy(run, one)) for one in status.awaited],
+            is_fetched=is_release(self._releases / run), under_way=status.state in UNDER_WAY,
+            completed=status.state == COMPLETED, is_stopped=status.state == STOPPED, failed=status.state == FAILED,
             epsilon=readable(Fraction(status.epsilon)),
         )  # fmt: skip
 
@@ -114,10 +130,8 @@ class _Runs:
 
     def discard(self, run: str) -> flask.Response:
         if "sure" not in flask.request.form:
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="discard", reason="a run that is discarded cannot be resumed",
-                hint="If it is meant, tick the box.",
-            )  # fmt: skip
+            why = "A run that is discarded cannot be resumed. If it is meant, tick the box."
+            return self._run(run, {"sure": [why]})
         return self._change("discarded a run", "discarded", run, lambda: client_of(self._file).stop(run, discard=True))
 
     def resume(self, run: str) -> flask.Response:
@@ -154,7 +168,7 @@ class _NewRun:
         add("/new/plan/<key>/submit", "submit", self.submit, methods=["POST"])
 
     def new(self) -> flask.Response:
-        return self._form(FORM, [])
+        return self._form(FORM, [], {})
 
     def plan(self) -> flask.Response:
         form = {name: flask.request.form.get(name, "") for name in FORM}
@@ -162,13 +176,18 @@ class _NewRun:
         if form["algorithm"] not in (AUTO, *ALGORITHMS) or form["secure_sum"] not in METHODS:
             flask.abort(400)
         found = compare(self._file, form, parties)
+        wrong = dict[str, list[str]]()
+        for problem in found.problems:
+            option = problem.field.strip("-")
+            words = wrong.setdefault(FIELD_OF.get(option, option if option in FORM else ""), [])
+            words.append(f"{problem.message} {problem.remedy}")
         if form["name"]:
             try:
                 check_run_name(form["name"])
-            except ValueError as error:
-                return self._form(form, parties, found, wrong_name=str(error))
-        if found.problems:
-            return self._form(form, parties, found)
+            except ValueError:
+                wrong["name"] = [f"{shorten(form['name'])} is no name of a run. {NAMES}"]
+        if wrong:
+            return self._form(form, parties, {key: wrong[key] for key in (*LABELS, "") if key in wrong})
         key = secrets.token_urlsafe(12)
         self._compared[key] = form, found, None
         for old in list(self._compared)[:-MOST_COMPARED]:
@@ -211,15 +230,12 @@ class _NewRun:
             )
         return self._compared[key]
 
-    def _form(
-        self, form: dict[str, str], chosen: list[str], found: Comparison | None = None, wrong_name: str = ""
-    ) -> flask.Response:
+    def _form(self, form: dict[str, str], chosen: list[str], wrong: dict[str, list[str]]) -> flask.Response:
         manifest = newest_manifest(self._file)
         return self._site.page(
-            "operator_new.html.j2", place="new", status=200 if found is None else 400, form=form, chosen=chosen,
+            "operator_new.html.j2", place="new", status=400 if wrong else 200, form=form, chosen=chosen, wrong=wrong,
             parties=[(name, name in manifest.paused) for name in manifest.members], algorithms=(AUTO, *ALGORITHMS),
-            methods=METHODS, wrong=[] if found is None else found.problems,
-            wrong_name=wrong_name, likely=f"{LIKELY_ROWS:,}",
+            methods=METHODS, labels=LABELS, names=NAMES, likely=f"{LIKELY_ROWS:,}",
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.policy_pages import PolicyPages
 from privity.deploy.console.release_files import RELEASES, release_file
 from privity.deploy.console.run_list import RunLine, run_list
-from privity.deploy.consortium.doctor_checks import examine_party
+from privity.deploy.consortium.doctor_checks import Check, examine_party
 from privity.deploy.operator.curator_link import PartyClient
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
@@ -128,7 +129,7 @@ class _Decisions:
         add("/runs", "runs", self.runs)
         add("/runs/<run>", "run", self.run)
         add("/runs/<run>/approve", "approve", self.approve, methods=["POST"])
-        add("/runs/<run>/refuse", "refuse", self.refuse, methods=["POST"])
+        add("/runs/<run>/reject", "reject", self.reject, methods=["POST"])
 
     def overview(self) -> flask.Response:
         files, filed = self._files, self._files.approvals.filed()[::-1]
@@ -142,7 +143,7 @@ class _Decisions:
             obeyed=obeyed,
             fault=fault or (obeyed.fault if obeyed else ""),
             waiting=[one for one in filed if one.waits],
-            under_way=[self._standing(one, ledger) for one in filed if one.enrolled and not one.closed],
+            under_way=[self._standing(one, ledger) for one in filed if _under_way(one)],
             latest=[self._standing(one, ledger) for one in filed if not one.waits][:5],
             population=None if policy is None else policy.population,
             budget=None if ledger is None else budget_of(ledger),
@@ -168,6 +169,9 @@ class _Decisions:
             place="runs",
             filed=filed,
             stands=filed.in_words(files.config.name),
+            asked_by=run_notice.asked_by(filed, files.config),
+            progress=files.approvals.progress(run) if _under_way(filed) else None,
+            failed=filed.closed and filed.end[0] not in ("", COMPLETED),
             sections=[] if fault else run_notice.explained(filed, files.config, files.opened),
             fault=fault,
             budget=budget,
@@ -191,7 +195,7 @@ class _Decisions:
             self._files.approvals.approve(filed)
         return changed("run", "approved", run=run)
 
-    def refuse(self, run: str) -> flask.Response:
+    def reject(self, run: str) -> flask.Response:
         filed, reason = self._files.approvals.of(run), flask.request.form.get("reason", "")
         if filed.closed:
             raise PrivityError(
@@ -199,8 +203,8 @@ class _Decisions:
                 hint="What has left before stays charged.",
             )  # fmt: skip
         with self._site.log.change("rejected a run", run=run, reason=reason):
-            self._files.approvals.refuse(run, reason)
-        return changed("run", "refused", run=run)
+            self._files.approvals.reject(run, reason)
+        return changed("run", "rejected", run=run)
 
     def _policy(self) -> tuple[Policy | None, str]:
         try:
@@ -212,8 +216,14 @@ class _Decisions:
         spec, why = filed.spec, filed.in_words(self._files.config.name)
         if filed.denied is not None:
             why += f": {'; '.join(filed.denied.reasons)}"
+        elif _under_way(filed) and (done := self._files.approvals.progress(spec.run)) is not None:
+            why += f", last asked for {done.phase}"
         charged = "" if ledger is None else readable(ledger.spent(spec.run))
         return RunLine(spec.run, filed.asked_at, spec.algorithm, readable(spec.epsilon), filed.state, why, charged)
+
+
+def _under_way(filed: Filed) -> bool:
+    return filed.enrolled and not filed.closed
 
 
 class _Node:
@@ -227,6 +237,7 @@ class _Node:
         add("/releases/<run>/<name>", "release_file", self.release_file)
         add("/node", "node", self.node)
         add("/node/renew", "renew", self.renew, methods=["POST"])
+        site.uploads.add("renew")
         add("/node/answer", "answer", self.answer)
         add("/log", "log", self.log)
 
@@ -251,21 +262,36 @@ class _Node:
         return release_file(self._files.releases / self._files.approvals.of(run).spec.run, name)
 
     def node(self) -> flask.Response:
-        config, look = self._files.config, "look" in flask.request.args
-        checks = list(examine_party(self._files.file)) if look else []
+        look = "look" in flask.request.args
+        return self._node(list(examine_party(self._files.file)) if look else [], look=look)
+
+    def _node(self, checks: Sequence[Check] = (), *, look: bool = False, wrong: str = "") -> flask.Response:
+        config = self._files.config
         certificate = load_pem_x509_certificate(config.certificate.read_bytes())
         return self._site.page(
-            "node.html.j2", place="node", checks=checks, look=look, days=days_left(certificate),
-            renew_days=RENEW_DAYS, waiting=self._waiting().there(),
+            "node.html.j2", status=400 if wrong else 200, place="node", checks=checks, look=look,
+            days=days_left(certificate), renew_days=RENEW_DAYS, waiting=self._waiting().there(),
+            wrong={"invite": [wrong]} if wrong else {}, keys="keys" in flask.request.form,
         )  # fmt: skip
 
     def _waiting(self) -> Next:
         return Next(self._files.config.key, self._files.config.certificate, self._files.config.keys)
 
     def renew(self) -> flask.Response:
-        keys = "keys" in flask.request.form
-        with self._site.log.change("made new keys", own_keys=keys):
-            joining.renew(self._files.config, keys=keys)
+        keys, sent = "keys" in flask.request.form, flask.request.files.get("invite")
+        given = sent if sent is not None and sent.filename else None
+        with tempfile.TemporaryDirectory(prefix="privity-") as folder:
+            file = Path(folder) / "invite.json"
+            if given is not None:
+                given.save(file)
+            try:
+                with self._site.log.change("made new keys", own_keys=keys, newer_invite=given is not None):
+                    joining.renew(self._files.config, keys=keys, invite=None if given is None else file)
+            except PrivityError as error:
+                if given is None:
+                    raise
+                # Its name and place here are nothing to whoever chose it.
+                return self._node(wrong=f"{error.message}. {error.remedy}".replace(str(file), "the file"))
         return changed("node", "renewed")
 
     def answer(self) -> flask.Response:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import re
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
+from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
 from privity.common.consortium.run_limits import RunLimits
@@ -128,6 +132,10 @@ FIELDS = (
 )  # fmt: skip
 LABELS = {field.key: field.label for field in FIELDS}
 _NUMBERS = ("minimum_parties", "minimum_tolerate", "minimum_key_bits", "parties_per_person")
+_STRING_OR_COMMENT = re.compile(
+    r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|(#[^\r\n]*)", re.DOTALL
+)
+"""In TOML a # within a string begins no comment."""
 _PRICES = ("epsilon_per_run", "delta_per_run")
 
 
@@ -205,7 +213,7 @@ def changed_text(text: str, was: Typed, now: Typed) -> str:
         if value is None:
             document.remove(key)
         elif isinstance(value, list) and isinstance(document.get(key), Array):
-            _set_names(document[key], value)
+            document[key] = _with_names(document[key], value)
         else:
             if key not in document and document.as_string() and not document.as_string().endswith("\n"):
                 document.add(tomlkit.nl())
@@ -227,13 +235,33 @@ def _value(field: Field, given: str | list[str]) -> Any:
     return None if field.key == "delta_per_run" and not text else text
 
 
-def _set_names(array: Any, names: list[str]) -> None:
-    """What is left of a list keeps its place; what is new comes last."""
-    kept = [str(name) for name in array if name in names]
-    wanted = [*kept, *(name for name in names if name not in kept)]
-    while len(array):
-        array.pop()
-    array.extend(wanted)
+def _with_names(array: Array, names: list[str]) -> Array:
+    """What is left of a list keeps its place and its comments, if the library can; what is new comes last."""
+    there = [str(name) for name in array]
+    wanted = [*(name for name in there if name in names), *(name for name in names if name not in there)]
+    for name in there:
+        if name not in names:
+            array.remove(name)
+    for name in names:
+        if name not in there:
+            array.append(name)
+    with contextlib.suppress(TOMLKitError):
+        # After some comments it writes an array that does not end, or of which a name is commented out.
+        if [*tomlkit.parse(f"names = {array.as_string()}")["names"]] == wanted:
+            return array
+    fresh = tomlkit.array()
+    fresh.extend(wanted)
+    return fresh
+
+
+def lost_comments(before: str, after: str) -> list[str]:
+    """Comments of a file that its new text does not have: they stood with what was taken out."""
+    kept = Counter(_comments(after))
+    return [comment for comment in _comments(before) if not kept[comment] or kept.subtract((comment,))]
+
+
+def _comments(text: str) -> list[str]:
+    return [found[1].strip() for found in _STRING_OR_COMMENT.finditer(text) if found[1]]
 
 
 def checked(text: str, read: Read) -> Policy:

@@ -63,8 +63,13 @@ class PolicyPages:
     def _of_form(self, go_on: Callable[[_Sent], flask.Response]) -> flask.Response:
         """Go on with what was sent; or the form once more, with what is wrong beside its fields."""
         typed, file, digest = forms.typed(flask.request.form), self._files.config.policy, flask.request.form["sha256"]
-        text = forms.unchanged(file, digest)
+        text = forms.text_of(file)
         was = self._read(file)
+        try:
+            forms.unchanged(file, digest)
+        except PrivityError as error:
+            # What was typed is there to be sent again, after a look at all that it would change now.
+            return self._form(was, typed, forms.sha256(text), forms.faults(error), status=400)
         try:
             now = self._checked(was, text, typed)
         except PrivityError as error:
@@ -75,10 +80,11 @@ class PolicyPages:
         files, config = self._files, self._files.config
         of_person = ManifestFile(config.manifest, config.organiser_key).current().parties_per_person
         filed = files.approvals.filed()[::-1]
+        after = forms.changed_text(sent.text, forms.shown(sent.was, sent.text), sent.typed)
         return self._form(
             sent.was, sent.typed, sent.digest, differences=list(forms.differences(sent.was, sent.now)),
             hindsight=forms.hindsight(filed, sent.now, config.name, of_person), count=len(filed),
-            never=sent.now.manifest_refusals(of_person),
+            never=sent.now.manifest_refusals(of_person), lost=forms.lost_comments(sent.text, after),
         )  # fmt: skip
 
     def _written(self, sent: _Sent) -> flask.Response:

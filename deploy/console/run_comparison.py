@@ -12,6 +12,7 @@ from typing import Any
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem
+from privity.common.formats import shorten
 from privity.common.privacy.budget import parse_delta
 from privity.common.protocol.secure_sum_method import Method
 from privity.deploy.operator.foreseen_refusals import Foreseen, forecast
@@ -22,6 +23,8 @@ from privity.deploy.planning.expected_error import TYPICAL, Estimate, Grid, esti
 from privity.deploy.planning.plan_options import Faults
 from privity.deploy.planning.rehearsal import Shape
 from privity.deploy.planning.run_cost import Planned, about, planned
+
+MOST_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,10 @@ def compare(config: Path, form: Mapping[str, str], parties: list[str]) -> Compar
     faults = Faults()
     manifest, documents = newest_manifest(config), client_of(config).limits()
     epsilons = plan_options.compared_epsilons(form["epsilons"], faults)
-    tolerate = int(form["tolerate"]) if form["tolerate"].strip().isdecimal() else 0
+    told = form["tolerate"].strip()
+    if not told.isdecimal() or len(told) > MOST_DIGITS:
+        faults.add("--tolerate", f"{shorten(told)} is no number of parties.", "Give a whole number, such as 1.")
+    tolerate = int(told) if told.isdecimal() and len(told) <= MOST_DIGITS else 1
     names, _ = plan_options.parties_of(config, faults, parties or None, tolerate)
     held = plan_options.rows_held(names, form["rows"].strip() or None, faults)
     wanted = [name for name in (word.strip() for word in form["attributes"].split(",")) if name]

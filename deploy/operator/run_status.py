@@ -43,6 +43,8 @@ def status_document(status: RunStatus) -> dict[str, Any]:
         "reason": status.reason,
         "remedy": status.remedy,
         "phase": status.phase,
+        "answers": status.done,
+        "expected": status.parties,
         "last_error": status.last_error,
         "refusals": [
             {"party": one.party, "code": one.code, "message": one.message, "remedy": one.remedy}
@@ -67,13 +69,21 @@ def status_document(status: RunStatus) -> dict[str, Any]:
 
 
 def explained(status: RunStatus) -> Iterator[str]:
-    """Where the run stands, and what to do, in words."""
-    of_phase = f" in {status.phase}" if status.state in ("RUNNING", "WAITING") else ""
+    """Where the run stands, who is awaited, and what to do, in words."""
+    yield from standing(status)
+    for awaited in status.awaited:
+        yield f"It {words(awaited)}."
+        yield f"  {remedy(status.run, awaited)}"
+
+
+def standing(status: RunStatus) -> Iterator[str]:
+    """Where the run stands, and what to do, but for those who are awaited."""
+    at_work = status.state in ("RUNNING", "WAITING")
     several = len(status.refusals) > 1
     why = f"{len(status.refusals)} parties refuse it" if several else status.reason
     since = f", since {status.since}" if status.since else ""
     reason = f": {why}" if why else ""
-    yield f"{status.run} is {status.state}{of_phase}{since}{reason}."
+    yield f"{status.run} is {status.state}{f' in {status.phase}' if at_work else ''}{since}{reason}."
     if status.submitter:
         yield f"The operator {status.submitter} submitted it."
     for one in status.refusals if several else ():
@@ -83,9 +93,8 @@ def explained(status: RunStatus) -> Iterator[str]:
         yield f"  {status.remedy}"
     if status.state == "QUEUED":
         yield "It begins when there is a place for it beside the runs before it: privity run list"
-    for awaited in status.awaited:
-        yield f"It {words(awaited)}."
-        yield f"  {remedy(status.run, awaited)}"
+    if at_work and status.parties:
+        yield f"{status.done} of the {status.parties} answers that {status.phase} needs are in."
     if status.state == "RUNNING" and not status.awaited:
         yield "It waits for nobody: the curator is at work."
     if status.state == "WAITING" and not any(awaited.note for awaited in status.awaited):
@@ -114,10 +123,13 @@ def remedy(run: str, awaited: Awaited) -> str:
     if awaited.note == END_AWAITED:
         return "See privity run list: resume a run that was stopped there, or discard it (privity run stop --discard)."
     if awaited.note == OWNER:
-        return f"At {awaited.party}: privity party show {run}, then approve or refuse it."
+        return f"At {awaited.party}: privity party show {run}, then approve or reject it."
     if awaited.note:
         return f"Have {awaited.party} see to it: the run goes on by itself then."
     return "It was asked just now: wait." if awaited.seconds < JUST_NOW_SECONDS else "It is at work: wait."
 
 
-__all__ = ["RunEvent", "RunStatus", "at_a_glance", "event_document", "explained", "remedy", "status_document", "words"]
+__all__ = [
+    "RunEvent", "RunStatus", "at_a_glance", "event_document", "explained", "remedy", "standing", "status_document",
+    "words",
+]  # fmt: skip

@@ -292,7 +292,7 @@ class Consortium:
         token: str | None = None,
         **settings: Any,
     ) -> Run:
-        """Submit a run. Parties approve or refuse it; ``wait`` for it, and ``fetch`` what it releases.
+        """Submit a run. Parties approve or reject it; ``wait`` for it, and ``fetch`` what it releases.
 
         Args:
             epsilon, delta: what the run costs each party; exact, a float counts as its shortest decimal.

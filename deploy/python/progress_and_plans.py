@@ -52,6 +52,7 @@ class Status(Shown):
         algorithm, epsilon, submitted, submitter: as it was asked for, when (UTC) and by whom.
         last_error: what went wrong last, and was tried again.
         since: when it came into its state, in UTC.
+        answers, expected: how many answers of the phase are in, and how many it needs.
         awaited: each step that is waited for: ``party``, ``step``, ``phase``, ``seconds``, ``silent_seconds``,
             ``note``, ``since``, ``silent_since``, ``words`` and ``remedy``.
         refusals: what each party said that refused the run: ``party``, ``code``, ``message`` and ``remedy``.
@@ -62,6 +63,8 @@ class Status(Shown):
     state: str
     since: str
     phase: str
+    answers: int
+    expected: int
     reason: str
     remedy: str
     algorithm: str

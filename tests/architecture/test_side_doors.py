@@ -35,7 +35,7 @@ CLASSES = {
     "NextStepRequest.wait_seconds": "public",
     "ManifestReply.document": "public",
     "Step.*": "public",
-    "Enrol.spec": "public",
+    "Enrol.*": "public",
     "Begin.plan": "public",
     "Round.*": "public",
     "Tables.*": "public",

@@ -121,7 +121,7 @@ LIES: dict[str, tuple[str, type, Lie, str]] = {
     "a refusal in another's name that names its sender": (
         "one-way",
         Contribute,
-        instead(Refusal("refused-by-owner", "party-1 refuses the run: its owner rejected it (not party-2)", "")),
+        instead(Refusal("rejected-by-owner", "party-1 refuses the run: its owner rejected it (not party-2)", "")),
         "party-2 says: party-1 refuses",
     ),
     "a refusal in words of its own": ("one-way", Contribute, instead(Refusal("x" * 900, "no " * 400, "")), "no no no"),

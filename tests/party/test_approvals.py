@@ -87,6 +87,37 @@ def test_a_run_waits_until_it_is_approved_and_then_goes_on(tmp_path: Path) -> No
     assert desk(tmp_path).of("run-1").state == "taken part in"
 
 
+def test_who_asks_is_kept_with_what_was_asked_and_changes_nothing_of_it(tmp_path: Path) -> None:
+    consortium = waiting(tmp_path)
+    enrol = Enrol(consortium.spec(), "registry")
+    assert consortium.tell(NAME, enrol) == Pending(OWNER, ANY)
+    say_yes(tmp_path)
+    assert isinstance(consortium.tell(NAME, replace(enrol, submitter="another")), Enrolled)
+    assert desk(tmp_path).of("run-1").submitter == "registry"
+    consortium.tell(NAME, Enrol(consortium.spec("run-2", epsilon=Fraction(2000)), "registry"))
+    assert desk(tmp_path).of("run-2").denied
+    assert desk(tmp_path).of("run-2").submitter == "registry"
+    consortium.tell(NAME, Enrol(consortium.spec("run-3"), "registry"))
+    consortium.tell(NAME, Close("run-3", "FAILED"))
+    assert desk(tmp_path).of("run-3").closed
+    assert desk(tmp_path).of("run-3").submitter == "registry"
+
+
+def test_how_far_a_run_has_come_is_read_from_the_answers(tmp_path: Path) -> None:
+    consortium = make_consortium(3, folder=tmp_path)
+    consortium.begin()
+    done = desk(tmp_path).progress("run-1")
+    assert done is not None
+    assert (done.phase, done.answers) == ("enrolment", 2)
+    asked = laplace_round("run-1", "tree-again", "looks/3-tree-again", ((0,),), Fraction(1, 2))
+    assert consortium.tell(NAME, Contribute(asked)) == Done()
+    done = desk(tmp_path).progress("run-1")
+    assert done is not None
+    assert (done.phase, done.answers) == ("tree-again", 3)
+    consortium.tell(NAME, Close("run-1", "FAILED"))
+    assert desk(tmp_path).progress("run-1") is None, "what it was made of is erased"
+
+
 def test_a_run_that_waits_outlives_a_newer_manifest_that_says_the_same_of_it(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
     enrol = Enrol(consortium.spec(members=(NAME, "party-2")))
@@ -244,14 +275,14 @@ def test_a_rejection_is_of_the_name_whatever_the_spec(tmp_path: Path, first: str
     read = approvals.of("run-1")
     if first == "swapped":
         swapped(consortium, dear)
-    approvals.refuse("run-1")
+    approvals.reject("run-1")
     consortium.tell(NAME, Close("run-1", "FAILED"))
     for asked in (spec, dear):
         reply = consortium.tell(NAME, Enrol(asked))
         assert isinstance(reply, Refusal)
-        assert reply.code == "refused-by-owner"
-    approvals.refuse("run-1")
-    with pytest.raises(PrivityError, match="run-1 was refused"):
+        assert reply.code == "rejected-by-owner"
+    approvals.reject("run-1")
+    with pytest.raises(PrivityError, match="run-1 was rejected"):
         approvals.approve(read)
 
 
@@ -265,21 +296,21 @@ def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
         say_yes(tmp_path)
         consortium.begin(spec)
     approvals = desk(tmp_path)
-    approvals.refuse("run-1", "too little\n time")
-    approvals.refuse("run-1", "another word")
+    approvals.reject("run-1", "too little\n time")
+    approvals.reject("run-1", "another word")
     for step in (Enrol(spec), round_):
         reply = consortium.tell(NAME, step)
         assert isinstance(reply, Refusal)
         assert (reply.code, reply.message) == (
-            "refused-by-owner",
+            "rejected-by-owner",
             f"{NAME} refuses the run: its owner rejected it: too little time",
         )
     assert charged(consortium.parties[NAME].ledger) == []
-    with pytest.raises(PrivityError, match="was refused"):
+    with pytest.raises(PrivityError, match="was rejected"):
         approvals.approve(approvals.of("run-1"))
     assert consortium.tell(NAME, Close("run-1", "STOPPED")) == Done()
     # A no is kept, so that the run's name stays refused.
-    assert approvals.of("run-1").state == ("ended" if approved else "refused")
+    assert approvals.of("run-1").state == ("ended" if approved else "rejected")
 
 
 def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path: Path, monkeypatch) -> None:
@@ -292,7 +323,7 @@ def test_a_no_that_comes_while_a_step_is_at_work_keeps_its_answer_back(tmp_path:
 
     def slowly(step):
         answered = answer(step)
-        approvals.refuse("run-1")
+        approvals.reject("run-1")
         return answered
 
     monkeypatch.setattr(engine, "_answer", slowly)

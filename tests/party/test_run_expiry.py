@@ -181,15 +181,15 @@ def test_a_run_that_waited_too_long_for_its_owner_is_forgotten_and_a_no_is_not(t
     consortium = make_consortium(folder=tmp_path, policies={"party-2": open_policy(approval=Approval.MANUAL)})
     party = consortium.parties["party-2"]
     approvals = party.engine._approvals
-    for name in ("waits", "refused", "fresh"):
+    for name in ("waits", "rejected", "fresh"):
         if name == "fresh":
             age(party.journal, 100.0)
         consortium.tell("party-2", Enrol(consortium.spec(run=name)))
-        if name == "refused":
-            approvals.refuse(name)
+        if name == "rejected":
+            approvals.reject(name)
     let_go(party.engine, 60.0)
     assert [(filed.spec.run, filed.state) for filed in approvals.filed()] == [
-        ("waits", "ended"), ("refused", "refused"), ("fresh", "waits for approval"),
+        ("waits", "ended"), ("rejected", "rejected"), ("fresh", "waits for approval"),
     ]  # fmt: skip
 
 

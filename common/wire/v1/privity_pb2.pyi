@@ -109,10 +109,12 @@ class Step(_message.Message):
     def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ..., stopped: _Optional[_Union[Stopped, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
-    __slots__ = ("spec",)
+    __slots__ = ("spec", "submitter")
     SPEC_FIELD_NUMBER: _ClassVar[int]
+    SUBMITTER_FIELD_NUMBER: _ClassVar[int]
     spec: bytes
-    def __init__(self, spec: _Optional[bytes] = ...) -> None: ...
+    submitter: str
+    def __init__(self, spec: _Optional[bytes] = ..., submitter: _Optional[str] = ...) -> None: ...
 
 class Begin(_message.Message):
     __slots__ = ("plan",)
@@ -493,7 +495,7 @@ class RunList(_message.Message):
     def __init__(self, runs: _Optional[_Iterable[_Union[RunStatus, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...
 
 class RunStatus(_message.Message):
-    __slots__ = ("run", "algorithm", "epsilon", "submitted", "state", "reason", "remedy", "phase", "awaited", "last_error", "submitter", "since", "refusals")
+    __slots__ = ("run", "algorithm", "epsilon", "submitted", "state", "reason", "remedy", "phase", "awaited", "last_error", "submitter", "since", "refusals", "done", "parties")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ALGORITHM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_FIELD_NUMBER: _ClassVar[int]
@@ -507,6 +509,8 @@ class RunStatus(_message.Message):
     SUBMITTER_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
     REFUSALS_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    PARTIES_FIELD_NUMBER: _ClassVar[int]
     run: str
     algorithm: str
     epsilon: str
@@ -520,7 +524,9 @@ class RunStatus(_message.Message):
     submitter: str
     since: str
     refusals: _containers.RepeatedCompositeFieldContainer[Refused]
-    def __init__(self, run: _Optional[str] = ..., algorithm: _Optional[str] = ..., epsilon: _Optional[str] = ..., submitted: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., remedy: _Optional[str] = ..., phase: _Optional[str] = ..., awaited: _Optional[_Iterable[_Union[Awaited, _Mapping]]] = ..., last_error: _Optional[str] = ..., submitter: _Optional[str] = ..., since: _Optional[str] = ..., refusals: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ...) -> None: ...
+    done: int
+    parties: int
+    def __init__(self, run: _Optional[str] = ..., algorithm: _Optional[str] = ..., epsilon: _Optional[str] = ..., submitted: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., remedy: _Optional[str] = ..., phase: _Optional[str] = ..., awaited: _Optional[_Iterable[_Union[Awaited, _Mapping]]] = ..., last_error: _Optional[str] = ..., submitter: _Optional[str] = ..., since: _Optional[str] = ..., refusals: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ..., done: _Optional[int] = ..., parties: _Optional[int] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("party", "code", "message", "remedy")

@@ -83,13 +83,25 @@ def sums(entries):
 
 
 def points(entries):
+    """Spent, reserved and the total after each line that changed one of them, added up line by line."""
     spent, total, found = 0.0, 0.0, []
+    charged, rests = {}, {}
     for one in entries:
+        key = one.node, one.charge.run
+        changed = one.kind is Kind.POPULATION or bool(one.added[0])
         if one.kind is Kind.POPULATION:
             total = float(Fraction(one.terms["total_epsilon"]))
+        elif one.kind is Kind.RESERVATION:
+            rests[key] = one.charge.loss.epsilon - charged.get(key, 0)
+            changed = True
+        elif one.kind is Kind.RETURN:
+            changed = rests.pop(key, None) is not None
         spent += float(one.added[0])
-        if one.kind is Kind.POPULATION or one.added[0]:
-            found.append((spent, total))
+        charged[key] = charged.get(key, 0) + one.added[0]
+        if key in rests:
+            rests[key] -= one.added[0]
+        if changed:
+            found.append((spent, pytest.approx(float(sum(max(rest, 0) for rest in rests.values()))), total))
     return found
 
 
@@ -103,7 +115,7 @@ def check_shown(reader, entries):
         assert reader.newest(1, 2, words) == (having[1:3], len(having))
     assert reader.by_run() == sums(entries)
     curve = reader.curve()
-    assert list(zip(curve.spent, curve.totals, strict=True)) == points(entries)
+    assert list(zip(curve.spent, curve.held, curve.totals, strict=True)) == points(entries)
 
 
 @given(STEPS, st.sampled_from([1, 3, 4096]))

@@ -34,6 +34,7 @@ from privity.common.text.utc_times import utc
 from privity.common.wire.candidate_pairs import decode_candidates, encode_candidates
 from privity.common.wire.codec import (
     CHUNK_BYTES,
+    LONGEST_NAME,
     MalformedMessageError,
     chunks,
     decode_reply,
@@ -73,7 +74,7 @@ DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEX
 EDGES = st.lists(st.fractions(max_denominator=100), max_size=3).map(tuple)
 TIME = st.one_of(st.just(""), st.floats(0, 2**32).map(utc))
 STEP = st.one_of(
-    st.just(steps.Enrol(SPEC)),
+    st.builds(steps.Enrol, st.just(SPEC), TEXT),
     st.just(steps.Begin(PLAN)),
     st.builds(steps.Contribute, ROUND),
     st.builds(steps.SealBlock, RUN, ATTEMPT, UINT32),
@@ -303,6 +304,12 @@ def test_a_step_that_names_two_runs_is_refused():
     message.run = "run-2"
     with pytest.raises(MalformedMessageError, match="two runs"):
         decode_step(message.SerializeToString())
+
+
+def test_who_submitted_a_run_is_no_part_of_what_is_asked_and_is_cut():
+    step = decode_step(encode_step(steps.Enrol(SPEC, "<b>" * LONGEST_NAME)))
+    assert len(step.submitter) == LONGEST_NAME
+    assert steps.step_digest(step) == steps.step_digest(steps.Enrol(SPEC))
 
 
 def test_messages_without_a_body_are_refused():

@@ -40,7 +40,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings.state.mkdir()
     journal = Journal(settings.state / JOURNAL_FILE)
     for run in ("autumn", "spring"):
-        Approvals(journal).file(replace(SPEC, run=run))
+        Approvals(journal).file(replace(SPEC, run=run), f"registry\x1b[2J{'!' * 300}")
     journal.record(closed_key("spring"), "closed", b"")
     ledger_of(settings, read_policy(settings)).charge(
         Charge("spring", "a", PureDP(Fraction(1, 3), RELATION)), Allowance(), "north"
@@ -67,12 +67,14 @@ def test_only_what_was_read_to_its_end_counts_as_shown(place: Path) -> None:
     shown = run(place, f"party show autumn {CONFIG}").stdout
     assert 'with the settings {"largest_degree": 2}' in shown
     assert "epsilon 0.333333" in shown
-    assert f"privity party approve autumn {CONFIG}, or: privity party refuse autumn {CONFIG}" in shown
+    assert "by the operator registry\\u001b[2J!!!" in shown
+    assert "!..., as the curator says; the organiser's manifest lists no operator of this name" in shown
+    assert f"privity party approve autumn {CONFIG}, or: privity party reject autumn {CONFIG}" in shown
     assert run(place, f"party approve autumn {CONFIG}").returncode == Exit.DONE
 
 
 def test_a_run_that_has_ended_is_said_to_have(place: Path) -> None:
-    done = run(place, f"party refuse spring {CONFIG}")
+    done = run(place, f"party reject spring {CONFIG}")
     assert done.returncode == Exit.DONE
     assert "spring has ended" in done.stdout
     assert "Nothing more" not in done.stdout
@@ -154,7 +156,7 @@ def test_a_run_that_the_node_refused_is_shown_with_all_reasons(place: Path) -> N
     asked = replace(SPEC, run="winter", algorithm="magic", epsilon=Fraction(9))
     approvals.deny("winter", "refused-by-policy", ("algorithm 'magic' is unknown", "epsilon 9 is above 1 a run"), asked)
     shown = run(place, f"party show winter {CONFIG}").stdout
-    assert re.match(r"winter, asked for (\S+): refused by policy, since \1\.\n", shown)
+    assert re.match(r"winter, asked for (\S+) by an operator; [^:]+: refused by policy, since \1\.\n", shown)
     assert "- algorithm 'magic' is unknown\n- epsilon 9 is above 1 a run\n" in shown
     assert "privity party approve" not in shown
     (listed,) = [one for one in json.loads(run(place, f"party show --json {CONFIG}").stdout) if one["run"] == "winter"]

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.privacy.ledger_folder import declare, default_ledger, open_ledger
-from privity.common.privacy.ledger_reader import Curve, Point
+from privity.common.privacy.ledger_reader import Curve, LedgerReader, Point
 from privity.common.privacy.population import parse_population
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP, Relation
-from privity.deploy.console.budget_pages import MOST_POINTS, picture
+from privity.deploy.console.budget_pages import MOST_POINTS, as_typed, picture
 from privity.deploy.console.party_console import party_site
 from tests.harness.console import Visitor, visited
 
@@ -45,10 +45,67 @@ def charge(run: str, step: str, epsilon: str, settle: bool = True) -> None:
 def test_the_budget_is_a_picture_and_a_table(owner: Visitor) -> None:
     charge("spring", "tree", "1/4")
     page = owner.get("/budget")
-    assert "0.25 spent in all, of a total of 1." in page.body.decode()
-    assert re.search(r"T[\d:]+\+00:00 0\.25 1 ", page.text)
+    assert "0.25 spent in all, 0 reserved by runs under way, of a total of 1." in page.body.decode()
+    assert re.search(r" \d\d:\d\d:\d\d 0\.25 0 1 ", page.text)
     charge("spring", "tables", "1/4")
     assert "0.5 spent in all" in owner.get("/budget").body.decode()
+
+
+def test_what_runs_had_reserved_is_in_the_picture_at_its_time(owner: Visitor) -> None:
+    with closing(open_ledger(PEOPLE)) as book:
+        book.reserve("spring", ApproxDP(Fraction(1, 2), Fraction(0), Relation.REPLACE_ONE), "north")
+        begun = [(one.spent, one.held) for one in stood(book)]
+        charge("spring", "tree", "1/8")
+        charge("autumn", "tree", "1/8")
+        under_way = [(one.spent, one.held) for one in stood(book)][-1]
+    page = owner.get("/budget")
+    assert "0.25 spent in all, 0.375 reserved by runs under way, of a total of 1." in page.body.decode()
+    assert re.search(r" \d\d:\d\d:\d\d 0\.25 0\.375 1 ", page.text)
+    owner.post("/budget/return", {"run": "spring"})
+    with closing(open_ledger(PEOPLE)) as book:
+        ended = [(one.spent, one.held) for one in stood(book)][-1]
+    assert (begun[-1], under_way, ended) == ((0.0, 0.5), (0.25, 0.375), (0.25, 0.0))
+
+
+def stood(book: Ledger) -> list[Point]:
+    curve = LedgerReader(book).curve()
+    return [curve.point(place) for place in range(len(curve))]
+
+
+@pytest.mark.parametrize(
+    ("number", "typed"),
+    [
+        ("1", "1"), ("3/2", "1.5"), ("1/1000000000", "1e-9"), ("12345678901/100000000000", "0.12345678901"),
+        ("1/1073741824", "9.31323e-10"), ("1/3", "0.333333"), ("7/64", "0.109375"), ("1/128", "0.0078125"),
+    ],
+)  # fmt: skip
+def test_a_field_holds_a_decimal_that_is_the_number_or_about_it(number: str, typed: str) -> None:
+    assert as_typed(Fraction(number)) == typed
+
+
+def test_a_total_that_is_no_decimal_stays_exact_unless_its_field_is_changed(owner: Visitor) -> None:
+    assert owner.post("/budget/change", {**SEEN, "total_epsilon": "2/3"}).status == 303
+    page = owner.get("/budget").body.decode()
+    assert 'name="total_epsilon" value="0.666667"' in page
+    assert "Exactly 2/3; it stays so unless you change the field." in page
+    seen = {**SEEN, "seen_epsilon": "2/3", "total_epsilon": "0.666667"}
+    # The delta alone is changed.
+    assert owner.post("/budget/change", {**seen, "total_delta": "1e-9", "raise": "yes"}).status == 303
+    with closing(open_ledger(PEOPLE)) as book:
+        assert book.population.total_epsilon == Fraction(2, 3)
+        assert book.population.total_delta == Fraction(1, 10**9)
+
+
+def test_what_is_mistyped_comes_back_with_what_is_wrong_beside_it(owner: Visitor) -> None:
+    page = owner.post("/budget/change", {**SEEN, "total_epsilon": "a lot<b>", "total_delta": "2"})
+    assert page.status == 400
+    body = page.body.decode()
+    assert re.search(r'value="a lot&lt;b&gt;"[^>]*aria-describedby="hint-total_epsilon wrong-total_epsilon"', body)
+    assert re.search(r'name="total_epsilon"[^>]*aria-invalid="true" autofocus', body)
+    assert re.search(r'name="total_delta" value="2"[^>]*aria-invalid="true">', body)
+    assert "'a lot<b>' is not a positive number. Give a decimal" in page.text
+    with closing(open_ledger(PEOPLE)) as book:
+        assert book.population.total_epsilon == 1
 
 
 def test_a_total_is_lowered_at_once_and_raised_after_a_question(owner: Visitor) -> None:
@@ -56,7 +113,9 @@ def test_a_total_is_lowered_at_once_and_raised_after_a_question(owner: Visitor) 
     with closing(open_ledger(PEOPLE)) as book:
         assert book.population.total_epsilon == Fraction(1, 2)
     # From a page that was left open.
-    assert "changed meanwhile" in owner.post("/budget/change", {**SEEN, "total_epsilon": "1/4"}).text
+    page = owner.post("/budget/change", {**SEEN, "total_epsilon": "1/4"})
+    assert "changed meanwhile" in page.text
+    assert 'name="total_epsilon" value="1/4"' in page.body.decode(), "what was typed is there to be sent again"
     seen = {**SEEN, "seen_epsilon": "1/2", "total_epsilon": "2"}
     page = owner.post("/budget/change", seen)
     assert page.status == 200
@@ -128,9 +187,9 @@ def test_a_ledger_that_was_set_back_or_changed_meanwhile_is_shown_as_it_is(owner
 def test_a_picture_has_few_points_and_ends_at_the_last_line() -> None:
     curve = Curve()
     for n in range(1000):
-        curve.add(f"2026-01-01T{n // 60:02d}:{n % 60:02d}:00+00:00", n / 1000, 2.0)
+        curve.add(f"2026-01-01T{n // 60:02d}:{n % 60:02d}:00+00:00", n / 1000, 0.25, 2.0)
     found = picture(curve, "2026-01-01T23:00:00+00:00")
     assert found is not None
     assert len(found.points) <= MOST_POINTS + 2
-    assert found.points[-1] == Point("2026-01-01T16:39:00+00:00", 0.999, 2.0)
+    assert found.points[-1] == Point("2026-01-01T16:39:00+00:00", 0.999, 0.25, 2.0)
     assert picture(Curve(), "2026-01-01T23:00:00+00:00") is None

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from privity.common.exit_codes import Exit
+from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ApproxDP
 from tests.harness import browser
 from tests.harness.command import here, wait_until
 from tests.harness.founding import found
@@ -29,7 +34,8 @@ pytestmark = [
 ]
 
 RUN = "--config operator/operator.toml --algorithm one-way --secure-sum masks --tolerate 1 --epsilon 0.1"
-PAGES = ("", "runs", "runs/winter", "releases", "node", "node?look=1", "log", "nothing-here")
+PAGES = ("", "runs", "runs/winter", "ledger", "releases", "node?look=1", "log", "nothing-here")
+PEOPLE = "patients of the north"
 TABS = 80
 
 
@@ -53,16 +59,21 @@ class Owners:
         """Pages of a console by axe, in light and in dark, and on a phone; they ask for nothing from elsewhere."""
         for page in pages:
             self.driver.get(self.consoles[who] + page)
-            for dark in (False, True):
-                browser.dark(self.driver, dark)
-                assert not browser.axe_faults(self.driver), page
-            browser.dark(self.driver, False)
-            browser.width(self.driver, 400)
-            assert not browser.is_too_wide(self.driver), page
-            browser.width(self.driver, browser.WIDE)
+            self.looks_at_this()
         asked = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         urls = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
         assert not [url for url in urls if not url.startswith(("http://127.0.0.1:", "chrome://", "data:"))]
+
+    def looks_at_this(self) -> None:
+        """The page that is shown by axe, in light and in dark, and on a phone."""
+        page = self.driver.title
+        for dark in (False, True):
+            browser.dark(self.driver, dark)
+            assert not browser.axe_faults(self.driver), page
+        browser.dark(self.driver, False)
+        browser.width(self.driver, 400)
+        assert not browser.is_too_wide(self.driver), page
+        browser.width(self.driver, browser.WIDE)
 
     def sees(self, *words: str) -> None:
         for text in words:
@@ -93,8 +104,15 @@ class Owners:
     def fills(self, name: str, text: str) -> None:
         """Write into a field, in the place of what stands there."""
         self.tabs_to(name)
-        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
-        self.presses(*text)
+        self.types(text)
+
+    def types(self, text: str) -> None:
+        """Write into the field that has the focus, in the place of what stands there."""
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys(text).perform()
+
+    def is_at(self, name: str) -> None:
+        """The field of this name has the focus, without a key."""
+        wait_until(lambda: self.driver.switch_to.active_element.get_attribute("id") == name, f"the focus on {name}")
 
     def operator(self, command: str) -> str:
         done = here(self.place, command)
@@ -134,8 +152,9 @@ def test_owners_read_reject_approve_and_fetch_without_a_shell(owners: Owners) ->
     owners.fills("Name of the run", "winter run")
     owners.goes("Compare")
     owners.sees("Some of it cannot be")
-    owners.fills("Name of the run", "winter")
-    owners.goes("Compare")
+    owners.is_at("name")
+    owners.types("winter")
+    owners.presses(Keys.ENTER)
     owners.sees("north: epsilon 2 is above 1 a run", "Parties that would refuse")
     plan = driver.current_url
     owners.goes("Submit at epsilon 0.1")
@@ -173,12 +192,91 @@ def test_owners_read_reject_approve_and_fetch_without_a_shell(owners: Owners) ->
     owners.sees("Synthetic")
     assert (owners.place / "north" / "releases" / "spring" / "synthetic.csv").exists()
 
+    stops_resumes_and_discards(owners)
+    changes_the_budget(owners)
+    tightens_the_policy(owners)
+    renews_the_certificate(owners)
     owners.looks_at("north", *PAGES)
     complaints = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
-    assert not [line for line in complaints if "nothing-here" not in line and "/new/plan" not in line]
+    # Of pages that say what is wrong.
+    wrong = ("nothing-here", "/new/plan", "/discard", "/budget/change")
+    assert not [line for line in complaints if not any(place in line for place in wrong)]
 
     driver.get(owners.consoles["north"])
     driver.execute_script("document.querySelector('main').focus()")
     owners.goes("Close the console")
     owners.sees("The console is closed.")
     assert not driver.find_elements(By.TAG_NAME, "form")
+
+
+def stops_resumes_and_discards(owners: Owners) -> None:
+    """The operator, a run that waits for its owners."""
+    owners.operator(f"privity run submit {RUN} --name summer")
+    owners.driver.get(f"{owners.consoles['operator']}runs/summer")
+    owners.sees("Who is awaited", "the approval of its owner", "Submitted")
+    owners.goes("Stop summer")
+    owners.sees("Stopped.", "STOPPED")
+    owners.goes("Resume summer")
+    owners.sees("It goes on.", "Stop summer")
+    owners.goes("Discard summer")
+    owners.sees("Not discarded yet.", "If it is meant, tick the box.")
+    owners.is_at("sure")
+    owners.looks_at_this()
+    owners.presses(Keys.SPACE)
+    owners.goes("Discard summer")
+    owners.sees("Discarded for good.", "DISCARDED")
+
+
+def changes_the_budget(owners: Owners) -> None:
+    """An owner returns what a run that is gone reserved, and raises the total."""
+    with closing(open_ledger(PEOPLE)) as book:
+        book.reserve("lost", ApproxDP(Fraction(1, 2), Fraction(0), RELATION), "north")
+    owners.driver.get(owners.consoles["north"])
+    owners.goes("Budget")
+    owners.sees("reserved by runs under way: 0.5", "left: 0.4 of 1", "epsilon 0.5 reserved by lost")
+    owners.looks_at_this()
+    owners.goes("Return what lost has reserved")
+    owners.sees("What the run had reserved is returned", "left: 0.9 of 1")
+    owners.fills("Total of epsilon", "a lot")
+    owners.presses(Keys.ENTER)
+    owners.sees("Nothing was changed.", "is not a positive number")
+    owners.is_at("total_epsilon")
+    owners.looks_at_this()
+    owners.types("2")
+    owners.presses(Keys.ENTER)
+    owners.sees("Raise the total?", "it would be epsilon 2")
+    owners.goes("Raise the total")
+    owners.sees("The total is changed", "left: 1.9 of 2")
+
+
+def tightens_the_policy(owners: Owners) -> None:
+    """An owner lowers a limit after a look at which past runs it would have refused."""
+    file = owners.place / "north" / "policy.toml"
+    before = file.read_text()
+    owners.goes("Policy")
+    owners.fills("Most epsilon of one run", "0.05")
+    owners.presses(Keys.ENTER)
+    owners.sees(
+        "Preview: nothing is written yet", "would have refused these", "spring: epsilon 0.1 is above 0.05 a run"
+    )
+    owners.looks_at_this()
+    assert file.read_text() == before
+    owners.goes("Write the policy")
+    owners.sees("The policy is written")
+    assert "# What one run may cost one of them." in before
+    assert file.read_text() == before.replace('epsilon_per_run = "1"', 'epsilon_per_run = "0.05"')
+
+
+def renews_the_certificate(owners: Owners) -> None:
+    """An owner, with new keys besides, by the invite that the organiser sent anew."""
+    owners.goes("Node and keys")
+    owners.looks_at_this()
+    owners.tabs_to("new keys for signing and sealing, too (if they may have become known to somebody)")
+    owners.presses(Keys.SPACE)
+    # What a dialogue of the system would put there.
+    field = owners.driver.find_element(By.ID, "invite")
+    field.send_keys(str(owners.place / "organiser" / "invites" / "north.json"))
+    owners.goes("Make a new certificate")
+    owners.sees("New keys are made.", "wait for the organiser")
+    owners.tabs_to("the answer with the new public keys")
+    assert (owners.place / "north" / "next" / "keys").is_dir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -51,8 +52,17 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
         assert page.status == 400
         for text in bad.values():
             assert text in page.body.decode(), "nothing that was typed is lost"
-        for words in ("x", "'-1'", "9 colluding parties", "nose"):
+        for words in ("x", "'-1'", "9 colluding parties", "nose", "'Not a name' is no name of a run"):
             assert words in page.text
+        body = page.body.decode()
+        for field in ("epsilons", "tolerate", "attributes", "rows", "name"):
+            assert re.search(
+                rf'id="{field}"[^>]*aria-describedby="hint-{field} wrong-{field}" aria-invalid="true"', body
+            )
+        assert re.search(r'id="epsilons"[^>]* autofocus', body)
+        assert body.count(" autofocus") == 1
+        page = operator.post("/new/plan", {**ASKED, "tolerate": "one"})
+        assert "'one' is no number of parties. Give a whole number" in page.text
         assert operator.post("/new/plan", {**ASKED, "algorithm": "<none>"}).status == 400
         assert operator.get("/new/plan/none").status == 400
 
@@ -76,10 +86,18 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
         north.write_text(north.read_text().replace('approval = "auto"', 'approval = "manual"'))
         operator.post(f"{plan(operator, name='winter')}/submit", {"budget": "1"})
         wait_until(lambda: "the approval of its owner" in operator.get("/").text, "the run to wait")
+        page = operator.get("/runs/winter").text
+        assert re.search(r"north the approval of its owner \d+ \w+ 2\d{3}, \d\d:\d\d UTC At north: privity party", page)
+        in_words = "2 of the 6 answers that enrolment needs are in."
+        wait_until(lambda: in_words in operator.get("/runs/winter").text, "the other parties to answer")
         assert operator.post("/runs/winter/stop").status == 303
         assert "STOPPED" in operator.get("/runs/winter").text
         assert operator.post("/runs/winter/resume").status == 303
-        assert operator.post("/runs/winter/discard").status == 400, "it is asked for twice"
+        page = operator.post("/runs/winter/discard")
+        assert page.status == 400, "it is asked for twice"
+        assert 'aria-describedby="wrong-sure" aria-invalid="true" autofocus' in page.body.decode()
+        assert "data-live" not in page.body.decode(), "a script would send the form again"
+        assert "data-live" in operator.get("/runs/winter").body.decode()
         assert operator.post("/runs/winter/discard", {"sure": "on"}).status == 303
         assert "DISCARDED" in operator.get("/runs/winter").text
         done = operator.get("/log").text

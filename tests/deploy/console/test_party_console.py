@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.journal import Journal
+from privity.deploy.console.local_site import LARGEST_FORM, LARGEST_UPLOAD
 from privity.deploy.console.party_console import party_site
 from privity.deploy.console.run_list import A_PAGE
 from privity.party.approvals import Approvals
@@ -77,10 +79,10 @@ def test_a_run_is_rejected_with_a_reason_that_others_read(
     owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals
 ) -> None:
     asked("spring")
-    assert owner.post("/runs/spring/refuse", {"reason": f"not before\nthe board met {HOSTILE}"}).status == 303
+    assert owner.post("/runs/spring/reject", {"reason": f"not before\nthe board met {HOSTILE}"}).status == 303
     with pytest.raises(PrivityError, match="not before the board met") as refused:
         approvals.refuse_rejected("spring", "north")
-    assert refused.value.code == "refused-by-owner"
+    assert refused.value.code == "rejected-by-owner"
     for path in ("/runs/spring", "/runs", "/", "/log"):
         found = owner.get(path)
         assert found.status == 200
@@ -145,6 +147,80 @@ def test_keys_are_renewed_and_the_answer_is_for_the_organiser(owner: Visitor, no
     assert b"PRIVATE" not in answer.body
     assert "wait for the organiser" in owner.get("/node").text
     assert owner.post("/node/renew").status == 400
+
+
+def test_a_newer_invite_is_taken_from_a_file(owner: Visitor, north: Path, founded: Path) -> None:
+    invite = (founded / "organiser" / "invites" / "north.json").read_bytes()
+    other = (founded / "organiser" / "invites" / "south.json").read_bytes()
+    bad = {
+        b"": "not JSON",
+        b"\x89PNG\r\n\x1a\n": "not UTF-8",
+        b"[" * 100_000: "nested too deep",
+        b'{"format_version": 2, "invite": {"schema": {}}, "signature": "<script>"}': "the file",
+        invite.replace(b'"minimum_parties": ', b'"minimum_parties": 1'): "the file",
+        other: "the file invites another member than north",
+    }
+    for content, words in bad.items():
+        page = owner.upload("/node/renew", {"keys": "on"}, "invite", content, "../../party.toml")
+        assert page.status == 400, content[:40]
+        assert words in page.text
+        assert "Nothing was made." in page.text
+        assert "/privity-" not in page.text, "where it lay for a moment is nothing to anybody"
+        assert 'name="keys" checked' in page.body.decode()
+        assert not (north.parent / "next").exists()
+    assert owner.upload("/node/renew", {}, "invite", b" " * (LARGEST_UPLOAD + 1)).status == 413
+    assert owner.upload("/policy/preview", {}, "invite", b" " * (LARGEST_FORM + 1)).status == 413, "of no other form"
+    assert owner.upload("/node/renew", {}, "invite", invite).status == 303
+    assert (north.parent / "next" / "tls.pem").exists()
+    assert not (north.parent / "next" / "keys").exists()
+    assert "newer_invite: True" in owner.get("/log").text
+
+
+def test_a_form_with_a_file_needs_the_token_too(owner: Visitor, north: Path) -> None:
+    owner.token = "forged"
+    assert owner.upload("/node/renew", {}, "invite", b"{}").status == 403
+    assert not (north.parent / "next").exists()
+
+
+@pytest.mark.parametrize(
+    ("submitter", "words"),
+    [
+        ("", "by an operator; the curator does not say which"),
+        ("operator", "by the operator operator, as the curator says Charged"),
+        (
+            "registry",
+            "by the operator registry, as the curator says; the organiser's manifest lists no operator",
+        ),
+        (f"{HOSTILE}{'x' * 9999}", "the organiser's manifest lists no operator of this name"),
+    ],
+)
+def test_which_operator_asks_is_on_the_page(
+    owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals, submitter: str, words: str
+) -> None:
+    spec = replace(asked("spring"), run="autumn")
+    approvals.file(spec, submitter)
+    page = owner.get("/runs/autumn")
+    assert words in page.text
+    assert "<script>alert" not in page.body.decode()
+    assert "\x1b" not in page.body.decode()
+    assert "x" * 100 not in page.text
+
+
+def test_a_run_under_way_tells_its_phase_and_a_failed_one_where_its_log_is(
+    owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals, north: Path
+) -> None:
+    asked("spring")
+    journal = Journal(north.parent / "state" / JOURNAL_FILE)
+    for step in ("enrol", "begin", "contribute/1-marginals"):
+        journal.record(f"spring/transcript/step/{step}", "", b"{}")
+    page = owner.get("/runs/spring").text
+    assert "3 steps answered, the last one of the phase marginals , " in page
+    assert "taken part in, last asked for marginals" in owner.get("/").text
+    approvals.note_closed("spring", "FAILED", "2026-01-02T03:04:05+00:00", "south does not answer")
+    page = owner.get("/runs/spring").text
+    assert "FAILED, since 2 January 2026, 03:04 UTC: south does not answer" in page
+    assert "the lines with run=spring" in page
+    assert "steps answered" not in page
 
 
 def test_the_doctors_findings_are_read_on_request(owner: Visitor) -> None:

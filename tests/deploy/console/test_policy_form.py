@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -87,6 +88,33 @@ def test_the_file_says_what_was_typed_and_keeps_the_rest(text: str, typed: forms
     written = tomllib.loads(after.removeprefix(forms.BOM))
     assert written["population"] == "people"
     assert not kept - tomllib.loads(text.removeprefix(forms.BOM)).keys() & written.keys()
+
+
+LISTS = (
+    'algorithms = [ # what we know\n    "dp-subn",  # by default\n    "jtree",\n]\n',
+    'algorithms = [\n    # quick\n    "dp-subn", "jtree", # two\n    # slow\n    "aim"\n    # "mst"\n]  # all\n',
+    "algorithms = ['dp-subn' , \"jtree\"] # two\n",
+    'algorithms = [ "dp-subn", # "#1"\n "jtree" ]\n',
+)
+
+
+@given(line=st.sampled_from(LISTS), names=some(tuple(ALGORITHMS)))
+def test_comments_within_a_list_stay_or_are_named(line: str, names: list[str]) -> None:
+    text = HEAD + "".join(line if key == "algorithms" else LINES[key] for key in NEEDED)
+    was = forms.shown(forms.checked(text, read), text)
+    after = forms.changed_text(text, was, was | {"algorithms": names})
+    assert set(forms.checked(after, read).algorithms) == set(names)
+    lost = forms.lost_comments(text, after)
+    comments = re.findall(r"#[^\n]*", text)
+    assert sorted([*lost, *re.findall(r"#[^\n]*", after)]) == sorted(comments)
+    if {*was["algorithms"]} <= {*names}:
+        assert not lost
+
+
+def test_what_looks_like_a_comment_in_a_text_is_none() -> None:
+    before = 'a = "# no"  # one\nb = \'#no\' # one\nc = """\n# no " \\""" # no\n""" # two\n'
+    assert forms.lost_comments(before, "") == ["# one", "# one", "# two"]
+    assert forms.lost_comments(before, "# one\n#two\n") == ["# one", "# two"]
 
 
 @given(text=files())

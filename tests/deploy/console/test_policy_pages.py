@@ -35,6 +35,21 @@ def fields(north: Path, owner: Visitor) -> dict[str, str | list[str]]:
     return {**shown, "sha256": forms.sha256(forms.text_of(file))}
 
 
+def hidden_form(page: Page) -> dict[str, str | list[str]]:
+    """What the form of a page sends, its text fields and what is ticked."""
+    form = page.body.decode().partition("/policy/preview")[2].partition("</form>")[0]
+    found: dict[str, str | list[str]] = {}
+    for tag in re.findall(r"<input[^>]*>", form):
+        name, value = (re.search(rf'{key}="([^"]*)"', tag) for key in ("name", "value"))
+        assert name is not None
+        assert value is not None
+        if "text" in tag or "hidden" in tag:
+            found[name[1]] = unescape(value[1])
+        elif " checked" in tag:
+            found[name[1]] = [*found.get(name[1], []), unescape(value[1])]
+    return found
+
+
 def hidden(page: Page) -> dict[str, str | list[str]]:
     """What the button of a preview sends."""
     form = page.body.decode().partition("/policy/write")[2].partition("</form>")[0]
@@ -87,6 +102,8 @@ def test_faults_stand_beside_their_fields_and_nothing_typed_is_lost(
         assert 'value="&#34;much&#34;&lt;b&gt;"' in body
         assert set(re.findall(r'id="wrong-(\w+)"', body)) == {"epsilon_per_run", "minimum_parties", "attributes"}
         assert ">\nheight</textarea>" in body
+        assert re.search(r'id="epsilon_per_run"[^>]*aria-invalid="true" autofocus', body), "where one begins to mend"
+        assert body.count("autofocus") == 1
     assert (north.parent / "policy.toml").read_bytes() == before
 
 
@@ -99,7 +116,30 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(
     refused = owner.post("/policy/write", hidden(page))
     assert refused.status == 400
     assert "the file changed since the form was shown" in refused.text
+    # What was typed is there to be previewed anew, and sent.
+    again = owner.post("/policy/preview", hidden_form(refused))
+    assert again.status == 200
+    assert "Who approves a run auto manual" in again.text
     assert read_policy(load_config(north)).approval.value == "auto"
+
+
+def test_a_comment_that_goes_with_a_name_is_told_before_it_goes(
+    north: Path, owner: Visitor, fields: dict[str, str | list[str]]
+) -> None:
+    file = north.parent / "policy.toml"
+    text = file.read_text()
+    line = next(line for line in text.split("\n") if line.startswith("algorithms"))
+    names = [*fields["algorithms"]]
+    listed = "".join(f'    "{name}",  # about {name} <b>\n' for name in names)
+    file.write_text(text.replace(line, f"algorithms = [\n{listed}]"))
+    sent = {**fields, "sha256": forms.sha256(forms.text_of(file)), "algorithms": names[1:]}
+    page = owner.post("/policy/preview", sent)
+    assert f"These comments of the file go with what you take out: # about {names[0]} <b>" in page.text
+    assert f"# about {names[1]}" not in page.text
+    assert owner.post("/policy/write", hidden(page)).status == 303
+    assert file.read_text() == text.replace(line, f"algorithms = [\n{listed}]").replace(
+        f'    "{names[0]}",  # about {names[0]} <b>\n', ""
+    )
 
 
 def test_nothing_changes_where_nothing_was_typed(owner: Visitor, fields: dict[str, str | list[str]]) -> None:

@@ -18,7 +18,7 @@ ASKED, HEARD = "2026-11-25T09:00:00+00:00", "2026-11-25T09:10:00+00:00"
         (0, "", "", "its answer to enrol", "It was asked just now: wait."),
         (30, "", "", "its answer to enrol", "It is at work: wait."),
         (0, HEARD, "", "its answer to enrol", "See whether its node runs; at north: privity doctor"),
-        (20, "", OWNER, OWNER, "At north: privity party show autumn, then approve or refuse it."),
+        (20, "", OWNER, OWNER, "At north: privity party show autumn, then approve or reject it."),
         (20, HEARD, OWNER, OWNER, "See whether its node runs"),
         (20, "", "room on its disk", "room on its disk", "Have north see to it: the run goes on by itself then."),
         (20, "", SCHEMA_AWAITED, SCHEMA_AWAITED, "At north: privity party accept --schema FILE"),
@@ -38,6 +38,12 @@ def test_who_is_awaited_and_what_to_do(seconds: int, silent: str, note: str, awa
     assert at_a_glance(status) == ("enrolment" if not note and not silent else who[3:-1])
     if dead:
         assert "at work" not in who + what
+
+
+def test_how_many_answers_are_in() -> None:
+    status = RunStatus(run="autumn", state="RUNNING", phase="tree", done=2, parties=3, awaited=[Awaited(party="north")])
+    assert "2 of the 3 answers that tree needs are in." in list(explained(status))
+    assert not [line for line in explained(RunStatus(run="autumn", state="RUNNING")) if "answers" in line]
 
 
 def test_a_run_that_could_go_on_says_what_it_waits_for() -> None:
