@@ -10,7 +10,7 @@ from typing import Any
 
 import gmpy2
 
-from privity.common.crypto.fixed_base import WIDE
+from privity.common.crypto.fixed_base import MANY, comb_for
 from privity.common.crypto.packing import Layout, slot_width
 from privity.common.crypto.residues import SHORT_BITS, Exponents
 from privity.common.data.noisy_tables import NoisyTable
@@ -102,9 +102,11 @@ def _full_number(bits: int) -> gmpy2.mpz:
 
 
 def products(kind: Exponents, key_bits: int) -> int:
-    """Modular products that encrypt one plaintext, or re-randomise one: one a window (docs/performance.md)."""
-    bits = {Exponents.HALF: key_bits // 2, Exponents.SHORT: SHORT_BITS, Exponents.FULL: key_bits}[kind]
-    return -(-bits // WIDE) + 1
+    """Modular products that encrypt one plaintext, or re-randomise one (docs/performance.md)."""
+    if kind is Exponents.FULL:
+        # A square for each bit, and a product for every six: no table serves bases that are never the same.
+        return key_bits + key_bits // 6
+    return comb_for(SHORT_BITS if kind is Exponents.SHORT else key_bits // 2, MANY).products + 1
 
 
 class Planner:
