@@ -50,7 +50,7 @@ class Rows(Protocol):
         ...
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
-        """All cells of the tables, one after another, C order within each: int64 of shape (cells,)."""
+        """All cells of the tables, one after another, C order within each: int64 of shape (cells,), the caller's."""
         ...
 
     def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
@@ -81,7 +81,7 @@ class InMemory:
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         found = count_all(self._block(0), marginals)
         for start in range(BLOCK_ROWS, self.rows, BLOCK_ROWS):
-            found += count_all(self._block(start), marginals)
+            count_all(self._block(start), marginals, found)
         return found
 
     def _block(self, start: int) -> CodedTable:

@@ -1,9 +1,9 @@
 """Powers of one base, many of them: a table of the base's powers takes the place of most squarings.
 
 Source: the comb of Lim and Lee, "More Flexible Exponentiation with Precomputation" (CRYPTO 1994). An exponent is
-written in ``teeth`` rows of ``tables * columns`` bits, one above the other. A table holds, for each pattern of bits of a
-column, the product of the powers of the base that these bits stand for; there is one for every ``columns`` of them. So a
-power takes ``columns - 1`` squarings and ``tables * columns`` products by what the tables hold.
+written in ``teeth`` rows of ``tables * columns`` bits, one above the other. A table holds, for each pattern of bits of
+a column, the product of the powers of the base that these bits stand for; there is one for every ``columns`` of them.
+So a power takes ``columns - 1`` squarings and ``tables * columns`` products by what the tables hold.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -26,21 +26,24 @@ def contingency_tables(table: CodedTable, marginals: Sequence[Sequence[int]]) ->
     Marginals that follow one another and differ in their last attribute only share the work for the
     others, so lists in lexicographic order are counted fastest.
     """
-    tables = []
+    return list(each_table(table, marginals))
+
+
+def each_table(table: CodedTable, marginals: Sequence[Sequence[int]]) -> Iterator[npt.NDArray[np.int64]]:
+    """``contingency_tables`` one after another, for who does not hold them all."""
     shared: tuple[Marginal, npt.NDArray[np.unsignedinteger]] | None = None
     for marginal in marginals:
         if len(set(marginal)) < len(marginal):
             raise ValueError("a marginal names each attribute once")
         shape = tuple(table.schema.derived.domain[attribute] for attribute in marginal)
         if not shape:
-            tables.append(np.array(table.rows, dtype=np.int64))
+            yield np.array(table.rows, dtype=np.int64)
             continue
         prefix, last = tuple(marginal[:-1]), marginal[-1]
         if shared is None or shared[0] != prefix:
             shared = prefix, _cells(table, prefix)
         cells = _extend(shared[1], table.column(last), prod(shape), shape[-1]) if prefix else table.column(last)
-        tables.append(np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.int64, copy=False))
-    return tables
+        yield np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.int64, copy=False)
 
 
 def _cells(table: CodedTable, attributes: Marginal) -> npt.NDArray[np.unsignedinteger]:

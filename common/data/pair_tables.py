@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.contingency_tables import contingency_tables
+from privity.common.data.contingency_tables import each_table
 from privity.common.data.noisy_tables import Marginal
 
 PACKED_CELLS = 96
@@ -39,19 +39,23 @@ Counts = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 
-def count_all(table: CodedTable, marginals: Sequence[Marginal]) -> Counts:
-    """All cells of the tables, one after another, C order within each: int64 of shape (cells,)."""
+def count_all(table: CodedTable, marginals: Sequence[Marginal], found: Counts | None = None) -> Counts:
+    """All cells of the tables, one after another, C order within each: int64 of shape (cells,).
+
+    Args:
+        found: counts of other rows, to which these are added.
+    """
     domain = table.schema.derived.domain
     starts = np.cumsum([0, *(prod(domain[a] for a in marginal) for marginal in marginals)])
-    out = np.zeros(starts[-1], dtype=np.int64)
+    out = np.zeros(starts[-1], dtype=np.int64) if found is None else found
     pairs = [i for i, marginal in enumerate(marginals) if len(marginal) == 2]
     if len(pairs) < MANY:
         pairs = []
     fill_pair_counts(table, [marginals[i] for i in pairs], starts[pairs].tolist(), out)
     among = set(pairs)
     others = [i for i in range(len(marginals)) if i not in among]
-    for i, counts in zip(others, contingency_tables(table, [marginals[i] for i in others]), strict=True):
-        out[starts[i] : starts[i + 1]] = counts.ravel()
+    for i, counts in zip(others, each_table(table, [marginals[i] for i in others]), strict=True):
+        out[starts[i] : starts[i + 1]] += counts.ravel()
     return out
 
 
@@ -71,8 +75,7 @@ def fill_pair_counts(table: CodedTable, pairs: Sequence[Marginal], places: Seque
         for i in packed:
             a, b = pairs[i]
             out[places[i] : places[i] + domain[a] * domain[b]] += columns.table(together, table.rows, a, b).ravel()
-    for i in rest:
-        (counts,) = contingency_tables(table, [pairs[i]])
+    for i, counts in zip(rest, each_table(table, [pairs[i] for i in rest]), strict=True):
         out[places[i] : places[i] + counts.size] += counts.ravel()
 
 

@@ -57,7 +57,7 @@ class PassedRows:
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         domain = self.schema.derived.domain
         found = np.zeros(sum(prod(domain[a] for a in marginal) for marginal in marginals), dtype=np.int64)
-        self._pass(lambda table: np.add(found, count_all(table, marginals), out=found))
+        self._pass(lambda table: count_all(table, marginals, found))
         add_absent(found, marginals, self.schema, self.rows - self._stored)
         return found
 
