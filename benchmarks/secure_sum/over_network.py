@@ -12,7 +12,6 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,16 @@ import numpy as np
 import pandas as pd
 import psutil
 
-from privity.common.protocol.secure_sum_method import SumKind
+from benchmarks.secure_sum.consortium import ATTRIBUTES, EPSILON, Task
 from privity.common.wire.v1.privity_pb2 import RunEvent
 from privity.deploy.simulation.simulated_run import Simulation, simulate
 
-ATTRIBUTES = 15
-"""All pairs of them are the 105 tables of the round."""
+ROWS = 300_000
+"""Of all parties together; made up."""
 
 PHASE = "structure learning"
 SAMPLE_SECONDS = 0.1
 PATIENCE = 600.0
-EPSILON = Fraction(1)
 
 
 class _SumIsThereError(Exception):
@@ -94,31 +92,29 @@ class _Watch:
             raise _SumIsThereError
 
 
-def measure_over_network(cells: int, parties: int, kind: SumKind, key_bits: int | None, rows: int) -> dict[str, Any]:
-    """Seconds of the round from the first step to the revealed sum, core-seconds and peak memory of each process.
+def measure_over_network(task: Task) -> dict[str, Any]:
+    """Seconds of the round from its first step to the revealed sum; core-seconds and peak memory of each process.
 
-    Args:
-        cells: rounded up to 105 square tables.
-        rows: of all parties together; made up.
+    The peak is of the process's whole life: a party's has its rows read from a file, too.
     """
-    size = max(2, math.ceil(math.sqrt(cells / math.comb(ATTRIBUTES, 2))))
+    size = max(2, math.ceil(math.sqrt(task.cells / math.comb(ATTRIBUTES, 2))))
     watch = _Watch(size * size * math.comb(ATTRIBUTES, 2))
     generator = np.random.default_rng(1)
-    fields = [{"name": f"a{a}", "type": "integer", "categories": list(range(size))} for a in range(ATTRIBUTES)]
+    names = [f"a{a}" for a in range(ATTRIBUTES)]
+    fields = [{"name": name, "type": "integer", "categories": list(range(size))} for name in names]
     with tempfile.TemporaryDirectory() as folder:
         data, schema = Path(folder) / "data.csv", Path(folder) / "schema.json"
         schema.write_text(json.dumps({"fields": fields}))
-        columns = {f["name"]: generator.integers(0, size, rows) for f in fields}
-        pd.DataFrame(columns).to_csv(data, index=False)
-        task = Simulation(
-            data=str(data), schema=schema, parties=parties, algorithm="dp-ccbn", settings={}, epsilon=EPSILON,
-            out=Path(folder) / "out", split="random", rows=None, key_bits=key_bits, tolerate=1, patience=PATIENCE,
-            seed=1, secure_sum=kind,
+        pd.DataFrame({name: generator.integers(0, size, ROWS) for name in names}).to_csv(data, index=False)
+        simulation = Simulation(
+            data=str(data), schema=schema, parties=task.parties, algorithm="dp-ccbn", settings={}, epsilon=EPSILON,
+            out=Path(folder) / "out", split="random", rows=None, key_bits=task.key_bits, tolerate=1, patience=PATIENCE,
+            seed=1, secure_sum=task.kind,
         )  # fmt: skip
         looking = threading.Thread(target=watch.look, daemon=True)
         looking.start()
         try:
-            simulate(task, watch.see)
+            simulate(simulation, watch.see)
         except _SumIsThereError:
             pass
         finally:
@@ -126,10 +122,10 @@ def measure_over_network(cells: int, parties: int, kind: SumKind, key_bits: int 
             looking.join()
     return {
         "cells": watch.cells,
-        "parties": parties,
-        "secure_sum": kind.method.value,
-        "exponents": kind.content()["exponents"],
-        "key_bits": key_bits,
+        "parties": task.parties,
+        "secure_sum": task.kind.method.value,
+        "exponents": task.kind.content()["exponents"],
+        "key_bits": task.key_bits,
         "seconds": watch.took,
         "relayed": watch.bytes,
         "core_seconds": {name: node.seconds - node.before for name, node in sorted(watch.nodes.items())},
