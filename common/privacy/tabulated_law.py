@@ -1,4 +1,4 @@
-"""Exact draws by inversion: one random word a draw, from a table of the distribution function. No floats anywhere.
+"""Exact draws by inversion: one random word each, from a table of the distribution function. No floats anywhere.
 
 A law on 0, 1, 2, ... is given by bounds of the ratios of its successive probabilities. Let U be uniform on [0, 1), its
 bits drawn as they are needed, and F the distribution function: the least k with U < F(k) has the law.
@@ -7,7 +7,7 @@ bits drawn as they are needed, and F the distribution function: the least k with
 in integers, rounded outwards, and made finer until both bounds have the same floor. They come to have it unless F(k) is
 a whole number of 2^-64; if it were, no table would come about, and no draw. The table ends where T_k = 2^64 - 1.
 
-*Draw.* u is the number of the first 64 bits of U. If u < T_k then U < F(k), and if u > T_k then U > F(k). So if u is
+*Value.* u is the number of the first 64 bits of U. If u < T_k then U < F(k), and if u > T_k then U > F(k). So if u is
 none of the T_k, it decides: the least k with u < T_k. If it is one of them, which is so with probability below
 2^-64 times their number, 64 more bits are drawn and compared with floor(2^128 F(k)), and so on. No bit of U is ever
 left out, so that the law is exact.
@@ -32,7 +32,7 @@ WORD_BITS = 64
 _SPARE_BITS = 64
 
 _BUCKET_BITS = 16
-"""Of a word: most of their numbers decide a draw by themselves."""
+"""Of a word: most of their numbers decide a value by themselves."""
 
 _LEAST_DRAWS, _DRAWS_A_SCALE = 1 << 17, 1 << 11
 
@@ -130,7 +130,7 @@ class TabulatedLaw:
         return found
 
     def _decided(self, word: int, entropy: Entropy) -> int:
-        """The draw whose first word is in the table: by as many more as it takes."""
+        """The value whose first word is in the table: by as many more as it takes."""
         bits = WORD_BITS
         while True:
             word = word << WORD_BITS | int.from_bytes(entropy.take(WORD_BITS // 8), "little")
