@@ -97,20 +97,21 @@ class NetworkBackend(Backend):
         key = f"{self.plan.spec.run}/opened/{round_.round}"
         stored = self._journal.recall(key, round_.digest)
         number = len(self._revealed) + 1
-        if stored is None:
+        if stored is not None:
+            vector = np.frombuffer(stored, dtype="<i8").astype(np.int64)
+        else:
             context = RoundContext(self.plan, self._manifest, round_, self._schema)
             replaced = None if round_.replacement is None else round_.replacement.previous
             previous = None if replaced is None else self._revealed[replaced]
             work = RoundAtWork(context, number, previous, self._answers, self._secret, self._meter)
             vector = await work.reveal()
-            stored = self._journal.record(key, round_.digest, vector.astype("<i8").tobytes())
+            self._journal.record(key, round_.digest, vector.astype("<i8", copy=False).tobytes())
             work.forget()
         revealed = Revealed(round_.run, round_.round, round_.digest)
         await together(self._answers.ask(member, revealed, round_.phase, Done) for member in self.members)
         self._revealed[round_.round] = round_
-        found = np.frombuffer(stored, dtype="<i8").astype(np.int64)
-        self._meter.exchanged(found.size)
-        return found
+        self._meter.exchanged(vector.size)
+        return vector
 
     async def learn(self, step: Learn) -> list[Model]:
         return await together(self._learned(member, step) for member in self.members)

@@ -45,7 +45,9 @@ def noisy_counts(tables: Sequence[Marginal], rows: Rows, noise: np.ndarray) -> n
     Returns:
         int64 of shape (cells,), tables in order, C order within each.
     """
-    return rows.count(tables) + noise
+    counts = rows.count(tables)
+    counts += noise
+    return counts
 
 
 def noisy_scores(asked: Sequence[Score], rows: Rows, noise: np.ndarray) -> np.ndarray:

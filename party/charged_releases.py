@@ -149,14 +149,15 @@ class ChargedReleases:
         label = vector_label(round_.run, round_.round)
 
         def answer() -> bytes:
-            cells = round_.cells(self.schema.derived.domain)
-            change = self._new_share(round_, quota, label) - self._old_share(round_, cells)
+            change = self._new_share(round_, quota, label)
+            if (old := self._old_share(round_, change.size)) is not None:
+                change -= old
             query = round_.query
             if isinstance(query, Scores):
                 change = answers_from_rows.noisy_scores(query.scores, self._rows, change)
             elif round_.adds_rows(position):
                 change = answers_from_rows.noisy_counts(query.marginals, self._rows, change)
-            return change.astype("<i8").tobytes()
+            return change.astype("<i8", copy=False).tobytes()
 
         if self.journal.digest(label) is None:
             self._old_share(round_, round_.cells(self.schema.derived.domain))  # before it is charged
@@ -183,11 +184,11 @@ class ChargedReleases:
             raise PrivityError(Catalogue.STEP_REFUSED, step=round_.round, reason=NO_CONTRIBUTION)
         return _integers(stored)
 
-    def _old_share(self, round_: Round, cells: int) -> np.ndarray:
-        """The share that this party has in the running sum; zeros if there is none yet."""
+    def _old_share(self, round_: Round, cells: int) -> np.ndarray | None:
+        """The share that this party has in the running sum; None if there is none yet."""
         r = round_.replacement
         if r is None or r.previous is None:
-            return np.zeros(cells, dtype=np.int64)
+            return None
         stored = self.journal.recall(f"{round_.run}/share/{r.previous}", round_.series(r.previous_coverage))
         if stored is None or len(stored) != 8 * cells:
             reason = f"this party has no share in the round {r.previous}"

@@ -49,7 +49,7 @@ class Rows(Protocol):
         ...
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
-        """All cells of the tables, one after another, C order within each: int64 of shape (cells,)."""
+        """All cells of the tables, one after another, C order within each: int64 of shape (cells,), the caller's."""
         ...
 
     def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:

@@ -1,4 +1,4 @@
-"""The secure sums: speed by kind, cost by number of parties, and the main job by phase.
+"""The secure sums: speed by kind, cost by number of parties, whole rounds over the network, and the main job by phase.
 
 Every figure is of one process started for it; ratios to plain Paillier (phe, one number at a time, all cores) are of
 the same run. ``python -m benchmarks.secure_sum`` measures one sum.
@@ -26,8 +26,11 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "`paillier`, `half`": (),
     "`paillier`, `short`": ("--exponents", "short"),
     "`paillier`, `full`": ("--exponents", "full"),
+    "`paillier`, `half`, 2048 bits": ("--key-bits", "2048"),
     "`masks`": ("--secure-sum", "masks"),
 }
+
+MILLION = 1_000_000
 
 
 def run(module: str, *arguments: object) -> tuple[float, str]:
@@ -47,6 +50,20 @@ def one_sum(point: Point, out: Path) -> Values:
         "party": found["cells"] / found["cells_per_second_per_party"], "rate": found["cells_per_second"],
         "speedup": found["speedup_over_phe"], "sent": found["bytes_per_cell"],
         "worst": found["bytes_per_cell_of_worst_party"], "peak": found["peak_mb"], **found["stages"],
+    }  # fmt: skip
+
+
+def over_network(point: Point, out: Path) -> Values:
+    """A round of production's processes."""
+    options = ("--cells", point["cells"], "--parties", point["parties"], *OPTIONS[point["sum"]])
+    run("benchmarks.secure_sum", "--network", *options, "--json", out)
+    found: dict[str, Any] = json.loads(out.read_text())
+    core, peak = found["core_seconds"], found["peak_mb"]
+    curator = core.pop("curator"), peak.pop("curator")
+    return {
+        "summed": found["cells"], "s": found["seconds"], "all": curator[0] + sum(core.values()),
+        "curator": curator[0], "combiner": max(core.values()), "party": min(core.values()),
+        "relayed": found["relayed"] / 1e6, "curator's peak": curator[1], "peak": max(peak.values()),
     }  # fmt: skip
 
 
@@ -71,7 +88,9 @@ def seconds_by_phase(said: str) -> dict[str, float]:
 def measure(point: Point, _seed: int, data: Data) -> Values:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "out"
-        return job(point, out, data) if point["kind"] == "main job" else one_sum(point, out)
+        if point["kind"] == "main job":
+            return job(point, out, data)
+        return over_network(point, out) if point["kind"] == "network" else one_sum(point, out)
 
 
 def by_phase(records: Sequence[Record]) -> list[str]:
@@ -88,15 +107,16 @@ def by_phase(records: Sequence[Record]) -> list[str]:
 def points(quick: bool) -> list[Point]:
     if quick:
         return grid(kind="kind", sum=("`paillier`, `short`", "`masks`"), cells=1000, parties=2) + grid(
-            kind="main job", sum="`masks`", parties=2
+            kind=("network", "main job"), sum="`masks`", cells=1000, parties=2
         )
-    million = 1_000_000
-    found = grid(kind="kind", sum=("`paillier`, `half`", "`paillier`, `short`"), cells=million, parties=3)
+    found = grid(kind="kind", sum=("`paillier`, `half`", "`paillier`, `short`"), cells=MILLION, parties=3)
     found += grid(kind="kind", sum="`paillier`, `full`", cells=20_000, parties=3)
-    found += grid(kind="kind", sum="`masks`", cells=million, parties=16)
+    found += grid(kind="kind", sum="`masks`", cells=MILLION, parties=16)
     numbers = (2, 5, 10, 25, 50)
     found += grid(kind="number", sum="`paillier`, `half`", cells=100_000, parties=numbers)
-    found += grid(kind="number", sum="`masks`", cells=million, parties=numbers)
+    found += grid(kind="number", sum="`masks`", cells=MILLION, parties=numbers)
+    sums = ("`masks`", "`paillier`, `half`, 2048 bits", "`paillier`, `half`")
+    found += grid(kind="network", sum=sums, cells=(MILLION, 3 * MILLION, 10 * MILLION), parties=3)
     return found + grid(kind="main job", parties=(3, 50), sum=("`paillier`, `half`", "`masks`"))
 
 
@@ -125,9 +145,22 @@ EXPERIMENT = Experiment(
             },
             where={"kind": "number"},
         ),
+        Table(
+            "whole rounds over the network",
+            ("sum", "parties"),
+            {
+                "cells": "summed:0", "s": "s:0", "core-s of all": "all:0", "of the curator": "curator:0",
+                "of the combiner": "combiner:0", "of another party": "party:0", "relayed, MB": "relayed:0",
+                "peak of the curator, MB": "curator's peak:0", "peak of a party, MB": "peak:0",
+            },
+            where={"kind": "network"},
+        ),
         Text("main job by phase", by_phase),
     ),
     tables=("adult",),
-    code=("common/crypto", "common/protocol", "common/wire", "curator", "benchmarks/secure_sum"),
+    code=(
+        "common/crypto", "common/privacy", "common/protocol", "common/storage", "common/wire", "curator", "party",
+        "benchmarks/secure_sum",
+    ),
     alone=lambda _: True,
 )  # fmt: skip

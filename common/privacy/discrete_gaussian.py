@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privity.common.privacy.discrete_laplace import bernoulli_exp, bernoulli_exp_product, discrete_laplace, in_blocks
 from privity.common.privacy.random_bits import Entropy, IntArray
+from privity.common.privacy.tabulated_law import TabulatedLaw, gaussian_ratios, worth_a_table
 
 LARGEST_GRID = 2**52
 SMALLEST_SIGMA_SQUARED = Fraction(1, 2**40)
@@ -32,6 +33,8 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, entropy: Entropy) -> I
     exp(-x), x = (|Y| - s2/t)^2/(2 s2). Proof: exp(-|y|/t) exp(-(|y| - s2/t)^2/(2 s2)) is exp(-y^2/(2 s2))
     times the constant exp(-s2/(2 t^2)). With t = floor(sigma) + 1 about three of four proposals are kept.
 
+    Many draws come from a table of |Z| and a sign each (`tabulated_law`): the law is symmetric.
+
     x is never formed. Let a = ||Y| r t - p|, an integer. Then x = u w with u = a/(r t^2), w = a/(2 p). With
     their whole and fractional parts u = i + f and w = j + g, x = i j + i g + j f + f g, so that
     Bernoulli(exp(-x)) is i j times exp(-1), i times exp(-g), j times exp(-f) and once exp(-f g), all succeeding.
@@ -44,7 +47,16 @@ def discrete_gaussian(sigma_squared: Fraction, size: int, entropy: Entropy) -> I
         ValueError: sigma_squared outside the limits of this module, or a negative size.
     """
     top, bottom, t = _terms(sigma_squared)
+    if worth_a_table(size, t):
+        law = TabulatedLaw(gaussian_ratios(Fraction(sigma_squared)))
+        return in_blocks(size, lambda part: _signed(law.draw(part, entropy), entropy))
     return in_blocks(size, lambda part: _block(top, bottom, t, part, entropy))
+
+
+def _signed(sizes: IntArray, entropy: Entropy) -> IntArray:
+    """Each with a sign of its own."""
+    signs = np.unpackbits(np.frombuffer(entropy.take(-(-sizes.size // 8)), dtype=np.uint8), count=sizes.size)
+    return np.where(signs, -sizes, sizes)
 
 
 def check_sigma_squared(sigma_squared: Fraction) -> None:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privity.common.privacy.random_bits import LARGEST_BOUND, Entropy, IntArray, uniform_below
+from privity.common.privacy.tabulated_law import TabulatedLaw, polya_ratios, worth_a_table
 
 LARGEST_TERM = LARGEST_BOUND
 """Largest numerator and denominator of a scale."""
@@ -148,7 +149,7 @@ def noise_share(scale: Fraction, quota: int, size: int, entropy: Entropy) -> Int
 
     With K parties of which t may pool what they know, quota = K - t: the shares of the K - t others
     still hold one full noise, independent of what the t know. The sum of all K has r = K/(K-t) times
-    the variance of one.
+    the variance of one. Many shares come from a table of the same law (`tabulated_law`).
 
     Returns:
         int64 array of shape (size,).
@@ -158,6 +159,9 @@ def noise_share(scale: Fraction, quota: int, size: int, entropy: Entropy) -> Int
     """
     top, bottom = _terms(scale)
     _check_quota(quota)
+    if worth_a_table(size, scale):
+        law = TabulatedLaw(polya_ratios(quota, scale))
+        return in_blocks(size, lambda part: law.draw(part, entropy) - law.draw(part, entropy))
 
     def block(part: int) -> IntArray:
         gain = _polya_block(quota, top, bottom, part, entropy)

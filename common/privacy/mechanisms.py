@@ -122,11 +122,11 @@ class Noise(Mechanism):
         different = sorted(set(self.query.weights))
         if len(different) == 1:
             return self.law(different[0]).share(quota, int(sizes.sum()), entropy)
-        weights = np.repeat(np.array(self.query.weights, dtype=np.int64), sizes)
-        share = np.empty(weights.size, dtype=np.int64)
+        of_tables = np.array(self.query.weights, dtype=np.int64)
+        share = np.empty(int(sizes.sum()), dtype=np.int64)
         for weight in different:
-            places = np.flatnonzero(weights == weight)
-            share[places] = self.law(weight).share(quota, places.size, entropy)
+            cells = np.repeat(of_tables == weight, sizes)
+            share[cells] = self.law(weight).share(quota, int(np.count_nonzero(cells)), entropy)
         return share
 
     def _on(self, *, shared: bool, by: str = "") -> str:

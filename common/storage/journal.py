@@ -7,6 +7,7 @@ Entries are synced to disk before ``record`` returns. docs/data_model.md lists t
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sqlite3
@@ -25,9 +26,8 @@ BUSY_SECONDS = 10.0  # how long to wait for another process that is writing
 WITHOUT_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE)
 """What SQLite says when it cannot make a file larger."""
 
-WHOLE_BYTES = 1 << 20
-"""Payloads up to this size are read as a whole: a handle on a part leaves 90 bytes in the interpreter that it never
-frees (github.com/python/cpython/issues/144424)."""
+PART_BYTES = 1 << 20
+"""A larger payload lies in parts, each of which is written and read by itself."""
 
 
 def connect(path: Path | str, *, write_ahead: bool = True) -> sqlite3.Connection:
@@ -98,22 +98,41 @@ class Journal:
                 " position INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL,"
                 " digest TEXT NOT NULL, payload BLOB NOT NULL, at REAL NOT NULL)"
             )
+            # What of a payload is beyond its first part.
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS parts ("
+                " entry INTEGER NOT NULL, part INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (entry, part))"
+            )
+            self._db.execute(
+                "CREATE TRIGGER IF NOT EXISTS parts_go_with_their_entry AFTER DELETE ON entries"
+                " BEGIN DELETE FROM parts WHERE entry = OLD.position; END"
+            )
 
     def recall(self, key: str, digest: str) -> bytes | None:
         """The stored payload, None if there is none; another digest under this key is refused."""
         with self._lock:
-            row = self._db.execute("SELECT digest, payload FROM entries WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            return None
-        if row[0] != digest:
-            raise PrivityError(Catalogue.STEP_CHANGED, step=key)
-        return bytes(row[1])
+            row = self._db.execute("SELECT digest, position, payload FROM entries WHERE key = ?", (key,)).fetchone()
+            if row is None:
+                return None
+            if row[0] != digest:
+                raise PrivityError(Catalogue.STEP_CHANGED, step=key)
+            return self._whole(row[1], row[2])
+
+    def _whole(self, position: int, first: bytes) -> bytes:
+        """The payload of which this is the first part."""
+        if len(first) != PART_BYTES:
+            return bytes(first)
+        joined = io.BytesIO()
+        joined.write(first)
+        for (part,) in self._db.execute("SELECT payload FROM parts WHERE entry = ? ORDER BY part", (position,)):
+            joined.write(part)
+        return joined.getvalue()
 
     def content(self, key: str) -> bytes | None:
         """The stored payload under whatever digest, None if there is none."""
         with self._lock:
-            row = self._db.execute("SELECT payload FROM entries WHERE key = ?", (key,)).fetchone()
-        return None if row is None else bytes(row[0])
+            row = self._db.execute("SELECT position, payload FROM entries WHERE key = ?", (key,)).fetchone()
+            return None if row is None else self._whole(*row)
 
     def digest(self, key: str) -> str | None:
         """The digest of what is stored, None if there is none."""
@@ -127,29 +146,48 @@ class Journal:
     def recall_part(self, key: str, digest: str, part: slice) -> bytes | None:
         """These bytes of the stored payload, without reading all of a large one; None and refusal as in ``recall``."""
         with self._lock:
-            row = self._db.execute(
-                "SELECT digest, position, CASE WHEN length(payload) <= ? THEN payload END FROM entries WHERE key = ?",
-                (WHOLE_BYTES, key),
-            ).fetchone()
-            if row is not None and row[0] == digest:
-                if row[2] is not None:
-                    return bytes(row[2][part])
-                with self._db.blobopen("entries", "payload", row[1], readonly=True) as payload:
-                    return bytes(payload[part])
-        if row is not None:
-            raise PrivityError(Catalogue.STEP_CHANGED, step=key)
-        return None
+            found = "SELECT digest, position, length(payload) FROM entries WHERE key = ?"
+            row = self._db.execute(found, (key,)).fetchone()
+            if row is None:
+                return None
+            if row[0] != digest:
+                raise PrivityError(Catalogue.STEP_CHANGED, step=key)
+            start, stop = part.start, max(part.start, part.stop)
+            # What earlier versions wrote lies in one piece, however large.
+            size = max(PART_BYTES, row[2])
+            place, last = start // size, (stop - 1) // size
+            pieces = self._db.execute(
+                "SELECT 0 AS part, payload FROM entries WHERE position = :entry AND :first = 0 UNION ALL"
+                " SELECT part, payload FROM parts WHERE entry = :entry AND part BETWEEN :first AND :last ORDER BY 1",
+                {"entry": row[1], "first": place, "last": last},
+            ).fetchall()
+        before = place * size
+        return b"".join(piece for _, piece in pieces)[start - before : stop - before]
 
     def record(self, key: str, digest: str, payload: bytes) -> bytes:
         """Store the payload and return what is stored: the first one written under this key wins."""
-        with self._lock, room_wanted(self._called):
-            self._db.execute(
-                "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
-                (key, digest, payload, time.time()),
-            )
+        with self._lock, room_wanted(self._called), self._transaction():
+            is_new = self._store(key, digest, payload, time.time())
+        if is_new:
+            return payload
         stored = self.recall(key, digest)
         assert stored is not None
         return stored
+
+    def _store(self, key: str, digest: str, payload: bytes, at: float) -> bool:
+        """Within a transaction: whether there was nothing under the key."""
+        cursor = self._db.execute(
+            "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
+            (key, digest, payload if len(payload) <= PART_BYTES else payload[:PART_BYTES], at),
+        )
+        is_new, position = cursor.rowcount == 1, cursor.lastrowid
+        if is_new and len(payload) > PART_BYTES:
+            rest = enumerate(range(PART_BYTES, len(payload), PART_BYTES), start=1)
+            self._db.executemany(
+                "INSERT INTO parts (entry, part, payload) VALUES (?, ?, ?)",
+                ((position, place, payload[start : start + PART_BYTES]) for place, start in rest),
+            )
+        return is_new
 
     def record_together(self, entries: Sequence[tuple[str, str, bytes]], instead_of: Iterable[str] = ()) -> None:
         """Store entries (key, digest, payload) in one transaction, each as ``record`` does: all of them or none.
@@ -160,10 +198,8 @@ class Journal:
         at = time.time()
         with self._lock, room_wanted(self._called), self._transaction():
             self._db.executemany("DELETE FROM entries WHERE key = ?", [(key,) for key in instead_of])
-            self._db.executemany(
-                "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
-                [(*entry, at) for entry in entries],
-            )
+            for entry in entries:
+                self._store(*entry, at)
 
     def record_while(self, found: Mapping[str, str | None], key: str, digest: str, payload: bytes) -> bool:
         """``record`` as long as other entries have these digests (None: are not there), in one transaction.
@@ -176,10 +212,7 @@ class Journal:
                 return False
             if self._digest(key) not in (None, digest):
                 return False
-            self._db.execute(
-                "INSERT OR IGNORE INTO entries (key, digest, payload, at) VALUES (?, ?, ?, ?)",
-                (key, digest, payload, time.time()),
-            )
+            self._store(key, digest, payload, time.time())
             return True
 
     def count(self, prefix: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import gmpy2
 
-from privity.common.crypto.fixed_base import WIDE
+from privity.common.crypto.fixed_base import MANY, comb_for
 from privity.common.crypto.packing import Layout, slot_width
 from privity.common.crypto.residues import SHORT_BITS, Exponents
 from privity.common.data.noisy_tables import NoisyTable
@@ -23,8 +23,10 @@ CORES = 2
 """Of each machine that the seconds are for."""
 
 SAMPLE_PRODUCTS, SAMPLE_POWERS = 2_000, 5
-MASK_CELLS_A_SECOND = 600_000
-"""Cells under masks that a party makes on one core, noise included (docs/benchmarks/secure_sums.md)."""
+
+CELL_SECONDS, RELAYED_SECONDS = 3e-7, 1.7e-8
+"""What a party takes to count a cell, draw its noise and keep it, and what the curator takes for a byte that passes it,
+each on one core (docs/benchmarks/secure_sums.md)."""
 
 LAPLACE_MEAN = math.sqrt(0.5)
 """Mean absolute value of Laplace noise over its standard deviation."""
@@ -42,7 +44,7 @@ class PhasePlan:
         selections: selections by the exponential mechanism, all parties together.
         tables, cells: that are revealed; ciphertexts: that one party sends; bytes: that one party sends.
         relayed: bytes that pass the curator, both ways, all parties together.
-        seconds: of arithmetic, on machines of two cores like this one.
+        seconds: of sums, on machines of two cores like this one.
         error: total variation distance of one noisy marginal from its true counts that its noise alone is expected to
             make, the mean over the tables; at most 1. None if no table is revealed.
     """
@@ -82,17 +84,17 @@ class Arithmetic:
 
     @classmethod
     def measured(cls, key_bits: int) -> Arithmetic:
-        """A few hundredths of a second of trying."""
+        """A few hundredths of a second of trying. Whatever else the machine does meanwhile does not count."""
         modulus = _full_number(2 * key_bits)
-        number, started = modulus * 5 // 7, time.perf_counter()
+        number, started = modulus * 5 // 7, time.thread_time()
         product = number
         for _ in range(SAMPLE_PRODUCTS):
             product = product * number % modulus
-        between = time.perf_counter()
+        between = time.thread_time()
         half, exponent = _full_number(key_bits), _full_number(key_bits // 2)
         for _ in range(SAMPLE_POWERS):
             gmpy2.powmod(number % half, exponent, half)
-        ended = time.perf_counter()
+        ended = time.thread_time()
         return cls((between - started) / SAMPLE_PRODUCTS, (ended - between) / SAMPLE_POWERS)
 
 
@@ -102,9 +104,11 @@ def _full_number(bits: int) -> gmpy2.mpz:
 
 
 def products(kind: Exponents, key_bits: int) -> int:
-    """Modular products that encrypt one plaintext, or re-randomise one: one a window (docs/performance.md)."""
-    bits = {Exponents.HALF: key_bits // 2, Exponents.SHORT: SHORT_BITS, Exponents.FULL: key_bits}[kind]
-    return -(-bits // WIDE) + 1
+    """Modular products that encrypt one plaintext, or re-randomise one (docs/performance.md)."""
+    if kind is Exponents.FULL:
+        # A square for each bit, and a product for every six: no table serves bases that are never the same.
+        return key_bits + key_bits // 6
+    return comb_for(SHORT_BITS if kind is Exponents.SHORT else key_bits // 2, MANY).products + 1
 
 
 class Planner:
@@ -147,7 +151,8 @@ class Planner:
         domain = self._session.schema.derived.domain
         rounds = [(round_, round_.cells(domain)) for round_ in self.rounds if round_.phase == phase]
         plaintexts = [self._plaintexts(round_, cells) for round_, cells in rounds]
-        sent = sum(self._payload_bytes(cells, count) for (_, cells), count in zip(rounds, plaintexts, strict=True))
+        sizes = [(cells, count) for (_, cells), count in zip(rounds, plaintexts, strict=True)]
+        sent = sum(self._payload_bytes(cells, count) for cells, count in sizes)
         errors = [_error(t) for name, t in self._session.record.measured if name == phase]
         return PhasePlan(
             phase=phase,
@@ -160,9 +165,8 @@ class Planner:
             cells=sum(cells for _, cells in rounds),
             ciphertexts=sum(plaintexts),
             bytes=sent,
-            # A blob goes up and down again; the root's sum goes up only.
-            relayed=sent * (2 * (self._parties + combiners_needed(self._parties) - 1) + 1),
-            seconds=sum(self._seconds(cells, count) for (_, cells), count in zip(rounds, plaintexts, strict=True)),
+            relayed=self._relayed(sent),
+            seconds=sum(self._seconds(cells, count) for cells, count in sizes),
             error=sum(errors) / len(errors) if errors else None,
         )
 
@@ -178,13 +182,24 @@ class Planner:
             return 0
         return 8 * cells if self._key_bits is None else plaintexts * 2 * self._key_bits // 8
 
+    def _relayed(self, sent: int) -> int:
+        """A blob goes up and down again; the root's sum goes up only."""
+        return sent * (2 * (self._parties + combiners_needed(self._parties) - 1) + 1)
+
     def _seconds(self, cells: int, plaintexts: int) -> float:
-        """Parties encrypt at once; combining and decrypting go on meanwhile, block by block: the slowest one counts."""
-        if self._parties == 1 or self._arithmetic is None or self._kind.exponents is None:
-            return cells / MASK_CELLS_A_SECOND / CORES
+        """Parties count at once, and then encrypt; relaying, combining and decrypting go on meanwhile, block by block.
+
+        The slowest one counts.
+        """
+        counting = cells * CELL_SECONDS
+        if self._parties == 1:
+            return counting
+        relaying = self._relayed(self._payload_bytes(cells, plaintexts)) * RELAYED_SECONDS
+        if self._arithmetic is None or self._kind.exponents is None:
+            return counting + relaying
         one = products(self._kind.exponents, self._key_bits or 0) * self._arithmetic.product
         combine = one + self._parties * self._arithmetic.product
-        return plaintexts * max(one + combine, 2 * self._arithmetic.power) / CORES
+        return counting + max(relaying, plaintexts * max(one + combine, 2 * self._arithmetic.power) / CORES)
 
 
 def _error(table: NoisyTable) -> float:

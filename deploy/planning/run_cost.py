@@ -20,8 +20,10 @@ from privity.common.synthesis.inference.fit_choice import PGM, Inference
 from privity.common.synthesis.learning.domain_discovery import SHARE, stand_in, undiscovered
 from privity.common.text import text_table
 from privity.common.text.terminal import say
+from privity.deploy.planning import secure_sum_choice
 from privity.deploy.planning.cost_forecast import PhasePlan, Planner
 from privity.deploy.planning.pure_and_approximate import LIKELY_DELTA, BothKinds, both_kinds
+from privity.deploy.planning.secure_sum_choice import SumChoice
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Planned:
         hidden: attributes whose domain is yet to be discovered.
         inference: how its tables would be fitted, of a structure chosen at random; None if its algorithm has its
             own way.
+        sums: what its sums would take by masks and by Paillier; None if it takes none over parties.
     """
 
     phases: list[PhasePlan]
@@ -42,6 +45,7 @@ class Planned:
     kinds: list[BothKinds]
     inference: Inference | None = None
     hidden: tuple[str, ...] = ()
+    sums: SumChoice | None = None
 
 
 def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Planned:
@@ -72,7 +76,9 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     likely = budget if delta else ALGORITHMS[name].budget(settings, learning, LIKELY_DELTA)
     compared = likely if isinstance(likely, RhoBudget) else None
     kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
-    return Planned(planner.phases(), compared, kinds, session.record.inference, hidden)
+    phases = planner.phases()
+    sums = secure_sum_choice.compared(session, tolerate, phases, kind, request["key_bits"])
+    return Planned(phases, compared, kinds, session.record.inference, hidden, sums)
 
 
 def open_domains(schema: Schema) -> list[str]:
@@ -112,6 +118,7 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) 
         "undiscovered": list(plan.hidden),
         "inference": None if plan.inference is None else plan.inference.document(),
         "pure_or_approximate": _compared(plan),
+        "secure_sums": None if plan.sums is None else plan.sums.to_dict(),
     }
 
 
@@ -159,13 +166,15 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     relayed = sum(phase.relayed for phase in phases)
     say(f"epsilon {request['epsilon']} and delta {request['delta']} for each row. Rows taken to be held: {held}.")
     say(f"sent: by one party; {relayed / 1000:,.0f} kB in all pass the curator.")
-    say("seconds: arithmetic on machines of two cores like this one, besides making a key, and the network.")
+    say("seconds: of the sums, on machines of two cores like this one, besides making a key, and the network.")
     say("error: total variation distance that noise alone makes in a marginal, on average.")
     say("Which attributes depend on which was chosen at random here: cells may differ.")
     if plan.hidden:
         say(_undiscovered(plan, len(rows), request["algorithm"]))
     if plan.inference is not None:
         say(_fit(plan.inference))
+    if plan.sums is not None:
+        plan.sums.show()
     _show_compared(plan)
 
 

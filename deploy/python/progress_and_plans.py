@@ -118,7 +118,8 @@ class Plan(Shown):
             *((f"{party} would refuse", "; ".join(reasons)) for party, reasons in self.refusals.items()),
             ("revealed", f"{total['cells']:,} cells"),
             ("sent by a party", f"{total['bytes'] / 1000:,.0f} kB"),
-            ("arithmetic", f"{total['seconds']:,.1f} s on machines like this one"),
+            ("sums", f"{total['seconds']:,.1f} s on machines like this one"),
+            *((("masks or paillier", sums["why"]),) if (sums := self.document.get("secure_sums")) else ()),
         )
         shown = self.phases[[*SHOWN]].assign(epsilon=[f"{epsilon:.6g}" for epsilon in self.phases["epsilon"]])
         error = [f"{error:.3f}" if error == error else "" for error in self.phases["error"].astype(float)]

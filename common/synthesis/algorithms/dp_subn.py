@@ -36,6 +36,7 @@ from privity.common.synthesis.algorithm_settings import attribute_name, choice, 
 from privity.common.synthesis.algorithms.algorithm import SU_2016, Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
 from privity.common.synthesis.learning.covering_design import optimal_design
+from privity.common.synthesis.learning.dependency_graph import check_forest
 from privity.common.synthesis.learning.encoding import check_pairs, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
 from privity.common.synthesis.learning.network_structure import (
@@ -148,6 +149,8 @@ class DPSubn(Algorithm[Settings]):
         weights = _weights(chosen.schedule, len(session.party_rows))
         noise = noise_of(session)
         phases = divide(chosen, share, noise, [domain[node] for node in nodes], len(session.party_rows))
+        if phases.degree == 1:
+            check_forest(nodes, schema.derived, phases.edges or len(nodes) - 1)
         revealed: list[NoisyTable] = []
         if phases.frontier:
             views, association = await _quantify_correlations(session, phases.pairs, nodes, chosen.views)

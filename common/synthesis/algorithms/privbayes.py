@@ -31,6 +31,7 @@ from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.synthesis.algorithm_settings import attribute_name, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm, Fault
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
+from privity.common.synthesis.learning.dependency_graph import check_forest
 from privity.common.synthesis.learning.encoding import BITS, ENCODINGS, check_pairs, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.network_structure import (
     Limits,
@@ -119,6 +120,7 @@ class PrivBayes(Algorithm[Settings]):
             first = node_of(schema, nodes, chosen.first_attribute)
         score = chosen.score_of(schema)
         if phases.edges is not None:
+            check_forest(nodes, schema.derived, phases.edges)
             network = await select_forest(
                 session, STRUCTURE, phases.selections, phases.edges, nodes, first, score=score
             )

@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
 
 import networkx as nx
 
+from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
@@ -96,6 +97,25 @@ def check_all_pairs(schema: Schema) -> None:
     """
     if len(schema.attributes) > 1:
         check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
+
+
+def check_forest(attributes: Sequence[int], derived: DerivedAttributes, edges: int) -> None:
+    """Refuse attributes of which the pairs of some forest would be too large for one round, before it is selected.
+
+    Args:
+        edges: that the forest has at most.
+
+    Raises:
+        PrivityError: domain-too-large.
+    """
+    domain = derived.domain
+    largest = sorted((domain[a] for a in attributes), reverse=True)[:2]
+    if len(largest) < 2 or edges * math.prod(largest) <= ROUND_CELLS:
+        return
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_weighted_edges_from((a, b, domain[a] * domain[b]) for a, b in combinations(attributes, 2))
+    # Kruskal's: the first edges, by size, are those of the largest forest of so many.
+    check_tables(list(islice(nx.maximum_spanning_edges(graph, data=False), edges)), derived)
 
 
 async def select_edges(

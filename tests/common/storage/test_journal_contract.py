@@ -197,5 +197,5 @@ class SharedByTwo(InAFile):
 @pytest.mark.statistical
 @pytest.mark.parametrize("way", [InMemory, InAFile, ReopenedAtEveryCall, KilledAtEveryCall, SharedByTwo])
 def test_the_store_keeps_its_contract(way: type[StoreContract], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privity.common.storage.journal.WHOLE_BYTES", 1000)
+    monkeypatch.setattr("privity.common.storage.journal.PART_BYTES", 1000)
     run_state_machine_as_test(way, settings=settings(max_examples=15, stateful_step_count=25))
