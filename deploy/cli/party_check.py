@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +13,8 @@ from privity.common.exit_codes import Exit
 from privity.common.text import terminal, text_table
 from privity.common.text.terminal import say
 from privity.party.config import load_config, read_policy
-from privity.party.sources.held_rows import Access, coded_bytes
-from privity.party.sources.inspection import Inspection, in_pairs, inspect, time_to_count
-from privity.party.sources.open_rows import Opened, open_rows
-from privity.party.sources.source_settings import RowSettings
+from privity.party.sources.held_rows import Hold
+from privity.party.sources.inspection import Inspection, Way, automatic, inspect, tried
 
 PRIVATE = "These figures depend on the rows: they are for their owner, and are not sent anywhere."
 
@@ -24,7 +22,7 @@ PRIVATE = "These figures depend on the rows: they are for their owner, and are n
 def check(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
 ) -> None:
-    """Look at the rows: how many, values outside the domain, memory, and how long counting takes. Nothing is sent."""
+    """Look at the rows: how many, values outside the domain, and what each way to hold them takes. Nothing is sent."""
     settings = load_config(config)
     schema = load_schema(settings.schema)
     per_person = read_policy(settings, schema.names).population.rows_per_person
@@ -38,11 +36,21 @@ def check(
     if found.problems:
         say(f"{len(found.problems)} error(s): the node would not start. {PRIVATE}")
         raise typer.Exit(Exit.INPUT)
-    with terminal.console(err=True).status("Counting pairs ..."):
-        opened = open_rows(address, schema, access)
-        tables, seconds = time_to_count(opened.rows)
-    _show_rows(opened, found, schema, access, settings.rows)
-    _show_time(found.seconds, tables, seconds, max(comb(len(in_pairs(schema)), 2), 1))
+    ways = []
+    for hold in (Hold.MEMORY, Hold.CACHE, Hold.STORE):
+        with terminal.console(err=True).status(f"Trying hold = {hold.value} ..."):
+            ways.append(tried(address, schema, access, hold))
+    _show_ways(ways)
+    opened = next((way.opened for way in ways if way.opened is not None), None)
+    if opened is None:
+        say(f"No way to hold these rows is possible: the node would not start. {PRIVATE}")
+        raise typer.Exit(Exit.INPUT)
+    rows, survey = opened.rows.rows, opened.survey
+    say(f"Rows: {survey.rows} that count; n = {rows}, {len(schema.attributes)} attributes.")
+    if access.slots is not None:
+        say(f"Persons: {survey.persons}, with {access.slots.most} places each; {rows - survey.rows} places are empty.")
+    say(f"Time: {found.seconds:.1f} s to read through all rows.")
+    say(f"{settings.rows.hold.value} is set as hold. auto {automatic(address, schema, access, rows)}.")
     say(PRIVATE)
 
 
@@ -53,16 +61,11 @@ def _show_attributes(schema: Schema, found: Inspection) -> None:
     text_table.show(table)
 
 
-def _show_rows(opened: Opened, found: Inspection, schema: Schema, access: Access, settings: RowSettings) -> None:
-    rows, survey = opened.rows, opened.survey
-    say(f"Rows: {survey.rows} that count; n = {rows.rows}, {len(schema.attributes)} attributes.")
-    if access.slots is not None:
-        absent = rows.rows - survey.rows
-        say(f"Persons: {survey.persons}, with {access.slots.most} places each; {absent} places are empty.")
-    needed, allowed = coded_bytes(schema, rows.rows) / 1e9, access.memory / 1e9
-    say(f"Memory: {needed:.2g} GB as codes, {allowed:.2g} GB allowed; hold = {settings.hold.value}.")
-
-
-def _show_time(reading: float, tables: int, seconds: float, every: int) -> None:
-    say(f"Time: {reading:.1f} s to read through all rows, {seconds:.2f} s to count {tables} tables of pairs;")
-    say(f"  all {every} pairs: about {seconds * every / tables:.2g} s expected.")
+def _show_ways(ways: Sequence[Way]) -> None:
+    table = text_table.table("hold", "ready after, s", "all pairs, s", "memory, GB", "")
+    for way in ways:
+        figures = (
+            ("", "", "") if way.unfit else (f"{way.opening:.1f}", f"{way.counting:.2g}", f"{way.memory / 1e9:.2g}")
+        )
+        text_table.add(table, way.hold.value, *figures, way.unfit)
+    text_table.show(table)

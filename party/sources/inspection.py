@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
+from math import comb
+from pathlib import Path
 
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder, no_rows
-from privity.common.errors import Problem
+from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.party.rows import Rows
 from privity.party.sources.address import Address, Form
-from privity.party.sources.held_rows import Access
-from privity.party.sources.open_rows import connect, faults, known_texts
+from privity.party.sources.counting_store import NEAR_TABLES
+from privity.party.sources.held_rows import Access, Hold, coded_bytes
+from privity.party.sources.open_rows import Opened, connect, faults, known_texts, open_rows
 from privity.party.sources.sql_queries import Questions, Survey, surveyed
 
 MOST_TABLES = 190
 """Pair tables that are counted to see how long it takes: those of 20 attributes."""
+
+
+TRIED_BY_SERVER = 4
+"""Pair tables that a server is asked for: it takes far longer for each."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,69 @@ def in_pairs(schema: Schema) -> list[int]:
     return [place for place, attribute in enumerate(schema.attributes) if not attribute.discover]
 
 
-def time_to_count(rows: Rows) -> tuple[int, float]:
+@dataclass(frozen=True)
+class Way:
+    """One way to hold the rows, tried.
+
+    Attributes:
+        hold: the setting of party.toml.
+        unfit: why it is not possible; empty if it is.
+        opening, counting: seconds until the rows are ready, and for all pairs; the latter predicted from some of them
+            where a server counts.
+        memory: bytes that stay taken.
+        opened: what was seen of the rows; closed by now.
+    """
+
+    hold: Hold
+    unfit: str = ""
+    opened: Opened | None = None
+    opening: float = 0.0
+    counting: float = 0.0
+    memory: int = 0
+
+
+def tried(address: Address, schema: Schema, access: Access, hold: Hold) -> Way:
+    """Open the rows in this way and count pairs; what it writes is gone afterwards.
+
+    Raises:
+        PrivityError: as ``open_rows``, but for a way that is not possible.
+    """
+    parent = access.cache.parent if access.cache is not None else None
+    with tempfile.TemporaryDirectory(dir=parent if parent is not None and parent.is_dir() else None) as folder:
+        started = time.monotonic()
+        try:
+            opened = open_rows(address, schema, replace(access, hold=hold, cache=Path(folder)))
+        except PrivityError as error:
+            if error.code is not Catalogue.BAD_OPTION:
+                raise
+            return Way(hold, error.message)
+        ready = time.monotonic()
+        by_server = hold is Hold.STORE and opened.store is not None and opened.store.counts
+        tables, seconds = time_to_count(opened.rows, TRIED_BY_SERVER if by_server else MOST_TABLES)
+        every = max(comb(len(in_pairs(schema)), 2), 1)
+        memory = coded_bytes(schema, opened.rows.rows) if hold is Hold.MEMORY else 0
+        if opened.store is not None:
+            opened.store.close()
+        return Way(hold, "", opened, ready - started, seconds * every / tables, memory)
+
+
+def automatic(address: Address, schema: Schema, access: Access, rows: int) -> str:
+    """What ``auto`` does with these rows, and why."""
+    needed, allowed = coded_bytes(schema, rows) / 1e9, access.memory / 1e9
+    fits = needed <= allowed
+    sizes = f"{needed:.2g} GB of codes, {allowed:.2g} GB allowed"
+    if address.form in (Form.POSTGRESQL, Form.IBIS):
+        place = "memory" if fits else "a file that goes when the run closes"
+        return f"the server counts up to {NEAR_TABLES} tables; for more, the codes are loaded into {place} ({sizes})"
+    if fits:
+        return f"holds the codes in memory ({sizes})"
+    kept = "keeps the codes in a file" if address.form is Form.CSV else "reads the rows anew for each question"
+    return f"{kept}: they do not fit in memory ({sizes})"
+
+
+def time_to_count(rows: Rows, most: int = MOST_TABLES) -> tuple[int, float]:
     """How many pair tables were counted, and how long it took."""
-    pairs = list(islice(combinations(in_pairs(rows.schema), 2), MOST_TABLES))
+    pairs = list(islice(combinations(in_pairs(rows.schema), 2), most))
     started = time.monotonic()
     rows.count(pairs or [(0,)])
     return max(len(pairs), 1), time.monotonic() - started

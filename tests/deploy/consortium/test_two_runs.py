@@ -121,7 +121,7 @@ def test_domains_are_discovered_by_one_run_and_the_table_is_made_by_the_next(tmp
     with Background(tmp_path) as nodes:
         world = World(tmp_path, nodes)
         world.found(f"localhost:{free_port()}")
-        assert "to count 1 tables of pairs" in world.does(f"privity party check --config {LATE}/party.toml")
+        assert "auto holds the codes in memory" in world.does(f"privity party check --config {LATE}/party.toml")
         nodes.start(discover)
         told, first = world.approves(set())
         assert f"which names the schema with SHA-256 {load_schema(tmp_path / 'people.schema.json').digest}" in told
