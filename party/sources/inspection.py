@@ -121,9 +121,9 @@ def tried(address: Address, schema: Schema, access: Access, hold: Hold) -> Way:
         try:
             opened = open_rows(address, schema, replace(access, hold=hold, cache=Path(folder)))
         except PrivityError as error:
-            if error.code is not Catalogue.BAD_OPTION:
+            if error.kind is not Catalogue.BAD_OPTION:
                 raise
-            return Way(hold, error.message)
+            return Way(hold, str(error.fields["reason"]))
         ready = time.monotonic()
         by_server = hold is Hold.STORE and opened.store is not None and opened.store.counts
         tables, seconds = time_to_count(opened.rows, TRIED_BY_SERVER if by_server else MOST_TABLES)
