@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import networkx as nx
+import numpy as np
 
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
@@ -88,28 +89,25 @@ class Mst(Algorithm[Settings]):
         tables = await measure_single(session, ONE_WAY, share * one_way)
         together = await missing_together(session, MISSING, share * (1 - one_way), tables)
         tables = together.tables
-        tree, part = list(together.pairs), {a: a for a in range(len(domain))}
+        tree, part = list(together.pairs), np.arange(len(domain))
         for a, b in tree:
-            part = _joined(part, a, b)
+            part[part == part[a]] = part[b]
         edges = max(1, edges - len(tree))
         for_selections, for_tables = together.left * chosen.draws, together.left * (1 - chosen.draws)
-        independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model.pairs
+        independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model
         chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection)
         variance = session.noise_variance(edges + len(tree), for_tables)
+        joining = await session.compute(lambda: independent.tables_of(chooser.candidates))
         for _ in range(edges):
-            if not (joining := {p: independent[p] for p in chooser.candidates if part[p[0]] != part[p[1]]}):
+            joining = joining.only(part[joining.pairs[:, 0]] != part[joining.pairs[:, 1]])
+            if not joining:
                 break
             a, b = await chooser.choose(joining, variance, tables)
             tree.append((a, b))
-            part = _joined(part, a, b)
+            part[part == part[a]] = part[b]
         tables += await session.measure(EDGES, tree, for_tables)
         inference = PGM if together.pairs else chosen.inference
         return await fit_cliques(session, tree_over(tree, domain), [*tables, *chooser.within(tree)], inference)
-
-
-def _joined(part: Mapping[int, int], a: int, b: int) -> dict[int, int]:
-    """The parts of a forest once the two attributes are in the same one."""
-    return {x: part[a] if root == part[b] else root for x, root in part.items()}
 
 
 def most_edges(candidates: Sequence[Pair]) -> int:
