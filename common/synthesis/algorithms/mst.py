@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 import networkx as nx
 import numpy as np
 
+from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
@@ -33,6 +34,7 @@ from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setti
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
+from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
@@ -73,6 +75,10 @@ class Mst(Algorithm[Settings]):
     settings = Settings
     selects = True
     by_rows: ClassVar = {"selection": SELECTIONS}
+
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        """Pairs that are too large are no candidates."""
+        check_some_pair(schema)
 
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)

@@ -25,6 +25,7 @@ from privity.common.synthesis.inference.estimation import collect
 from privity.common.synthesis.inference.groups import condense, groups_of
 from privity.common.synthesis.inference.stacked_pairs import Pair, StackedPairs
 from privity.common.synthesis.learning.budget_split import MEAN_OF_NORMAL
+from privity.common.synthesis.learning.countable_pairs import cells_of_pairs, pairs_within
 
 Numbers = npt.NDArray[np.float64]
 MODEL_ROWS = 1 << 20
@@ -178,10 +179,9 @@ def coarse_pairs(session: Session, pairs: Sequence[Pair], size: int) -> list[Mar
 
 def candidate_pairs(session: Session) -> list[Pair]:
     """All pairs of attributes that fit a table, or of more cells than a selection may have the smallest."""
-    domain = np.asarray(session.schema.domain, dtype=np.int64)
-    pairs = np.stack(np.triu_indices(len(domain), 1), axis=1)
-    cells = domain[pairs].prod(axis=1)
-    pairs, cells = pairs[cells <= TABLE_CELLS], cells[cells <= TABLE_CELLS]
+    domain = session.schema.domain
+    pairs = pairs_within(domain, TABLE_CELLS)
+    cells = cells_of_pairs(pairs, domain)
     if cells.sum() > SELECTION_CELLS:
         # What is wide and below the noise floor is not missed.
         by_size = np.argsort(cells, kind="stable")
