@@ -81,11 +81,13 @@ def test_zeros_that_vanish_within_a_bin_are_seen():
     assert found.distance > 0.85
 
 
-def pairs_of(real, others):
+def pairs_of(real, others, pairs=None):
+    pairs = list(combinations(range(len(real.schema.attributes)), 2)) if pairs is None else pairs
     deciles = Deciles(real)
     attributes = real.schema.attributes
     labels = [deciles.labels(place) for place in range(len(attributes))]
-    return compare_pairs(deciles.codes(real), [deciles.codes(other) for other in others], attributes, labels), labels
+    codes = [deciles.codes(other) for other in others]
+    return compare_pairs(deciles.codes(real), codes, attributes, labels, pairs), labels
 
 
 def cut(rows, real, masses):
