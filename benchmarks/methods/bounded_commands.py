@@ -15,66 +15,57 @@ from pathlib import Path
 from typing import Any
 
 DONE, REFUSED, LATE, FAILED = "done", "refused", "not done in time", "failed"
-REFUSALS = (1, 2, 3, 4)
-"""Exit codes of errors that are told in words (docs/commands.md)."""
+WAIT = 4.0
+"""Times as many seconds of wall clock as a process may have of a processor: others may be at work."""
+
+GRACE = 5.0
+LAST_WORDS = 600
 
 
-def bounded(
-    arguments: Sequence[str | Path], folder: Path, seconds: float, most_bytes: int, cpu: float = 0
-) -> dict[str, Any]:
+def bounded(arguments: Sequence[str | Path], folder: Path, seconds: float, most_bytes: int) -> dict[str, Any]:
     """Run ``privity`` with these arguments, with its ledgers and its state in the folder.
 
     Args:
-        seconds: of wall clock, after which it and its children are ended.
+        seconds: of a processor that each of its processes may have.
         most_bytes: of address space of each process.
 
     Returns:
-        ``outcome``, ``seconds``, ``cpu`` with that of its children, ``peak`` in GB of its largest process, and
-        ``words``: what it said last on standard error, unless it is done.
+        ``outcome``, ``seconds`` of wall clock, ``cpu`` with that of its children, ``peak`` in GB of its largest
+        process, and ``words``, what it said last on standard error, unless it is done.
     """
     command = [sys.executable, "-m", "privity.deploy.cli.main", *map(str, arguments)]
     variables = {**os.environ, "XDG_STATE_HOME": str(folder), "HOME": str(folder), "COLUMNS": "2000"}
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
-        if cpu:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu), int(cpu) + 5))
+        resource.setrlimit(resource.RLIMIT_CPU, (round(seconds), round(seconds + GRACE)))
 
+    late = threading.Event()
     with tempfile.TemporaryFile() as said:
         started = time.perf_counter()
         process = subprocess.Popen(
             command, env=variables, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True, preexec_fn=limit
         )
-        late = threading.Event()
 
         def end() -> None:
             late.set()
-            os.killpg(process.pid, signal.SIGTERM)
-            time.sleep(5)
             os.killpg(process.pid, signal.SIGKILL)
 
-        timer = threading.Timer(seconds, end)
-        timer.daemon = True
+        timer = threading.Timer(WAIT * seconds, end)
         timer.start()
         _, status, used = os.wait4(process.pid, 0)
         timer.cancel()
         spent = time.perf_counter() - started
-        code = os.waitstatus_to_exitcode(status)
         said.seek(0)
         words = " ".join(said.read().decode(errors="replace").split())
-    outcome = (
-        LATE
-        if late.is_set() or code == -24
-        else DONE
-        if code == 0
-        else FAILED
-        if "Traceback" in words or code not in REFUSALS
-        else REFUSED
-    )
-    return {
-        "outcome": outcome,
-        "seconds": spent,
-        "cpu": used.ru_utime + used.ru_stime,
-        "peak": used.ru_maxrss * 1024 / 1e9,
-        **({} if outcome == DONE else {"words": words[-600:]}),
-    }
+    outcome = _outcome(os.waitstatus_to_exitcode(status), words, late.is_set())
+    found = {"outcome": outcome, "seconds": spent, "cpu": used.ru_utime + used.ru_stime}
+    return {**found, "peak": used.ru_maxrss * 1024 / 1e9, **({} if outcome == DONE else {"words": words[-LAST_WORDS:]})}
+
+
+def _outcome(code: int, words: str, late: bool) -> str:
+    if late or code == -signal.SIGXCPU:
+        return LATE
+    if code == 0:
+        return DONE
+    return REFUSED if code > 0 and "error [" in words and "Traceback" not in words else FAILED
