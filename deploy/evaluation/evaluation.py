@@ -149,7 +149,7 @@ def evaluate(question: Question, say: Callable[[str], None]) -> Evaluation:
     deciles = Deciles(real)
     codes, real_codes = [deciles.codes(table) for table in compared], deciles.codes(real)
     labels = [deciles.labels(place) for place in range(len(real.schema.attributes))]
-    chosen = _sets(len(real.schema.attributes), 2, MOST_PAIRS)
+    chosen = [(a, b) for a, b in _sets(len(real.schema.attributes), 2, MOST_PAIRS)]
     pairs = compare_pairs(real_codes, codes, real.schema.attributes, labels, chosen)
     say("correlations and regressions")
     structure = RealStructure(real)

@@ -102,7 +102,7 @@ def _strengths(tables: Sequence[Noisy | None]) -> list[Strength | None]:
         step = max(1, TABLES_CELLS // math.prod(shape))
         for start in range(0, len(places), step):
             some = places[start : start + step]
-            counts, *numbers = zip(*(tables[place] for place in some), strict=True)  # type: ignore[misc]
+            counts, *numbers = zip(*(tables[place] for place in some), strict=True)
             together = strengths(np.stack(counts), *(np.array(x, dtype=np.float64) for x in numbers))
             for place, one in zip(some, together, strict=True):
                 found[place] = one

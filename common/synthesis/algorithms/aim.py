@@ -33,12 +33,12 @@ from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, Inference, size_of_fit
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
 from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
-from privity.common.synthesis.inference.stacked_pairs import StackedPairs
+from privity.common.synthesis.inference.stacked_pairs import Pair, StackedPairs
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, may_select
+from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 ONE_WAY, MISSING, SELECTION, ROUNDS = "one-way tables", "missing values", "choice of tables", "chosen tables"
@@ -120,5 +120,5 @@ def _allowed(model: GraphicalModel, candidates: Sequence[Pair], cells: float) ->
     """What the model expects of the candidates with which its cliques have no more cells than that; of one at least."""
     places = np.array(candidates)
     added = cells_added_by_pairs(model.tree, model.domain)[places[:, 0], places[:, 1]]
-    fitting = np.flatnonzero(added <= cells - cells_of_tree(model.tree, model.domain))
-    return model.tables_of([candidates[place] for place in (fitting if fitting.size else [int(added.argmin())])])
+    fitting = np.flatnonzero(added <= cells - cells_of_tree(model.tree, model.domain)).tolist()
+    return model.tables_of([candidates[place] for place in fitting or [int(added.argmin())]])

@@ -33,12 +33,13 @@ from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
+from privity.common.synthesis.inference.stacked_pairs import Pair
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs, may_select
+from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, candidate_pairs, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 ONE_WAY, MISSING, SELECTION, EDGES = "one-way tables", "missing values", "spanning tree", "pair tables"

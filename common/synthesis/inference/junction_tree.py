@@ -167,9 +167,9 @@ def junction_tree(cliques: Sequence[Marginal]) -> JunctionTree:
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(range(len(ordered)))
     holders: dict[int, list[int]] = {}
-    for place, clique in enumerate(ordered):
+    for number, clique in enumerate(ordered):
         for a in clique:
-            holders.setdefault(a, []).append(place)
+            holders.setdefault(a, []).append(number)
     meeting = {pair for places in holders.values() for pair in combinations(places, 2)}
     graph.add_edges_from((i, j, {"weight": len(set(ordered[i]) & set(ordered[j]))}) for i, j in sorted(meeting))
     forest = nx.maximum_spanning_tree(graph)
