@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 DONE, REFUSED, LATE, FAILED = "done", "refused", "not done in time", "failed"
-WAIT = 4.0
+WAIT = 20.0
 """Times as many seconds of wall clock as a process may have of a processor: others may be at work."""
 
 GRACE = 5.0
