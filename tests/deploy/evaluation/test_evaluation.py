@@ -239,8 +239,8 @@ def test_of_too_many_pairs_some_are_drawn_by_the_number_of_attributes_alone_and_
     found = []
     for seed in (1, 2):
         evaluation, document = judged(Question(table(300, seed), (Candidate("c", table(300, 9)),), quick=True))
-        assert "of 10 pairs 4 were drawn" in document["left_out"][0]["reason"]
-        assert len(evaluation.results[0].distances[1]) == 5
+        assert "of 15 pairs 4 were drawn" in document["left_out"][0]["reason"]
+        assert len(evaluation.results[0].distances[1]) == 6
         assert set(evaluation.results[0].distances[2]) == set(evaluation.results[0].pairs.distances)
         found.append(sorted(evaluation.sampling.pairs.distances))
     assert found[0] == found[1]
