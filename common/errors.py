@@ -173,7 +173,8 @@ class Catalogue(Enum):
         "domain-too-large",
         "INVALID_ARGUMENT",
         "the table over {attributes} has {cells} cells, more than {limit}",
-        "Declare coarser bins or leave attributes out.",
+        "Declare coarser bins or fewer categories, or leave attributes out. The algorithms mst and aim leave "
+        "out pairs that are too large, and one-way counts no pairs.",
     )
     TOO_RARE = ErrorKind(
         "too-rare",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from typing import overload
 
 import numpy as np
@@ -24,9 +24,18 @@ class ParentSets:
     def __init__(self, sets: Iterable[Marginal]) -> None:
         self.sets = tuple(sets)
 
+    @classmethod
+    def single(cls, parents: Sequence[int]) -> ParentSets:
+        """Each of the parents by itself."""
+        return cls(zip(parents, strict=True))
+
     @cached_property
     def by_length(self) -> list[npt.NDArray[np.int64]]:
         """The sets of each length as one array, shape (sets, length)."""
+        lengths = set(map(len, self.sets))
+        if len(lengths) == 1:
+            (length,) = lengths
+            return [np.fromiter(chain.from_iterable(self.sets), np.int64).reshape(len(self.sets), length)]
         found: dict[int, list[Marginal]] = {}
         for some in self.sets:
             found.setdefault(len(some), []).append(some)

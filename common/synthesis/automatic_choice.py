@@ -23,7 +23,7 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.domain_discovery import stand_in
 
 AUTO = "auto"
-RULES = 1
+RULES = 2
 """Version of the rules below; a release says by which its algorithm was chosen."""
 
 LARGEST_PART = 0.2
@@ -56,19 +56,27 @@ def choose(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fr
         tolerate: t; 0 for one party alone.
     """
     closed = stand_in(schema)
-    try:
-        ALGORITHMS["aim"].check({}, closed)
-    except PrivityError as error:
-        if error.kind is not Catalogue.DOMAIN_TOO_LARGE:
-            raise
-        return Chosen("one-way", "pairs of attributes have more cells than can be counted")
+    if _too_large("aim", closed):
+        return Chosen("one-way", "all pairs of attributes have more cells than can be counted")
     part = noise_part(closed, party_rows, tolerate, epsilon, delta)
     told = f"noise is about {min(part, 1):.0%} of a typical pair's marginal"
     if delta:
         return Chosen("aim", f"{told}; with a delta aim is closest, or nearly so")
     if part <= LARGEST_PART:
         return Chosen("aim", f"{told}; up to {LARGEST_PART:.0%} aim is closest")
+    if _too_large("dp-subn", closed):
+        return Chosen("aim", f"{told}; pairs are too large for dp-subn")
     return Chosen("dp-subn", f"{told}; above {LARGEST_PART:.0%} dp-subn is closest without a delta")
+
+
+def _too_large(algorithm: str, schema: Schema) -> bool:
+    try:
+        ALGORITHMS[algorithm].check({}, schema)
+    except PrivityError as error:
+        if error.kind is not Catalogue.DOMAIN_TOO_LARGE:
+            raise
+        return True
+    return False
 
 
 def check_automatic(settings: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -31,6 +32,9 @@ from privity.deploy.evaluation.value_tables import SEED, ValueTable, no_structur
 MOST_ATTACK_ROWS = 50_000
 MOST_TRIPLES = 1000
 """Sets of three attributes whose distances are looked at; of more they are drawn."""
+
+MOST_PAIRS = 5_000
+"""Pairs of attributes that are compared: all of 100 attributes; of more they are drawn."""
 
 QUICK_TRIPLES = 100
 HELD_OUT = 0.2
@@ -145,7 +149,8 @@ def evaluate(question: Question, say: Callable[[str], None]) -> Evaluation:
     deciles = Deciles(real)
     codes, real_codes = [deciles.codes(table) for table in compared], deciles.codes(real)
     labels = [deciles.labels(place) for place in range(len(real.schema.attributes))]
-    pairs = compare_pairs(real_codes, codes, real.schema.attributes, labels)
+    chosen = [(a, b) for a, b in _sets(len(real.schema.attributes), 2, MOST_PAIRS)]
+    pairs = compare_pairs(real_codes, codes, real.schema.attributes, labels, chosen)
     say("correlations and regressions")
     structure = RealStructure(real)
     lines = [(structure.correlations(table), structure.regressions(table)) for table in compared]
@@ -190,14 +195,21 @@ def evaluate(question: Question, say: Callable[[str], None]) -> Evaluation:
 
 
 def _distances(real: CodedTable, other: CodedTable, quick: bool) -> Distances:
-    """Of all sets of one and two attributes, and of three: all, or as many as are drawn."""
-    width, most = len(real.columns), QUICK_TRIPLES if quick else MOST_TRIPLES
-    if comb(width, 3) <= most:
-        return distances_of_sets(real, other, WAYS)
-    generator, triples = np.random.default_rng(SEED), set[tuple[int, ...]]()
-    while len(triples) < most:
-        triples.add(tuple(sorted(generator.choice(width, 3, replace=False).tolist())))
-    return distances_of_sets(real, other, WAYS[:2]) | {WAYS[2]: distances_of(real, other, sorted(triples))}
+    """Of all attributes, and of all sets of two and three, or as many as are drawn."""
+    width, most = len(real.columns), {1: MOST_PAIRS, 2: MOST_PAIRS, 3: QUICK_TRIPLES if quick else MOST_TRIPLES}
+    whole = [way for way in WAYS if comb(width, way) <= most[way] or way == 1]
+    found = distances_of_sets(real, other, whole)
+    return found | {way: distances_of(real, other, _sets(width, way, most[way])) for way in WAYS if way not in found}
+
+
+def _sets(width: int, way: int, most: int) -> list[tuple[int, ...]]:
+    """All sets of so many attributes, or those that are drawn: by the number of attributes alone."""
+    if comb(width, way) <= most:
+        return list(combinations(range(width), way))
+    generator, drawn = np.random.default_rng(SEED), set[tuple[int, ...]]()
+    while len(drawn) < most:
+        drawn.add(tuple(sorted(generator.choice(width, way, replace=False).tolist())))
+    return sorted(drawn)
 
 
 def _answers(
@@ -247,6 +259,10 @@ def _can_attack() -> bool:
 
 def _left_out(question: Question, answers: Sequence[Answered]) -> list[LeftOut]:
     found = []
+    width = len(question.real.schema.names)
+    if (pairs := comb(width, 2)) > MOST_PAIRS:
+        reason = f"of {pairs:,} pairs {MOST_PAIRS:,} were drawn, the same ones for every table of {width} attributes"
+        found.append(LeftOut("other pairs", reason, "Evaluate a release about fewer attributes."))
     if not answers:
         reason = "no attribute of 2 to 10 categories is left to ask for, or too few real rows"
         found.append(LeftOut("predictions", reason, "Name one with --target."))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import ceil, floor
 
 import numpy as np
@@ -120,7 +119,7 @@ class Group:
     """The rows of one value of an attribute.
 
     Attributes:
-        error: mean total variation distance of all other attributes within the group; 1 if the table has none of it.
+        error: mean total variation distance of the other attributes within the group; 1 if the table has none of it.
     """
 
     attribute: str
@@ -154,14 +153,19 @@ class PairComparison:
 
 
 def compare_pairs(
-    real: DecileCodes, others: Sequence[DecileCodes], attributes: Sequence[Attribute], labels: Sequence[Sequence[str]]
+    real: DecileCodes,
+    others: Sequence[DecileCodes],
+    attributes: Sequence[Attribute],
+    labels: Sequence[Sequence[str]],
+    pairs: Sequence[Pair],
 ) -> list[PairComparison]:
-    """Count every pair once in each table, the real rows once for all."""
+    """Count every one of the pairs once in each table, the real rows once for all."""
     shares: list[dict[Pair, float]] = [{} for _ in others]
     grouping = [place for place, attribute in enumerate(attributes) if _makes_groups(attribute)]
     merged: list[list[float]] = [[] for _ in others]
     sums = [{place: np.zeros(real.sizes[place]) for place in grouping} for _ in others]
-    for pair in combinations(range(len(attributes)), 2):
+    beside = np.bincount(np.array(pairs, dtype=np.int64).ravel(), minlength=len(attributes))
+    for pair in pairs:
         cells = real.sizes[pair[0]] * real.sizes[pair[1]]
         if cells > SPARSE_FACTOR * real.rows:
             for found, other in zip(shares, others, strict=True):
@@ -181,9 +185,10 @@ def compare_pairs(
                 if place in within:
                     within[place] += _within(mine, theirs, axis)
     counts = {place: np.bincount(real.columns[place], minlength=real.sizes[place]) for place in grouping}
+    groups = [_groups(within, counts, beside, attributes, labels) for within in sums]
     return [
-        PairComparison(found, float(np.mean(plain)) if plain else None, _groups(within, counts, attributes, labels))
-        for found, plain, within in zip(shares, merged, sums, strict=True)
+        PairComparison(found, float(np.mean(plain)) if plain else None, of_values)
+        for found, plain, of_values in zip(shares, merged, groups, strict=True)
     ]
 
 
@@ -217,14 +222,14 @@ def _within(mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64], axis: in
 def _groups(
     within: Mapping[int, Floats],
     counts: Mapping[int, npt.NDArray[np.int64]],
+    beside: npt.NDArray[np.int64],
     attributes: Sequence[Attribute],
     labels: Sequence[Sequence[str]],
 ) -> tuple[Group, ...]:
-    others = len(attributes) - 1
     found = [
-        Group(attributes[place].name, labels[place][code], int(rows), float(within[place][code]) / others)
+        Group(attributes[place].name, labels[place][code], int(rows), float(within[place][code]) / int(beside[place]))
         for place, of_codes in counts.items()
         for code, rows in enumerate(of_codes)
-        if rows >= LEAST_GROUP and others
+        if rows >= LEAST_GROUP and beside[place]
     ]
     return tuple(sorted(found, key=lambda group: (group.rows, group.attribute, group.value)))

@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.data.coded_table import joined
+from privity.common.data.coded_table import CodedTable, joined
 from privity.common.release.evaluation.features import one_hot, one_thread
 from privity.deploy.evaluation.prediction import FEWEST_ROWS, Features, for_models, trees
 from privity.deploy.evaluation.value_tables import SEED, ValueTable
 
 BARS = 20
 """Of the histogram of probabilities."""
+
+MOST_COLUMNS = 1_500
+"""Of the logistic regression, which takes time by their cube."""
 
 NEARLY_NO_PENALTY = 1e4
 
@@ -54,7 +57,8 @@ def propensity(real: ValueTable, other: ValueTable) -> Propensity | None:
         return None
     tables = [table.limited(rows) for table in (real, other)]
     codes, made = joined([table.coded for table in tables]), np.arange(2 * rows) >= rows
-    regression = one_hot(codes, range(len(codes.columns)))
+    regression = one_hot(commonest_apart(codes), range(len(codes.columns)))
+    regression = regression[:, np.flatnonzero(regression.getnnz(axis=0))]
     features = Features(real, ())
     values = np.concatenate([features.of(table) for table in tables])
     learned = np.concatenate([np.random.default_rng(SEED + place).permutation(rows) < rows // 2 for place in range(2)])
@@ -70,6 +74,21 @@ def propensity(real: ValueTable, other: ValueTable) -> Propensity | None:
         tuple(bars[0].tolist()),
         tuple(bars[1].tolist()),
     )
+
+
+def commonest_apart(table: CodedTable) -> CodedTable:
+    """The same rows; of attributes with many codes the rarer ones as one, so that ``MOST_COLUMNS`` are enough."""
+    domain = table.schema.domain
+    kept = max(domain)
+    while kept > 1 and sum(min(size, kept) for size in domain) > MOST_COLUMNS:
+        kept -= max(1, kept // 8)
+    columns = []
+    for column, size in zip(table.columns, domain, strict=True):
+        order = np.argsort(-np.bincount(column, minlength=size), kind="stable")
+        places = np.empty(size, dtype=np.int64)
+        places[order] = np.minimum(np.arange(size), kept - 1)
+        columns.append(places[column].astype(column.dtype) if size > kept else column)
+    return CodedTable(table.schema, tuple(columns))
 
 
 def pmse(features: Any, made: npt.NDArray[np.bool_]) -> float:

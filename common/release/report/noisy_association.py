@@ -55,46 +55,85 @@ def strength(
         variance, excess: of the noise on each count: its variance and excess kurtosis.
         sure: noise that hardly any cell of the table has.
     """
-    joint = counts.astype(np.float64) / rows
-    v = variance / rows**2
-    p, some_rows = _shares(joint.sum(axis=1))
-    q, some_columns = _shares(joint.sum(axis=0))
-    product = np.outer(p, q)
-    apart = joint - np.outer(p, joint.sum(axis=0)) - np.outer(joint.sum(axis=1), q) + joint.sum() * product
-    certain = (np.abs(apart) > sure / rows) & (product > 0)
+    (found,) = strengths(counts[None], *(np.array([x], dtype=np.float64) for x in (rows, variance, excess, sure)))
+    return found
+
+
+def strengths(
+    counts: npt.NDArray[np.integer], rows: Numbers, variances: Numbers, excesses: Numbers, sure: Numbers
+) -> list[Strength]:
+    """The same of many tables of one shape.
+
+    Args:
+        counts: shape (tables, r, c).
+        rows, variances, excesses, sure: shape (tables,).
+    """
+    each = (slice(None), None, None)
+    joint = counts / rows[each]
+    v = (variances / rows**2)[each]
+    across, down, total = joint.sum(axis=2), joint.sum(axis=1), joint.sum(axis=(1, 2))
+    (p, some_rows), (q, some_columns) = _shares(across), _shares(down)
+    product = _outer(p, q)
+    apart = joint - _outer(p, down) - _outer(across, q) + total[each] * product
+    certain = (np.abs(apart) > (sure / rows)[each]) & (product > 0)
     # What is in a cell is in its row and its column too: their product is not below its square.
-    common = np.maximum(product, np.where(certain, apart**2, math.sqrt(v)))
+    common = np.maximum(product, np.where(certain, apart**2, np.sqrt(v)))
     common[common == 0] = 1
-    noise, by_chance = np.zeros_like(joint), 0.0
-    if v:
-        left, right = _projection(p), _projection(q)
-        rows_together, columns_together = left @ left.T, right @ right.T
-        noise = v * np.outer(np.diag(rows_together), np.diag(columns_together))
-        weights = 1 / np.maximum(product, math.sqrt(v))
-        spread = 2 * float(((rows_together**2 @ weights @ columns_together**2) * weights).sum())
-        spread += excess * float((((left**2).T @ weights @ right**2) ** 2).sum())
-        by_chance = CHANCE * v * math.sqrt(spread)
-    phi = float(((apart**2 - noise) / common).sum())
-    most = max(1, min(some_rows, some_columns) - 1)
-    found = min(1.0, math.sqrt(max(0.0, phi) / most))
-    return Strength(found, _information(apart, product, common, noise, certain), math.sqrt(by_chance / most))
+    by_chance = np.zeros(len(joint))
+    noise = v * _outer(_diagonal(p), _diagonal(q))
+    if v.any():
+        with np.errstate(divide="ignore"):
+            weights = np.where(v > 0, 1 / np.maximum(product, np.sqrt(v)), 0.0)
+        spread = 2 * (_squared_together(q, _squared_together(p, weights).swapaxes(1, 2)).swapaxes(1, 2) * weights).sum(
+            axis=(1, 2)
+        )
+        fourth = _squared(q, _squared(p, weights).swapaxes(1, 2)).swapaxes(1, 2)
+        by_chance = CHANCE * v[:, 0, 0] * np.sqrt(spread + excesses * (fourth**2).sum(axis=(1, 2)))
+    phi = ((apart**2 - noise) / common).sum(axis=(1, 2))
+    most = np.maximum(1, np.minimum(some_rows, some_columns) - 1)
+    found = np.minimum(1.0, np.sqrt(np.maximum(0.0, phi) / most))
+    bits = _information(apart, product, common, noise, certain)
+    return [Strength(*one) for one in zip(*(x.tolist() for x in (found, bits, np.sqrt(by_chance / most))), strict=True)]
 
 
-def _shares(margin: Numbers) -> tuple[Numbers, int]:
+def _outer(left: Numbers, right: Numbers) -> Numbers:
+    return left[:, :, None] * right[:, None, :]
+
+
+def _shares(margins: Numbers) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """Shares of the categories, and how many of them are there."""
-    positive = np.maximum(margin, 0)
-    shares = positive / positive.sum() if positive.sum() > 0 else np.full(len(margin), 1 / len(margin))
-    return shares, int((margin > 0).sum())
+    positive = np.maximum(margins, 0)
+    sums = positive.sum(axis=1, keepdims=True)
+    shares = np.divide(positive, sums, out=np.full_like(positive, 1 / margins.shape[1]), where=sums > 0)
+    return shares, np.asarray((margins > 0).sum(axis=1))
 
 
-def _projection(shares: Numbers) -> Numbers:
-    """A of the docstring."""
-    return np.eye(len(shares)) - np.outer(shares, np.ones(len(shares)))
+def _diagonal(p: Numbers) -> Numbers:
+    """S_ii of the docstring: of S = I - p 1' - 1 p' + r p p'."""
+    return np.asarray(1 - 2 * p + p.shape[1] * p**2)
+
+
+def _squared_together(p: Numbers, weights: Numbers) -> Numbers:
+    """sum_k S_ik^2 w_kj, shape as the weights: S is of rank 2 but for its diagonal, so no r x r matrix is made."""
+    size = p.shape[1]
+    powers = [np.ones_like(p), p, p**2]
+    sums = [(power[:, :, None] * weights).sum(axis=1) for power in powers]
+    # (p_i + p_k - r p_i p_k)^2, by powers of p_i.
+    of_powers = [sums[2], 2 * sums[1] - 2 * size * sums[2], sums[0] - 2 * size * sums[1] + size**2 * sums[2]]
+    found = (1 - 4 * p + 2 * size * p**2)[:, :, None] * weights
+    for power, some in zip(powers, of_powers, strict=True):
+        found = found + _outer(power, some)
+    return np.asarray(found)
+
+
+def _squared(p: Numbers, weights: Numbers) -> Numbers:
+    """sum_i A_im^2 w_ij, shape as the weights."""
+    return np.asarray((p[:, :, None] ** 2 * weights).sum(axis=1)[:, None, :] + (1 - 2 * p)[:, :, None] * weights)
 
 
 def _information(
     apart: Numbers, product: Numbers, common: Numbers, noise: Numbers, certain: npt.NDArray[np.bool_]
-) -> float:
+) -> Numbers:
     """Mutual information in bits.
 
     Cell by cell: the sum of p log(p/q) - p + q over a table is the divergence of p from q. A departure that is certain
@@ -103,5 +142,5 @@ def _information(
     joint = np.maximum(product + apart, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = np.where(joint > 0, joint * np.log(joint / product), 0.0) - joint + product
-    nats = float(exact[certain].sum() + ((apart**2 - noise) / (2 * common))[~certain].sum())
-    return min(max(0.0, nats) / math.log(2), math.log2(min(apart.shape)))
+    nats = np.where(certain, exact, (apart**2 - noise) / (2 * common)).sum(axis=(1, 2))
+    return np.minimum(np.maximum(0.0, nats) / math.log(2), math.log2(min(apart.shape[1:])))

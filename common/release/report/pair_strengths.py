@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+import numpy.typing as npt
+
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
+from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.report.best_marginals import BestMargins, Margin
-from privity.common.release.report.noisy_association import Strength, strength
+from privity.common.release.report.noisy_association import Strength, strengths
+
+CELLS_AT_ONCE = 1 << 22
+"""Of pairs that are counted together, as whole numbers."""
+
+MOST_SHOWN = 5_000
+"""Pairs of a page: all of 100 attributes."""
+
+TABLES_CELLS = 1 << 16
+"""Of tables of one shape whose strength is found together."""
+
+Noisy = tuple[npt.NDArray[np.int64], int, float, float, float]
+"""Counts, rows, and the variance, excess and reach of the noise, as ``strengths`` takes them."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +47,59 @@ class Pair:
 
 
 def pairs(best: BestMargins, table: CodedTable) -> list[Pair]:
-    """All pairs of attributes that have a domain, in the order of the schema."""
-    every = list(combinations((a for a, one in enumerate(table.schema.attributes) if not one.discover), 2))
-    found = []
-    for (a, b), joint in zip(every, contingency_tables(table, every), strict=True):
-        margin = best.pair(a, b)
-        measured = None
-        if margin is not None:
-            measured = strength(margin.counts, margin.table.rows, margin.variance, margin.excess, margin.sure)
-        found.append(Pair(a, b, measured, margin, strength(joint, table.rows)))
+    """All pairs of attributes that have a domain and fit into a table, in the order of the schema."""
+    domain = table.schema.domain
+    known = [a for a, one in enumerate(table.schema.attributes) if not one.discover]
+    every = [(a, b) for a, b in combinations(known, 2) if domain[a] * domain[b] <= TABLE_CELLS]
+    margins = [best.pair(a, b) for a, b in every]
+    measured = _strengths([None if one is None else _noisy(one) for one in margins])
+    found: list[Pair] = []
+    for some in _batches(every, domain):
+        tables = [(joint, table.rows, 0.0, 0.0, 0.0) for joint in contingency_tables(table, some)]
+        for (a, b), synthetic in zip(some, _strengths(tables), strict=True):
+            assert synthetic is not None
+            place = len(found)
+            found.append(Pair(a, b, measured[place], margins[place], synthetic))
+    return found
+
+
+def shown(found: Sequence[Pair]) -> list[Pair]:
+    """Those that a page has room for, the strongest ones, in their order."""
+    kept = {id(pair) for pair in sorted(found, key=lambda pair: pair.rank)[:MOST_SHOWN]}
+    return [pair for pair in found if id(pair) in kept]
+
+
+def _noisy(margin: Margin) -> Noisy:
+    return margin.counts, margin.table.rows, margin.variance, margin.excess, margin.sure
+
+
+def _batches(pairs: Sequence[tuple[int, int]], domain: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
+    """The pairs in their order, some at a time: as many as are counted together."""
+    some: list[tuple[int, int]] = []
+    cells = 0
+    for a, b in pairs:
+        if some and cells + domain[a] * domain[b] > CELLS_AT_ONCE:
+            yield some
+            some, cells = [], 0
+        some.append((a, b))
+        cells += domain[a] * domain[b]
+    if some:
+        yield some
+
+
+def _strengths(tables: Sequence[Noisy | None]) -> list[Strength | None]:
+    """Of each table; those of one shape are looked at together."""
+    found: list[Strength | None] = [None] * len(tables)
+    by_shape: dict[tuple[int, ...], list[int]] = {}
+    for place, table in enumerate(tables):
+        if table is not None:
+            by_shape.setdefault(table[0].shape, []).append(place)
+    for shape, places in by_shape.items():
+        step = max(1, TABLES_CELLS // math.prod(shape))
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
+            counts, *numbers = zip(*(tables[place] for place in some), strict=True)
+            together = strengths(np.stack(counts), *(np.array(x, dtype=np.float64) for x in numbers))
+            for place, one in zip(some, together, strict=True):
+                found[place] = one
     return found

@@ -14,13 +14,14 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.pages import render
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.privacy.statement import largest, rounded_up
+from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.release_contents import Release
 from privity.common.release.report import TEMPLATES, number_texts
 from privity.common.release.report.bars_and_heat_map import Bars, bars, heat_map
 from privity.common.release.report.best_marginals import BestMargins, Margin
 from privity.common.release.report.distributions import Distribution, Measured, distributions
 from privity.common.release.report.model_structure import Structure, structures
-from privity.common.release.report.pair_strengths import Pair, pairs
+from privity.common.release.report.pair_strengths import Pair, pairs, shown
 from privity.common.release.report.repeat_command import command, run_request
 from privity.common.release.report.structure_drawing import Drawing, draw
 from privity.common.release.report.warnings import NOT_PROTECTED, warnings
@@ -73,6 +74,7 @@ def report_page(release: Release, table: CodedTable) -> str:
     best = BestMargins(tables, release.schema.derived, variables)
     found = distributions(best, table)
     associations = pairs(best, table)
+    listed = shown(associations)
     parties = release.privacy["parties"]
     owners = [party["name"] for party in parties]
     request = run_request(release)
@@ -93,9 +95,11 @@ def report_page(release: Release, table: CodedTable) -> str:
         how_fitted=how_fitted(release.marginals["inference"]),
         pictures=[Picture(structure, draw(structure)) for structure in structures(release.model, owners)],
         shown=[_shown(d, place, release) for place, d in enumerate(found)],
-        pairs=associations,
+        pairs=listed,
+        all_pairs=math.comb(sum(not one.discover for one in release.schema.attributes), 2),
+        largest=TABLE_CELLS,
         strongest=[pair for pair in sorted(associations, key=lambda p: p.rank) if _worth_showing(pair)][:STRONGEST],
-        heat_map=heat_map(associations, release.schema.names) if associations else None,
+        heat_map=heat_map(listed, release.schema.names) if listed else None,
         phases=_phases(release.run),
         person=largest(release.privacy, "person"),
         row=largest(release.privacy, "row"),

@@ -25,18 +25,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, Inference, size_of_fit
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
-from privity.common.synthesis.inference.junction_tree import JunctionTree
 from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
+from privity.common.synthesis.inference.stacked_pairs import Pair, StackedPairs
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
+from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, may_select
+from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 ONE_WAY, MISSING, SELECTION, ROUNDS = "one-way tables", "missing values", "choice of tables", "chosen tables"
@@ -72,6 +74,10 @@ class Aim(Algorithm[Settings]):
     selects = True
     by_rows: ClassVar = {"selection": SELECTIONS}
 
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        """Pairs that are too large are no candidates."""
+        check_some_pair(schema)
+
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)
 
@@ -94,16 +100,12 @@ class Aim(Algorithm[Settings]):
             # What was seen of a pair on the way to selecting it counts as soon as the pair is in the model.
             known = [*measured, *chooser.within(pairs)]
             fit = await session.compute(partial(fit_model, known, schema, rows, fit, STEPS_BETWEEN))
-            expected = await session.compute(partial(_pairs, fit.model))
-            allowed = _fitting(chooser.candidates, fit.model.tree, schema.domain, chosen.cells * round_ / rounds)
-            pair = await chooser.choose({pair: expected[pair] for pair in allowed}, variance, measured)
+            most = chosen.cells * round_ / rounds
+            expected = await session.compute(partial(_allowed, fit.model, chooser.candidates, most))
+            pair = await chooser.choose(expected, variance, measured)
             measured += await session.measure(ROUNDS, [pair], for_table)
             pairs.append(pair)
         return await _generate(session, [*measured, *chooser.within(pairs)], fit)
-
-
-def _pairs(model: GraphicalModel) -> Mapping[Pair, np.ndarray]:
-    return model.pairs
 
 
 async def _generate(session: Session, tables: Sequence[NoisyTable], start: Fit | None) -> JunctionTreeModel:
@@ -114,9 +116,9 @@ async def _generate(session: Session, tables: Sequence[NoisyTable], start: Fit |
     return fit.model.release(schema, rows)
 
 
-def _fitting(candidates: Sequence[Pair], tree: JunctionTree, domain: Sequence[int], cells: float) -> list[Pair]:
-    """The candidates with which the model's cliques have no more cells than that; one at least."""
-    room = cells - cells_of_tree(tree, domain)
-    added = cells_added_by_pairs(tree, domain)
-    fitting = [pair for pair in candidates if added[pair] <= room]
-    return fitting or [min(candidates, key=lambda pair: (added[pair], pair))]
+def _allowed(model: GraphicalModel, candidates: Sequence[Pair], cells: float) -> StackedPairs:
+    """What the model expects of the candidates with which its cliques have no more cells than that; of one at least."""
+    places = np.array(candidates)
+    added = cells_added_by_pairs(model.tree, model.domain)[places[:, 0], places[:, 1]]
+    fitting = np.flatnonzero(added <= cells - cells_of_tree(model.tree, model.domain)).tolist()
+    return model.tables_of([candidates[place] for place in fitting or [int(added.argmin())]])

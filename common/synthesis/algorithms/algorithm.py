@@ -14,7 +14,7 @@ from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFoun
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget, RunBudget, Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import BadValueError, declared
-from privity.common.synthesis.learning.dependency_graph import check_all_pairs
+from privity.common.synthesis.learning.countable_pairs import check_tree
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.synthesis.models import Model
 
@@ -63,8 +63,8 @@ class Algorithm(ABC, Generic[S]):
         return await self.run(session, share, self.check(settings, session.schema))
 
     def check_domain(self, schema: Schema, chosen: S) -> None:
-        """Refuse attributes that are too large for what the algorithm counts: pairs, unless it says otherwise."""
-        check_all_pairs(schema)
+        """Refuse attributes too large for what the algorithm counts: pairs of a tree, unless it says otherwise."""
+        check_tree(schema)
 
     def implied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What takes the place of defaults because of other settings, which are unread."""

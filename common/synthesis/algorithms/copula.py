@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtri
 
 from privity.common.data.contingency_tables import counting_bytes
@@ -45,6 +46,7 @@ from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.estimation import nearest_counts
 from privity.common.synthesis.inference.pair_consistency import ConsistentPairs, PairStack
 from privity.common.synthesis.learning.bivariate_normal import correlation_for, orthant
+from privity.common.synthesis.learning.countable_pairs import check_all_pairs
 from privity.common.synthesis.models.copula_model import CopulaModel, blocks_of, columns_of, rates_for
 from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
@@ -59,6 +61,10 @@ COLUMNS = 4096
 
 PROJECTIONS = 50
 """Most steps towards the nearest correlation matrix; what is left is clipped."""
+
+LEAST_PROJECTIONS = 3
+PROJECTION_WORK = PROJECTIONS * 1500**3
+"""Steps of a matrix times the cube of its side: beyond it there are fewer steps, as one takes seconds."""
 
 LEAST_EIGENVALUE = 1e-7
 WEAKENED = 0.1
@@ -98,7 +104,7 @@ class Copula(Algorithm[Settings]):
 
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
         """Pairs of attributes that are too large, and too many categories in all."""
-        super().check_domain(schema, chosen)
+        check_all_pairs(schema)
         columns = sum(map(columns_of, schema.domain))
         if columns > COLUMNS:
             everything = f"all {len(schema.attributes)} attributes together"
@@ -277,10 +283,20 @@ def nearest_correlations(matrix: Numbers) -> Numbers:
     from statsmodels.stats.correlation_tools import corr_clipped, corr_nearest
     from statsmodels.tools.sm_exceptions import IterationLimitWarning
 
+    number, block_of = connected_components(matrix != 0, directed=False)
+    nearest = np.zeros_like(matrix)
+    order = np.argsort(block_of, kind="stable")
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IterationLimitWarning)  # what is left is clipped
-        found = corr_nearest(matrix, threshold=LEAST_EIGENVALUE, n_fact=PROJECTIONS / len(matrix))
-        found = corr_clipped(found, threshold=LEAST_EIGENVALUE)
-    found = (found + found.T) / 2
-    np.fill_diagonal(found, 1.0)
-    return np.asarray(found, dtype=np.float64)
+        # Variables without a correlation to the others of a block stay so: each block by itself.
+        for places in np.split(order, np.searchsorted(block_of[order], np.arange(1, number))):
+            block = np.ix_(places, places)
+            found = matrix[block]
+            if len(places) > 1:
+                steps = max(LEAST_PROJECTIONS, min(PROJECTIONS, PROJECTION_WORK // len(places) ** 3))
+                found = corr_nearest(found, threshold=LEAST_EIGENVALUE, n_fact=(steps + 0.5) / len(places))
+                found = corr_clipped(found, threshold=LEAST_EIGENVALUE)
+            nearest[block] = found
+    nearest = (nearest + nearest.T) / 2
+    np.fill_diagonal(nearest, 1.0)
+    return nearest

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms.algorithm import SU_2016, Algorithm
 from privity.common.synthesis.inference.fit_choice import TABLES, fit_setting
+from privity.common.synthesis.learning.countable_pairs import check_all_pairs
 from privity.common.synthesis.learning.pair_association import noisy_association
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_parameters
 from privity.common.synthesis.learning.search_frontier import Parents
@@ -39,6 +41,10 @@ class DPCcbn(Algorithm[Settings]):
     paper = f"{SU_2016}, section V"
     settings = Settings
 
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        """All pairs are measured."""
+        check_all_pairs(schema)
+
     async def run(self, session: Session, share: Share, chosen: Settings) -> Model:
         """Learn a tree of the joint rows of all parties."""
         attributes = range(len(session.schema.attributes))
@@ -49,10 +55,11 @@ class DPCcbn(Algorithm[Settings]):
         revealed = await session.measure(STRUCTURE, pairs, for_structure)
         strength = {pair: noisy_association(table) for pair, table in zip(pairs, revealed, strict=True)}
         network: Parents = {0: ()}
-        while len(network) < len(attributes):
-            best = max(
-                ((x, p) for x in attributes if x not in network for p in network),
-                key=lambda edge: (strength[min(edge), max(edge)], -edge[0], -edge[1]),
-            )
-            network[best[0]] = (best[1],)
+        # Of each attribute that is left the strongest parent so far; of equally strong ones the first.
+        best = {x: (strength[0, x], 0) for x in attributes[1:]}
+        while best:
+            x = max(best, key=lambda x: (best[x][0], -x))
+            network[x] = (best.pop(x)[1],)
+            for y, (known, parent) in best.items():
+                best[y] = max((known, parent), (strength[min(x, y), max(x, y)], x), key=lambda one: (one[0], -one[1]))
         return await learn_parameters(session, network, revealed, for_parameters, PAIR_SHARE, chosen.inference)

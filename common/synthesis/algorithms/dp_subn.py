@@ -35,13 +35,17 @@ from privity.common.protocol.step_limits import TABLE_CELLS, count_cells
 from privity.common.synthesis.algorithm_settings import attribute_name, choice, text, weight, whole
 from privity.common.synthesis.algorithms.algorithm import SU_2016, Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
+from privity.common.synthesis.learning.countable_pairs import (
+    check_all_pairs,
+    check_tree,
+    pairs_fit_one_round,
+    pairs_fit_one_selection,
+)
 from privity.common.synthesis.learning.covering_design import optimal_design
-from privity.common.synthesis.learning.dependency_graph import check_forest
-from privity.common.synthesis.learning.encoding import check_pairs, levels_of, node_of, nodes_of
+from privity.common.synthesis.learning.encoding import levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
 from privity.common.synthesis.learning.network_structure import (
     Limits,
-    pairs_fit_one_selection,
     select_forest,
     select_network,
 )
@@ -132,7 +136,9 @@ class DPSubn(Algorithm[Settings]):
         return {**frontier, **({"inference": TABLES} if settings.get("attributes") == "binary" else {})}
 
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
-        check_pairs(schema, nodes_of(schema, chosen.encoding))
+        if chosen.frontier == "always" and chosen.encoding != "binary":
+            check_all_pairs(schema)
+        check_tree(schema, nodes_of(schema, chosen.encoding))
 
     def reveals_running_sums(self, settings: Mapping[str, Any]) -> bool:
         """By every schedule but ``final``."""
@@ -149,8 +155,6 @@ class DPSubn(Algorithm[Settings]):
         weights = _weights(chosen.schedule, len(session.party_rows))
         noise = noise_of(session)
         phases = divide(chosen, share, noise, [domain[node] for node in nodes], len(session.party_rows))
-        if phases.degree == 1:
-            check_forest(nodes, schema.derived, phases.edges or len(nodes) - 1)
         revealed: list[NoisyTable] = []
         if phases.frontier:
             views, association = await _quantify_correlations(session, phases.pairs, nodes, chosen.views)
@@ -205,7 +209,7 @@ def divide(settings: Settings, share: Share, noise: TableNoise, domain: Sequence
     attributes = len(domain)
     pairs, selections, update, parameters = settings.split(share)
     seen = useful_cells(noise, math.comb(attributes, 2), pairs, settings.frontier_theta)
-    frontier = settings.frontier == "always" or holds_typical_table(domain, 2, seen)
+    frontier = settings.frontier == "always" or (pairs_fit_one_round(domain) and holds_typical_table(domain, 2, seen))
     statistics = useful_cells(noise, attributes, update, settings.frontier_theta)
     cells = useful_cells(noise, attributes, parameters * WIDE_SHARE, settings.theta)
     wide = holds_typical_table(domain, 3, cells)

@@ -23,7 +23,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import networkx as nx
+import numpy as np
 
+from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
@@ -31,11 +33,13 @@ from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
+from privity.common.synthesis.inference.stacked_pairs import Pair
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
+from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, Pair, candidate_pairs, may_select
+from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, candidate_pairs, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 ONE_WAY, MISSING, SELECTION, EDGES = "one-way tables", "missing values", "spanning tree", "pair tables"
@@ -73,6 +77,10 @@ class Mst(Algorithm[Settings]):
     selects = True
     by_rows: ClassVar = {"selection": SELECTIONS}
 
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        """Pairs that are too large are no candidates."""
+        check_some_pair(schema)
+
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)
 
@@ -88,28 +96,25 @@ class Mst(Algorithm[Settings]):
         tables = await measure_single(session, ONE_WAY, share * one_way)
         together = await missing_together(session, MISSING, share * (1 - one_way), tables)
         tables = together.tables
-        tree, part = list(together.pairs), {a: a for a in range(len(domain))}
+        tree, part = list(together.pairs), np.arange(len(domain))
         for a, b in tree:
-            part = _joined(part, a, b)
+            part[part == part[a]] = part[b]
         edges = max(1, edges - len(tree))
         for_selections, for_tables = together.left * chosen.draws, together.left * (1 - chosen.draws)
-        independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model.pairs
+        independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model
         chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection)
         variance = session.noise_variance(edges + len(tree), for_tables)
+        joining = await session.compute(lambda: independent.tables_of(chooser.candidates))
         for _ in range(edges):
-            if not (joining := {p: independent[p] for p in chooser.candidates if part[p[0]] != part[p[1]]}):
+            joining = joining.only(part[joining.pairs[:, 0]] != part[joining.pairs[:, 1]])
+            if not joining:
                 break
             a, b = await chooser.choose(joining, variance, tables)
             tree.append((a, b))
-            part = _joined(part, a, b)
+            part[part == part[a]] = part[b]
         tables += await session.measure(EDGES, tree, for_tables)
         inference = PGM if together.pairs else chosen.inference
         return await fit_cliques(session, tree_over(tree, domain), [*tables, *chooser.within(tree)], inference)
-
-
-def _joined(part: Mapping[int, int], a: int, b: int) -> dict[int, int]:
-    """The parts of a forest once the two attributes are in the same one."""
-    return {x: part[a] if root == part[b] else root for x, root in part.items()}
 
 
 def most_edges(candidates: Sequence[Pair]) -> int:

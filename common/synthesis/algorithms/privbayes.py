@@ -27,15 +27,14 @@ from typing import Any
 from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
-from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.synthesis.algorithm_settings import attribute_name, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm, Fault
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
-from privity.common.synthesis.learning.dependency_graph import check_forest
-from privity.common.synthesis.learning.encoding import BITS, ENCODINGS, check_pairs, levels_of, node_of, nodes_of
+from privity.common.synthesis.learning.countable_pairs import check_tree, pairs_fit_one_selection
+from privity.common.synthesis.learning.dependency_graph import most_cells
+from privity.common.synthesis.learning.encoding import BITS, ENCODINGS, levels_of, node_of, nodes_of
 from privity.common.synthesis.learning.network_structure import (
     Limits,
-    pairs_fit_one_selection,
     select_forest,
     select_network,
     share_for_selections,
@@ -104,7 +103,7 @@ class PrivBayes(Algorithm[Settings]):
             yield "score", "score", "F is for binary attributes.", "Take R, or a binary encoding."
 
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
-        check_pairs(schema, nodes_of(schema, chosen.encoding))
+        check_tree(schema, nodes_of(schema, chosen.encoding))
 
     async def run(self, session: Session, share: Share, chosen: Settings) -> Model:
         """Learn a Bayesian network of the rows."""
@@ -120,7 +119,6 @@ class PrivBayes(Algorithm[Settings]):
             first = node_of(schema, nodes, chosen.first_attribute)
         score = chosen.score_of(schema)
         if phases.edges is not None:
-            check_forest(nodes, schema.derived, phases.edges)
             network = await select_forest(
                 session, STRUCTURE, phases.selections, phases.edges, nodes, first, score=score
             )
@@ -153,7 +151,7 @@ def divide(chosen: Settings, share: Share, noise: TableNoise, schema: Schema) ->
     domain = [schema.derived.domain[node] for node in nodes_of(schema, chosen.encoding)]
     beta = chosen.beta or share_for_selections(chosen.score_of(schema), max(1, len(domain) - 1), share, noise.rows)
     selections, tables = share.split([beta, 1 - beta])
-    cells = min(TABLE_CELLS, useful_cells(noise, len(domain), tables, chosen.theta))
+    cells = min(most_cells(domain), useful_cells(noise, len(domain), tables, chosen.theta))
     if holds_typical_table(domain, 3, cells):
         return Phases(selections, tables, WIDE_SHARE, cells, None)
     clear = clarity(domain, noise, tables)

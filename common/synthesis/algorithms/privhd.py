@@ -44,9 +44,11 @@ from privity.common.synthesis.inference.junction_tree import (
     table_cells,
 )
 from privity.common.synthesis.learning.clique_clusters import check_cliques
+from privity.common.synthesis.learning.countable_pairs import check_all_pairs, pairs_fit_one_round
 from privity.common.synthesis.learning.dependency_graph import (
     LARGEST_CLIQUE,
     Pair,
+    candidate_edges,
     plan_edges,
     select_edges,
     share_for_edges,
@@ -84,6 +86,12 @@ class PrivHD(Algorithm[Settings]):
     settings = Settings
     selects = True
 
+    def check_domain(self, schema: Schema, chosen: Settings) -> None:
+        """All pairs if the filter is to measure them."""
+        super().check_domain(schema, chosen)
+        if chosen.filter == "always":
+            check_all_pairs(schema)
+
     async def run(self, session: Session, share: Share, chosen: Settings) -> JunctionTreeModel:
         """Learn a junction tree of the rows."""
         schema = session.schema
@@ -113,7 +121,8 @@ def _split(chosen: Settings, share: Share, noise: TableNoise, schema: Schema) ->
     beta = share_for_edges(schema.domain, noise, share, chosen.theta, chosen.strength, chosen.largest_clique)
     seen = useful_cells(noise, math.comb(len(schema.domain), 2), share * chosen.filtering, chosen.theta)
     filtering, left = None, share
-    if chosen.filter == "always" or (chosen.filter == "useful" and holds_typical_table(schema.domain, 2, seen)):
+    useful = chosen.filter == "useful" and pairs_fit_one_round(schema.domain)
+    if chosen.filter == "always" or (useful and holds_typical_table(schema.domain, 2, seen)):
         filtering, left = share.split([chosen.filtering, 1 - chosen.filtering])
     selections, tables = left.split([beta, 1 - beta])
     return filtering, selections, tables
@@ -123,12 +132,13 @@ async def _filter(
     session: Session, share: Share | None, threshold: Fraction
 ) -> tuple[list[Pair], Sequence[NoisyTable]]:
     """The pairs whose noisy score reaches the threshold, and the noisy marginals; all pairs if there is no filter."""
-    pairs = list(combinations(range(len(session.schema.attributes)), 2))
+    candidates = candidate_edges(session.schema.domain)
     if share is None:
-        return pairs, []
+        return candidates, []
+    pairs = list(combinations(range(len(session.schema.attributes)), 2))
     revealed = await session.measure(FILTER, pairs, share)
-    kept = [pair for pair, table in zip(pairs, revealed, strict=True) if noisy_association(table) >= threshold]
-    return kept or pairs, revealed
+    strong = {pair for pair, table in zip(pairs, revealed, strict=True) if noisy_association(table) >= threshold}
+    return [pair for pair in candidates if pair in strong] or candidates, revealed
 
 
 def useful_triangulation(
@@ -165,22 +175,30 @@ def bigger_cliques(cliques: Sequence[Marginal], domain: Sequence[int], cells: in
     graph, so a junction tree of them exists. Each join is the best one; the joint table stays within ``cells``.
     """
     current = sorted(cliques)
-    while len(current) > 1:
-        tree = junction_tree(current)
-        joins = []
-        for child, parent in enumerate(tree.parents):
-            if parent is not None:
-                joint = tuple(sorted({*tree.cliques[child], *tree.cliques[parent]}))
-                rest = [c for c in current if not set(c) <= set(joint)]
-                if is_useful(joint, domain, cells, largest):
-                    joins.append(sorted([*rest, joint]))
-        best = min(joins, key=lambda some: _noise(some, domain), default=current)
-        if _noise(best, domain) >= _noise(current, domain):
-            break
-        current = best
+    while (joint := _best_join(current, domain, cells, largest)) is not None:
+        current = sorted([*(clique for clique in current if not set(clique) <= set(joint)), joint])
     return current
 
 
-def _noise(cliques: Sequence[Marginal], domain: Sequence[int]) -> int:
-    joint = [clique for clique in cliques if len(clique) > 1]
-    return len(joint) ** 2 * sum(table_cells(clique, domain) for clique in joint)
+def _best_join(current: Sequence[Marginal], domain: Sequence[int], cells: int, largest: int) -> Marginal | None:
+    """Of two neighbours in the junction tree, all attributes of those whose join leaves least noise; None if none.
+
+    What a join leaves out is found by the attributes that it has: a clique is looked at a few times, not once a join.
+    """
+    tree = junction_tree(current)
+    sizes = {clique: table_cells(clique, domain) if len(clique) > 1 else 0 for clique in tree.cliques}
+    tables, total = sum(len(clique) > 1 for clique in tree.cliques), sum(sizes.values())
+    best, least = None, tables**2 * total
+    for child, parent in enumerate(tree.parents):
+        if parent is None:
+            continue
+        within = {*tree.cliques[child], *tree.cliques[parent]}
+        joint = tuple(sorted(within))
+        if is_useful(joint, domain, cells, largest):
+            gone = [tree.cliques[place] for place in {place for a in within for place in tree.holders[a]}]
+            gone = [clique for clique in gone if within.issuperset(clique)]
+            left = tables - sum(len(clique) > 1 for clique in gone) + 1
+            noise = left**2 * (total - sum(sizes[clique] for clique in gone) + table_cells(joint, domain))
+            if noise < least:
+                best, least = joint, noise
+    return best

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.fft import dct, idct
 
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 
@@ -50,6 +51,15 @@ def collect(tables: Iterable[NoisyTable]) -> dict[Marginal, Estimate]:
     return {key: average(estimates) for key, estimates in found.items()}
 
 
+def holders(tables: Iterable[Marginal]) -> dict[int, list[Marginal]]:
+    """The tables that have each attribute, in their order."""
+    found: dict[int, list[Marginal]] = {}
+    for table in tables:
+        for attribute in table:
+            found.setdefault(attribute, []).append(table)
+    return found
+
+
 def marginalise(estimate: Estimate, axes: Sequence[int]) -> Estimate:
     """Keep the axes given, in their order of appearance; the others are summed out."""
     shape = estimate.counts.shape
@@ -78,12 +88,15 @@ def smooth(estimate: Estimate) -> np.ndarray:
     one of them: spiky or precisely known counts stay as they are.
     """
     counts = estimate.counts
-    differences = np.diff(np.eye(counts.size), axis=0)
     best, least = counts, 2 * estimate.variance * counts.size
+    # The cosines are the eigenvectors of D'D: no matrix is needed, of which an attribute of 5,000 bins would have large
+    # ones.
+    eigenvalues = 2 - 2 * np.cos(np.pi * np.arange(counts.size) / counts.size)
+    waves = dct(counts, norm="ortho")
     for strength in SMOOTHING_STRENGTHS:
-        smoother = np.linalg.inv(np.eye(counts.size) + strength * differences.T @ differences)
-        smoothed = smoother @ counts
-        risk = ((counts - smoothed) ** 2).sum() + 2 * estimate.variance * np.trace(smoother)
+        kept = 1 / (1 + strength * eigenvalues)
+        smoothed = idct(waves * kept, norm="ortho")
+        risk = ((counts - smoothed) ** 2).sum() + 2 * estimate.variance * kept.sum()
         if risk < least:
             best, least = smoothed, risk
     return best
@@ -101,13 +114,13 @@ def one_way_marginals(
         ordered: attributes to smooth, with the number of their first codes that stand in an order.
     """
     marginals = {}
+    held = holders(estimates)
     for attribute in attributes:
         parts = []
-        for table, estimate in estimates.items():
-            if attribute in table:
-                part = marginalise(estimate, [table.index(attribute)])
-                surplus = (rows - part.counts.sum()) / part.counts.size
-                parts.append(Estimate(part.counts + surplus, part.variance))
+        for table in held[attribute]:
+            part = marginalise(estimates[table], [table.index(attribute)])
+            surplus = (rows - part.counts.sum()) / part.counts.size
+            parts.append(Estimate(part.counts + surplus, part.variance))
         mean = average(parts)
         counts = mean.counts.copy()
         length = (ordered or {}).get(attribute, 0)

@@ -8,7 +8,7 @@ is fitted here: a few hundred small tables, again and again with one more (``doc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.synthesis.inference.junction_tree import JunctionTree, eliminate, junction_tree, maximal_cliques
+from privity.common.synthesis.inference.stacked_pairs import StackedPairs
 from privity.common.synthesis.models.junction_tree_model import Clique, JunctionTreeModel
 
 Numbers = npt.NDArray[np.float64]
@@ -42,28 +43,32 @@ def cells_of_tree(tree: JunctionTree, domain: Sequence[int]) -> int:
     return sum(math.prod(domain[a] for a in clique) for clique in tree.cliques)
 
 
-def cells_added_by_pairs(tree: JunctionTree, domain: Sequence[int]) -> dict[tuple[int, int], int]:
+def cells_added_by_pairs(tree: JunctionTree, domain: Sequence[int]) -> Numbers:
     """For each pair of attributes how many more cells the cliques need at most, if one is to hold the pair.
 
     0 for a pair that is in a clique. Otherwise one of the two, say a, is carried along the tree to the other, b: past
     the separators S_1 .. S_m of the path, the cliques a + S_i + S_(i+1), and at its end a + S_m + b, make a junction
     tree together with those that there are. Whichever of the two is carried with fewer cells.
+
+    Returns:
+        Shape (attributes, attributes), the same for both orders of a pair; exact below 2^53.
     """
-    found: dict[tuple[int, int], int] = {}
-    for a in range(len(domain)):
-        for b, cells in _carried_to_all(a, tree, domain).items():
-            pair = (min(a, b), max(a, b))
-            found[pair] = min(cells, found.get(pair, cells))
-    return found
-
-
-def _carried_to_all(a: int, tree: JunctionTree, domain: Sequence[int]) -> dict[int, int]:
-    """Cells that carrying the attribute to each other one adds; on the shortest path, in separators, of the tree."""
+    sizes = np.asarray(domain, dtype=np.float64)
+    found = np.outer(sizes, sizes)  # of two attributes in components of their own
     near = neighbours(tree)
-    added = {b: domain[a] * domain[b] for b in range(len(domain)) if b != a}  # in another component
-    holders = [place for place, clique in enumerate(tree.cliques) if a in clique]
+    for a in range(len(domain)):
+        for b, cells in _carried_to_all(a, tree, domain, near).items():
+            found[a, b] = cells
+    return np.minimum(found, found.T)
+
+
+def _carried_to_all(
+    a: int, tree: JunctionTree, domain: Sequence[int], near: Sequence[Sequence[tuple[int, Marginal]]]
+) -> dict[int, int]:
+    """Cells that carrying the attribute to each other one of its component adds; on the shortest path of the tree."""
+    added: dict[int, int] = {}
     waiting: list[tuple[int, int, Marginal, int]] = []
-    for place in holders:
+    for place in tree.holders[a]:
         added |= {b: 0 for b in tree.cliques[place] if b != a}
         waiting += [(place, other, shared, 0) for other, shared in near[place] if a not in tree.cliques[other]]
     while waiting:
@@ -129,7 +134,7 @@ class Propagation:
     def home(self, marginal: Marginal) -> int:
         """The clique with the fewest cells that holds these attributes."""
         wanted = set(marginal)
-        holders = [i for i, clique in enumerate(self.tree.cliques) if wanted <= set(clique)]
+        holders = [i for i in self.tree.holders[marginal[0]] if wanted <= set(self.tree.cliques[i])]
         return min(holders, key=lambda i: (math.prod(self.shapes[i]), i))
 
     def beliefs(self, potentials: Sequence[Numbers]) -> tuple[list[Numbers], float]:
@@ -183,28 +188,54 @@ class GraphicalModel:
         """Probabilities of each attribute's codes."""
         return tuple(self._within(self._propagation.home((a,)), (a,)) for a in range(len(self.domain)))
 
-    @cached_property
-    def pairs(self) -> Mapping[tuple[int, int], Numbers]:
-        """Probabilities of every pair of attributes, first the smaller one.
+    @property
+    def pairs(self) -> StackedPairs:
+        """Probabilities of every pair of attributes, first the smaller one."""
+        return self.tables_of(list(combinations(range(len(self.domain)), 2)))
 
-        From each attribute on along the tree: P(a, T) = sum over the separator S of P(a, S) P(T | S).
+    def tables_of(self, pairs: Sequence[tuple[int, int]]) -> StackedPairs:
+        """Probabilities of these pairs of attributes, first the smaller one.
+
+        From each attribute on along the tree: P(a, T) = sum over the separator S of P(a, S) P(T | S). Attributes in
+        components of their own are independent.
         """
-        found: dict[tuple[int, int], Numbers] = {}
-        for a in range(len(self.domain)):
+        found = StackedPairs(pairs, self.domain)
+        component = np.array(self._components)
+        joined = component[found.pairs[:, 0]] == component[found.pairs[:, 1]]
+        of_size = {size: [a for a, other in enumerate(self.domain) if other == size] for size in set(self.domain)}
+        stacked = {size: np.stack([self.single[a] for a in members]) for size, members in of_size.items()}
+        rank = {a: place for members in of_size.values() for place, a in enumerate(members)}
+        ranks = np.array([rank[a] for a in range(len(self.domain))])
+        for places, cells in found.by_shape():
+            apart = ~joined[places]
+            first, second = found.pairs[places[apart]].T
+            left, right = (stacked[size] for size in cells.shape[1:])
+            found.vector[cells[apart]] = left[ranks[first], :, None] * right[ranks[second], None, :]
+        wanted: dict[int, set[int]] = {}
+        for a, b in found.pairs[joined].tolist():
+            wanted.setdefault(a, set()).add(b)
+        for a, others in wanted.items():
             for x, table in self._pairs_of(a):
-                if a < x:
-                    found[a, x] = table
-        for a, x in combinations(range(len(self.domain)), 2):
-            if (a, x) not in found:
-                found[a, x] = np.outer(self.single[a], self.single[x])
+                if x in others:
+                    found[a, x][:] = table
+        return found
+
+    @cached_property
+    def _components(self) -> list[int]:
+        """Of each attribute, the first clique of its component."""
+        of_clique: list[int] = []
+        found = [0] * len(self.domain)
+        for place, (clique, parent) in enumerate(zip(self.tree.cliques, self.tree.parents, strict=True)):
+            of_clique.append(place if parent is None else of_clique[parent])
+            for a in clique:
+                found[a] = of_clique[place]
         return found
 
     def _pairs_of(self, a: int) -> Iterator[tuple[int, Numbers]]:
         """Tables of the attribute with all that are after it and reached from it; some twice."""
         size = self.domain[a]
-        holders = [place for place, clique in enumerate(self.tree.cliques) if a in clique]
         waiting: list[tuple[int, int, Numbers]] = []
-        for place in holders:
+        for place in self.tree.holders[a]:
             for x in self.tree.cliques[place]:
                 if x > a:
                     yield x, self._within(place, (a, x))

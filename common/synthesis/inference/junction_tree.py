@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import networkx as nx
@@ -30,7 +31,16 @@ class JunctionTree:
     cliques: tuple[Marginal, ...]
     parents: tuple[int | None, ...]
 
-    @property
+    @cached_property
+    def holders(self) -> dict[int, list[int]]:
+        """Places of the cliques that hold each attribute, ascending."""
+        found: dict[int, list[int]] = {}
+        for place, clique in enumerate(self.cliques):
+            for a in clique:
+                found.setdefault(a, []).append(place)
+        return found
+
+    @cached_property
     def separators(self) -> tuple[Marginal, ...]:
         """For each clique what it shares with the one that it hangs from; ascending, empty without one."""
         return tuple(
@@ -156,9 +166,12 @@ def junction_tree(cliques: Sequence[Marginal]) -> JunctionTree:
     ordered = sorted(cliques)
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(range(len(ordered)))
-    for i, j in combinations(range(len(ordered)), 2):
-        if shared := len(set(ordered[i]) & set(ordered[j])):
-            graph.add_edge(i, j, weight=shared)
+    holders: dict[int, list[int]] = {}
+    for number, clique in enumerate(ordered):
+        for a in clique:
+            holders.setdefault(a, []).append(number)
+    meeting = {pair for places in holders.values() for pair in combinations(places, 2)}
+    graph.add_edges_from((i, j, {"weight": len(set(ordered[i]) & set(ordered[j]))}) for i, j in sorted(meeting))
     forest = nx.maximum_spanning_tree(graph)
     order: list[int] = []
     parents: dict[int, int | None] = {}

@@ -7,8 +7,11 @@ is taken, and the third one: ``optimal_merging``, ``cccp``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+
+import numpy as np
 
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
@@ -76,7 +79,10 @@ class _Merging:
         self._domain = domain
         self._clusters = list(clusters)
         self._cells = [table_cells(attributes_of(cluster), domain) for cluster in clusters]
-        self._joint = {pair: self._cells_of(*pair) for pair in combinations(range(len(clusters)), 2)}
+        # What is too large for a table is infinite, what is not above the diagonal too.
+        self._joint = np.full((len(clusters), len(clusters)), np.inf)
+        for i, j in combinations(range(len(clusters)), 2):
+            self._joint[i, j] = self._cells_of(i, j)
         self._alive = list(range(len(clusters)))
 
     @property
@@ -89,30 +95,26 @@ class _Merging:
 
     def merge(self) -> bool:
         """Join the two whose joint table adds least; False if none fits, or one is left."""
-        total = sum(self._cells[i] for i in self._alive)
-        allowed = [
-            (self._added(i, j), i, j)
-            for i, j in combinations(self._alive, 2)
-            if self._joint[i, j] <= TABLE_CELLS
-            and total + self._joint[i, j] - self._cells[i] - self._cells[j] <= ROUND_CELLS
-        ]
-        if not allowed:
+        cells = np.array(self._cells, dtype=np.float64)
+        total = cells[self._alive].sum()
+        weights = np.array([len(cluster) for cluster in self._clusters])
+        added = (weights[:, None] + weights) * self._joint - ((weights * cells)[:, None] + weights * cells)
+        added[total + self._joint - cells[:, None] - cells > ROUND_CELLS] = np.inf
+        i, j = (int(place) for place in np.unravel_index(added.argmin(), added.shape))
+        if not np.isfinite(added[i, j]):
             return False
-        _, i, j = min(allowed)
         self._clusters[i] = tuple(sorted(self._clusters[i] + self._clusters[j]))
-        self._cells[i] = self._joint[i, j]
+        self._cells[i] = int(self._joint[i, j])
         self._alive.remove(j)
+        self._joint[j, :] = self._joint[:, j] = np.inf
         for k in self._alive:
             if k != i:
                 self._joint[min(i, k), max(i, k)] = self._cells_of(min(i, k), max(i, k))
         return True
 
-    def _cells_of(self, i: int, j: int) -> int:
-        return table_cells(attributes_of(self._clusters[i] + self._clusters[j]), self._domain)
-
-    def _added(self, i: int, j: int) -> int:
-        mine, theirs = len(self._clusters[i]), len(self._clusters[j])
-        return (mine + theirs) * self._joint[i, j] - mine * self._cells[i] - theirs * self._cells[j]
+    def _cells_of(self, i: int, j: int) -> float:
+        cells = table_cells(attributes_of(self._clusters[i] + self._clusters[j]), self._domain)
+        return cells if cells <= TABLE_CELLS else math.inf
 
 
 def descend(clusters: Clusters, domain: Sequence[int]) -> Clusters:
@@ -129,6 +131,10 @@ def _best_move(clusters: Clusters, domain: Sequence[int]) -> Clusters | None:
     total = sum(cells)
     terms = sum(len(cluster) * size for cluster, size in zip(clusters, cells, strict=True))
     least, best = total_variance(clusters, domain), None
+    has = np.zeros((len(clusters), len(domain)), dtype=np.bool_)
+    for place, cluster in enumerate(clusters):
+        has[place, list(attributes_of(cluster))] = True
+    sizes, members = np.array(cells, dtype=np.float64), np.array([len(cluster) for cluster in clusters])
     for place, source in enumerate(clusters):
         for clique in source:
             left = tuple(c for c in source if c != clique)
@@ -136,16 +142,17 @@ def _best_move(clusters: Clusters, domain: Sequence[int]) -> Clusters | None:
             without = terms - len(source) * cells[place] + len(left) * kept
             tables = len(clusters) - (not left)
             own = table_cells(clique, domain)
-            moves = [(8 * (tables + 1) ** 2 * (without + own), -1, own, own)]
-            for k, other in enumerate(clusters):
-                if k != place:
-                    joint = table_cells(attributes_of((*other, clique)), domain)
-                    sum_ = without + (len(other) + 1) * joint - len(other) * cells[k]
-                    moves.append((8 * tables**2 * sum_, k, joint, joint - cells[k]))
-            for variance, k, joint, more in moves:
-                within = joint <= TABLE_CELLS and total - cells[place] + kept + more <= ROUND_CELLS
-                if variance < least and (k < 0 or within):
-                    least, best = variance, _moved(clusters, place, left, clique, k)
+            alone = 8 * (tables + 1) ** 2 * (without + own)
+            if alone < least:
+                least, best = alone, _moved(clusters, place, left, clique, -1)
+            # Of each other cluster with the clique: exact below 2^53, and of more cells than that it does not fit.
+            joint = sizes * np.where(has[:, list(clique)], 1.0, np.array([domain[a] for a in clique])).prod(axis=1)
+            sums = without + (members + 1) * joint - members * sizes
+            sums[(joint > TABLE_CELLS) | (total - cells[place] + kept + joint - sizes > ROUND_CELLS)] = np.inf
+            sums[place] = np.inf
+            k = int(sums.argmin())
+            if np.isfinite(sums[k]) and (variance := 8 * tables**2 * int(sums[k])) < least:
+                least, best = variance, _moved(clusters, place, left, clique, k)
     return best
 
 

@@ -11,17 +11,18 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, islice
+from itertools import combinations
 
 import networkx as nx
+import numpy as np
+import numpy.typing as npt
 
-from privity.common.data.derived_attributes import DerivedAttributes
-from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.session import Session
-from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS, check_tables
+from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
 from privity.common.synthesis.inference.junction_tree import is_useful, keeps_apart
+from privity.common.synthesis.learning.countable_pairs import cells_of_pairs, largest_pair, pairs_within
 from privity.common.synthesis.learning.network_structure import LEAST_BETA, share_for_selections
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, useful_cells
@@ -85,37 +86,8 @@ def most_cells(domain: Sequence[int]) -> int:
 
     A chordal graph has at most as many cliques as attributes. Pairs may be larger: the heaviest ones are set aside.
     """
-    pairs = sorted((a * b for a, b in combinations(domain, 2)), reverse=True)[: len(domain)]
-    return min(TABLE_CELLS, max(0, ROUND_CELLS - sum(pairs)) // len(domain))
-
-
-def check_all_pairs(schema: Schema) -> None:
-    """Refuse attributes of which the pairs are too large to be the candidates of a selection.
-
-    Raises:
-        PrivityError: domain-too-large, naming the attributes of a pair that no table holds.
-    """
-    if len(schema.attributes) > 1:
-        check_tables(list(combinations(range(len(schema.attributes)), 2)), schema.derived)
-
-
-def check_forest(attributes: Sequence[int], derived: DerivedAttributes, edges: int) -> None:
-    """Refuse attributes of which the pairs of some forest would be too large for one round, before it is selected.
-
-    Args:
-        edges: that the forest has at most.
-
-    Raises:
-        PrivityError: domain-too-large.
-    """
-    domain = derived.domain
-    largest = sorted((domain[a] for a in attributes), reverse=True)[:2]
-    if len(largest) < 2 or edges * math.prod(largest) <= ROUND_CELLS:
-        return
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_weighted_edges_from((a, b, domain[a] * domain[b]) for a, b in combinations(attributes, 2))
-    # Kruskal's: the first edges, by size, are those of the largest forest of so many.
-    check_tables(list(islice(nx.maximum_spanning_edges(graph, data=False), edges)), derived)
+    pairs = np.sort(cells_of_pairs(pairs_within(domain, largest_pair(domain)), domain))[-len(domain) :]
+    return min(TABLE_CELLS, max(0, ROUND_CELLS - int(pairs.sum())) // len(domain))
 
 
 async def select_edges(
@@ -135,7 +107,7 @@ async def select_edges(
             selected is not used.
         allowed: the candidates of a selection, given the graph so far.
     """
-    pairs = list(combinations(sorted(attributes), 2))
+    pairs = candidate_edges(session.schema.domain)
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
     series = session.selection(phase, edges, share, score=score)
@@ -150,11 +122,21 @@ async def select_edges(
     return drawn
 
 
+def candidate_edges(domain: Sequence[int]) -> list[Pair]:
+    """All pairs of attributes with these sizes that may be joined (``countable_pairs``)."""
+    return _as_pairs(pairs_within(domain, largest_pair(domain)))
+
+
+def _as_pairs(pairs: npt.NDArray[np.int64]) -> list[Pair]:
+    return list(zip(*pairs.T.tolist(), strict=True)) if len(pairs) else []
+
+
 def _grouped(pairs: Iterable[Pair]) -> Candidates:
-    parents: dict[int, list[int]] = {}
-    for a, b in pairs:
-        parents.setdefault(b, []).append(a)
-    return Candidates(CandidateGroup((x,), ParentSets((p,) for p in some)) for x, some in sorted(parents.items()))
+    ends = np.array(list(pairs), dtype=np.int64)
+    ends = ends[np.lexsort(ends.T)]
+    attributes, starts = np.unique(ends[:, 1], return_index=True)
+    groups = zip(attributes.tolist(), np.split(ends[:, 0], starts[1:]), strict=True)
+    return Candidates(CandidateGroup((x,), ParentSets.single(parents.tolist())) for x, parents in groups)
 
 
 def plan_edges(
@@ -209,8 +191,11 @@ def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, cliqu
     Those between two components first and alone, whatever their cells: a forest, as in ``select_forest``. Within a
     component those whose common neighbours keep their ends apart.
     """
-    component = {a: number for number, members in enumerate(nx.connected_components(graph)) for a in members}
-    across = [pair for pair in combinations(sorted(graph), 2) if component[pair[0]] != component[pair[1]]]
+    component = np.zeros(len(domain), dtype=np.int64)
+    for number, members in enumerate(nx.connected_components(graph)):
+        component[list(members)] = number
+    pairs = pairs_within(domain, largest_pair(domain))
+    across = _as_pairs(pairs[component[pairs[:, 0]] != component[pairs[:, 1]]])
     if across:
         return across
     # Without a neighbour in common nothing keeps them apart.
@@ -220,4 +205,5 @@ def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, cliqu
 
 def _stays_chordal(graph: nx.Graph, a: int, b: int, domain: Sequence[int], cells: int, clique: int) -> bool:
     shared = set(nx.common_neighbors(graph, a, b))
-    return is_useful((a, b, *shared), domain, cells, clique) and keeps_apart(graph, shared, a, b)
+    small = shared or domain[a] * domain[b] <= largest_pair(domain)
+    return bool(small) and is_useful((a, b, *shared), domain, cells, clique) and keeps_apart(graph, shared, a, b)

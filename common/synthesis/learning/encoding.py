@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from privity.common.data.schema import Schema
-from privity.common.protocol.step_limits import check_tables
 
 BITS = ("binary", "gray")
 ENCODINGS = ("hierarchical", "vanilla", *BITS)
@@ -31,14 +30,3 @@ def node_of(schema: Schema, nodes: Sequence[int], name: str) -> int:
     """The first of the nodes that stand for the attribute of this name."""
     attribute = schema.index(name)
     return next(node for node in nodes if schema.derived.base[node] == attribute)
-
-
-def check_pairs(schema: Schema, nodes: Sequence[int]) -> None:
-    """Refuse attributes of which two together are too large for any table.
-
-    Raises:
-        PrivityError: domain-too-large, naming the two.
-    """
-    widest = sorted(nodes, key=lambda node: schema.derived.domain[node])[-2:]
-    if len(widest) > 1:
-        check_tables([tuple(sorted(widest))], schema.derived)

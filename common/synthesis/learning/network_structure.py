@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
+import numpy as np
+
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.session import Session
-from privity.common.protocol.step_limits import ROUND_CELLS, SELECTION_CANDIDATES
+from privity.common.protocol.step_limits import ROUND_CELLS
+from privity.common.synthesis.learning.countable_pairs import largest_pair, pairs_within
 from privity.common.synthesis.learning.maximal_parents import maximal_parent_sets
 from privity.common.synthesis.learning.search_frontier import Parents
 
@@ -76,7 +79,7 @@ async def select_network(
     """A network over ``attributes`` that grows from ``first``; each selection costs its part of the share.
 
     Args:
-        attributes: no two of them too large for a table (``encoding.check_pairs``).
+        attributes: in the order in which those stand alone that fit into a table with none.
         balanced: equal quotas for the parties, instead of in proportion to their rows.
     """
     network: Parents = {first: ()}
@@ -87,19 +90,15 @@ async def select_network(
         # Where not all are offered, nobody chose which ones are.
         start = session.public_coin(f"{phase} {len(left)}", len(left))
         turn = [*left[start:], *left[:start]]
-        pair = await series.select(
-            useful_candidates(turn, sorted(network), limits, session.schema.derived.domain, most)
-        )
+        candidates = useful_candidates(turn, sorted(network), limits, session.schema.derived.domain, most)
+        if not candidates:
+            # With nothing that is there do they fit into a table.
+            network[left.pop(0)] = ()
+            continue
+        pair = await series.select(candidates)
         network[pair.attribute] = pair.parents
         left.remove(pair.attribute)
     return network
-
-
-def pairs_fit_one_selection(domain: Sequence[int]) -> bool:
-    """Whether ``select_forest`` may offer all pairs of attributes with these sizes."""
-    if math.comb(len(domain), 2) > SELECTION_CANDIDATES:
-        return False
-    return (sum(domain) ** 2 - sum(size**2 for size in domain)) // 2 <= ROUND_CELLS
 
 
 async def select_forest(
@@ -116,21 +115,30 @@ async def select_forest(
     """A forest of ``edges`` edges, each selected among all pairs that join two of its trees.
 
     As in Kruskal's algorithm, where ``select_network`` is like Prim's: few edges are then the strongest of all,
-    not those around ``first``. Each tree hangs from ``first`` or from its earliest attribute.
+    not those around ``first``. Each tree hangs from ``first`` or from its earliest attribute. Once no pair is left that
+    fits into a table, nothing more is selected.
     """
-    tree = {a: a for a in attributes}
+    tree = np.array(attributes)
+    sizes = [session.schema.derived.domain[a] for a in attributes]
+    pairs = pairs_within(sizes, largest_pair(sizes))
+    pairs = pairs[np.lexsort(pairs.T)]
     neighbours: dict[int, list[int]] = {a: [] for a in attributes}
     series = session.selection(phase, edges, share, balanced=balanced, score=score)
     for _ in range(edges):
+        pairs = pairs[tree[pairs[:, 0]] != tree[pairs[:, 1]]]
+        if not len(pairs):
+            break
+        places, starts = np.unique(pairs[:, 1], return_index=True)
+        parents = np.split(np.array(attributes)[pairs[:, 0]], starts[1:])
         groups = [
-            CandidateGroup((x,), ParentSets((p,) for p in attributes[:place] if tree[p] != tree[x]))
-            for place, x in enumerate(attributes)
+            CandidateGroup((attributes[place],), ParentSets.single(some.tolist()))
+            for place, some in zip(places.tolist(), parents, strict=True)
         ]
         drawn = await series.select(Candidates(groups))
         x, (p,) = drawn.attribute, drawn.parents
         neighbours[x].append(p)
         neighbours[p].append(x)
-        tree = {a: tree[p] if root == tree[x] else root for a, root in tree.items()}
+        tree[tree == tree[attributes.index(x)]] = tree[attributes.index(p)]
     network: Parents = {}
     for root in (first, *attributes):
         network.setdefault(root, ())
@@ -164,22 +172,24 @@ def _offer(
 ) -> list[CandidateGroup]:
     """As many attributes of ``turn`` as a selection allows, ascending; single parents fit for one at least."""
     sets: dict[int, ParentSets] = {}
+    largest = largest_pair([domain[a] for a in limits.levels])
     offered: list[CandidateGroup] = []
     candidates = cells = 0
     for x in turn:
-        room = limits.cells // domain[x]
-        if room not in sets:
+        room, size = limits.cells // domain[x], domain[x]
+        if size not in sets:
             useful = {some for some in maximal_parent_sets(placed, limits.levels, domain, room, degree) if some}
-            sets[room] = ParentSets(sorted(useful | {(p,) for p in placed if domain[p] > room}))
-        group = CandidateGroup((x,), sets[room])
+            wide = {(p,) for p in placed if room < domain[p] <= largest // size}
+            sets[size] = ParentSets(sorted(useful | wide))
+        group = CandidateGroup((x,), sets[size])
         candidates += len(group)
-        cells += domain[x] * int(sets[room].cells(domain).sum())
+        cells += size * int(sets[size].cells(domain).sum())
         if candidates > most or cells > ROUND_CELLS:
             break
         offered.append(group)
     if degree == 1 and not offered:
         x, room = turn[0], ROUND_CELLS // domain[turn[0]]
-        by_cells = sorted(sets[limits.cells // domain[x]].sets, key=lambda some: domain[some[0]])
+        by_cells = sorted(sets[domain[x]].sets, key=lambda some: domain[some[0]])
         fitting = sum(total <= room for total in accumulate(domain[p] for (p,) in by_cells))
         offered = [CandidateGroup((x,), ParentSets(sorted(by_cells[:fitting])))]
     return sorted(offered, key=lambda group: group.attributes)

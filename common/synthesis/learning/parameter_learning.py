@@ -16,6 +16,7 @@ from privity.common.synthesis.inference.estimation import (
     average,
     collect,
     fit_table,
+    holders,
     marginalise,
     one_way_marginals,
     shrink_pair,
@@ -141,7 +142,7 @@ def _fit(session: Session, network: Parents, tables: Sequence[NoisyTable]) -> Ba
     rows = session.rows
     estimates = collect(tables)
     ones = one_way_marginals(estimates, network, rows, session.schema.ordered_codes)
-    consistent = make_consistent(estimates, rows)
+    consistent, held = make_consistent(estimates, rows), holders(estimates)
     nodes = []
     for x, parents in sorted(network.items()):
         pair = AttributeParentPair(x, parents)
@@ -149,7 +150,7 @@ def _fit(session: Session, network: Parents, tables: Sequence[NoisyTable]) -> Ba
             nodes.append(Node(pair, ones[x]))
             continue
         key = tuple(sorted(pair.marginal))
-        estimate = _of_marginal(key, estimates, consistent)
+        estimate = _of_marginal(key, estimates, consistent, held)
         marginals = [_one_way(a, ones, session.schema) for a in key]
         if len(key) == 2:
             # Wider tables are useful by choice of the degree, and need no shrinking.
@@ -165,13 +166,13 @@ def _fit_cliques(session: Session, tree: JunctionTree, tables: Sequence[NoisyTab
     estimates = collect(tables)
     attributes = sorted({a for clique in tree.cliques for a in clique})
     ones = one_way_marginals(estimates, attributes, rows, session.schema.ordered_codes)
-    consistent = make_consistent(estimates, rows)
+    consistent, held = make_consistent(estimates, rows), holders(estimates)
     fitted: list[np.ndarray] = []
     for clique, parent, separator in zip(tree.cliques, tree.parents, tree.separators, strict=True):
         if len(clique) == 1:
             fitted.append(ones[clique[0]])
             continue
-        estimate = _of_marginal(clique, estimates, consistent)
+        estimate = _of_marginal(clique, estimates, consistent, held)
         marginals = [ones[a] for a in clique]
         if len(clique) == 2:
             estimate = shrink_pair(estimate, marginals, rows)
@@ -186,16 +187,23 @@ def _fit_cliques(session: Session, tree: JunctionTree, tables: Sequence[NoisyTab
 
 
 def _of_marginal(
-    key: Marginal, estimates: Mapping[Marginal, Estimate], consistent: Mapping[Marginal, Estimate]
+    key: Marginal,
+    estimates: Mapping[Marginal, Estimate],
+    consistent: Mapping[Marginal, Estimate],
+    held: Mapping[int, Sequence[Marginal]],
 ) -> Estimate:
     """The marginal from every table that contains it.
 
     The counts are the consistent ones, in any of these tables. The variance is that of what only these tables
     tell, not of the consistent cells: shrinking concerns what no smaller table has.
+
+    Args:
+        held: the tables that have each attribute.
     """
-    holders = {table: [table.index(a) for a in key] for table in estimates if set(key) <= set(table)}
-    variance = average([marginalise(estimates[table], axes) for table, axes in holders.items()]).variance
-    table, axes = next(iter(holders.items()))
+    rarest = min((held[a] for a in key), key=len)
+    having = {table: [table.index(a) for a in key] for table in rarest if set(key) <= set(table)}
+    variance = average([marginalise(estimates[table], axes) for table, axes in having.items()]).variance
+    table, axes = next(iter(having.items()))
     return Estimate(marginalise(consistent[table], axes).counts, variance)
 
 

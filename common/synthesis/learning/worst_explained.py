@@ -23,11 +23,11 @@ from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import SELECTION_CELLS, TABLE_CELLS
 from privity.common.synthesis.inference.estimation import collect
 from privity.common.synthesis.inference.groups import condense, groups_of
+from privity.common.synthesis.inference.stacked_pairs import Pair, StackedPairs
 from privity.common.synthesis.learning.budget_split import MEAN_OF_NORMAL
+from privity.common.synthesis.learning.countable_pairs import cells_of_pairs, pairs_within
 
 Numbers = npt.NDArray[np.float64]
-Pair = tuple[int, int]
-
 MODEL_ROWS = 1 << 20
 """Of the whole numbers in which a model's probabilities are sent."""
 
@@ -77,7 +77,7 @@ class Chooser:
             return cls(session, None, list(overview), candidates)
         return cls(session, session.selection(phase, selections, share, score=DISTANCE), [], candidates)
 
-    async def choose(self, pairs: Mapping[Pair, Numbers], variance: float, known: Sequence[NoisyTable]) -> Pair:
+    async def choose(self, pairs: StackedPairs, variance: float, known: Sequence[NoisyTable]) -> Pair:
         """One of the pairs, by how far its table is from these probabilities.
 
         Args:
@@ -124,30 +124,29 @@ def noise_of_selections(session: Session, selections: int, share: Share) -> floa
     return of_selection / of_overview
 
 
-async def select_farthest(series: SelectionSeries, pairs: Mapping[Pair, Numbers], variance: float, rows: int) -> Pair:
+async def select_farthest(series: SelectionSeries, pairs: StackedPairs, variance: float, rows: int) -> Pair:
     """A selection at the party whose turn it is.
 
     Args:
         rows: of all parties.
     """
-    own = series.rows_next
-    names = list(pairs)
-    counts = [np.rint(pairs[pair] * MODEL_ROWS).astype(np.int64).ravel() for pair in names]
-    chances = (round(MODEL_ROWS * _by_chance(pairs[pair], variance, rows, own)) for pair in names)
+    counts = np.rint(pairs.vector * MODEL_ROWS).astype(np.int64)
+    chances = np.rint(MODEL_ROWS * _by_chance(pairs, variance, rows, series.rows_next))
     # A table of which so little would be seen is no candidate however much larger its score penalty is.
-    penalties = tuple(min(chance, LARGEST_PENALTY) for chance in chances)
-    expected = ExpectedTables(tuple(names), np.concatenate(counts), MODEL_ROWS, penalties)
-    return names[await series.select_farthest(expected)]
+    penalties = tuple(np.minimum(chances, LARGEST_PENALTY).astype(np.int64).tolist())
+    names = list(pairs)
+    return names[await series.select_farthest(ExpectedTables(tuple(names), counts, MODEL_ROWS, penalties))]
 
 
-def _by_chance(table: Numbers, variance: float, rows: int, own: int) -> float:
-    """Total variation distance of a measured table by its noise, and of ``own`` of all ``rows`` by chance; in part."""
-    noise = table.size * math.sqrt(variance) / rows
-    drawn = float(np.sqrt(table * np.maximum(0.0, 1 - table)).sum()) * math.sqrt(max(0.0, 1 / own - 1 / rows))
-    return PENALTY * MEAN_OF_NORMAL * (noise + drawn) / 2
+def _by_chance(pairs: StackedPairs, variance: float, rows: int, own: int) -> Numbers:
+    """Distances of measured tables by their noise, and of ``own`` of all ``rows`` by chance; in part."""
+    noise = pairs.sizes * math.sqrt(variance) / rows
+    spread = pairs.sums(np.sqrt(pairs.vector * np.maximum(0.0, 1 - pairs.vector)))
+    drawn = spread * math.sqrt(max(0.0, 1 / own - 1 / rows))
+    return np.asarray(PENALTY * MEAN_OF_NORMAL * (noise + drawn) / 2)
 
 
-def farthest(tables: Sequence[NoisyTable], pairs: Mapping[Pair, Numbers], session: Session, variance: float) -> Pair:
+def farthest(tables: Sequence[NoisyTable], pairs: StackedPairs, session: Session, variance: float) -> Pair:
     """The pair whose noisy marginals, revealed over all parties, are farthest from these probabilities."""
     derived, rows = session.schema.derived, session.rows
     scores: dict[Pair, float] = {}
@@ -181,12 +180,10 @@ def coarse_pairs(session: Session, pairs: Sequence[Pair], size: int) -> list[Mar
 def candidate_pairs(session: Session) -> list[Pair]:
     """All pairs of attributes that fit a table, or of more cells than a selection may have the smallest."""
     domain = session.schema.domain
-    attributes = range(len(domain))
-    pairs = [(a, b) for a in attributes for b in attributes if a < b and domain[a] * domain[b] <= TABLE_CELLS]
-    cells = sum(domain[a] * domain[b] for a, b in pairs)
-    if cells <= SELECTION_CELLS:
-        return pairs
-    # What is wide and below the noise floor is not missed.
-    by_size = sorted(pairs, key=lambda p: domain[p[0]] * domain[p[1]])
-    sizes = np.cumsum([domain[a] * domain[b] for a, b in by_size])
-    return sorted(by_size[: int(np.searchsorted(sizes, SELECTION_CELLS, side="right"))])
+    pairs = pairs_within(domain, TABLE_CELLS)
+    cells = cells_of_pairs(pairs, domain)
+    if cells.sum() > SELECTION_CELLS:
+        # What is wide and below the noise floor is not missed.
+        by_size = np.argsort(cells, kind="stable")
+        pairs = pairs[np.sort(by_size[: int(np.searchsorted(cells[by_size].cumsum(), SELECTION_CELLS, side="right"))])]
+    return [(a, b) for a, b in pairs.tolist()]

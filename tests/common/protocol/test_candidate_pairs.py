@@ -98,3 +98,10 @@ def test_the_noisy_maximum_of_an_array_is_that_of_a_list(scores, data):
     added = data.draw(st.lists(st.integers(0, 3), min_size=len(scores), max_size=len(scores)))
     noise = SelectionNoise(np.array(added), np.array(data.draw(st.permutations(range(len(scores))))))
     assert noisy_max(np.array(scores, dtype=np.int64), noise) == noisy_max(scores, noise)
+
+
+def test_single_parents_are_sets_of_one():
+    assert ParentSets.single([3, 1]).sets == ((3,), (1,))
+    assert [some.tolist() for some in ParentSets.single([3, 1]).by_length] == [[[3], [1]]]
+    assert [some.tolist() for some in ParentSets([(1,), (2, 3), (4,)]).by_length] == [[[1], [4]], [[2, 3]]]
+    assert ParentSets([()]).by_length[0].shape == (1, 0)

@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp, spearmanr
 
+from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
-from privity.deploy.evaluation import pair_comparison
+from privity.deploy.evaluation import pair_comparison, propensity
 from privity.deploy.evaluation.column_comparison import RealColumns, joint_missingness, ks_distance
 from privity.deploy.evaluation.linear_structure import RealStructure
 from privity.deploy.evaluation.pair_comparison import LEAST_GROUP, Deciles, compare_pairs
+from privity.deploy.evaluation.propensity import commonest_apart
 from privity.deploy.evaluation.value_tables import no_structure, values_of_frame
 from tests.deploy.evaluation.made_tables import frame, schema, table
+from tests.harness.consortium import make_schema
 
 VALUES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=40).map(sorted).map(np.array)
 
@@ -81,11 +84,13 @@ def test_zeros_that_vanish_within_a_bin_are_seen():
     assert found.distance > 0.85
 
 
-def pairs_of(real, others):
+def pairs_of(real, others, pairs=None):
+    pairs = list(combinations(range(len(real.schema.attributes)), 2)) if pairs is None else pairs
     deciles = Deciles(real)
     attributes = real.schema.attributes
     labels = [deciles.labels(place) for place in range(len(attributes))]
-    return compare_pairs(deciles.codes(real), [deciles.codes(other) for other in others], attributes, labels), labels
+    codes = [deciles.codes(other) for other in others]
+    return compare_pairs(deciles.codes(real), codes, attributes, labels, pairs), labels
 
 
 def cut(rows, real, masses):
@@ -223,3 +228,25 @@ def test_there_are_no_regressions_of_few_rows_or_of_numbers_that_do_not_vary():
     assert (RealStructure(alone).correlations(alone), RealStructure(alone).regressions(alone)) == (None, [])
     texts = table(50).over(["ward", "note"])
     assert RealStructure(texts).correlations(texts) is None
+
+
+def test_some_pairs_have_the_distances_that_they_have_among_all():
+    real, other = table(600), values_of_frame(frame(500, 2), schema(), "rows")
+    (whole,), _ = pairs_of(real, [other])
+    (some,), _ = pairs_of(real, [other], [(0, 2), (1, 3)])
+    assert some.distances == {pair: whole.distances[pair] for pair in [(0, 2), (1, 3)]}
+
+
+def test_rarer_codes_are_one_where_a_regression_would_have_too_many_columns(monkeypatch):
+    codes = CodedTable(make_schema((50, 3)), (np.arange(200) ** 2 % 50, np.arange(200) % 3))
+    assert commonest_apart(codes).columns[0].tolist() == codes.columns[0].tolist()
+    monkeypatch.setattr(propensity, "MOST_COLUMNS", 12)
+    pooled = commonest_apart(codes)
+    sizes = [len(np.unique(column)) for column in pooled.columns]
+    assert sum(sizes) <= 12
+    assert sizes[1] == 3
+    # Codes that are together in a pool were together or rarer; the others stay apart.
+    counts = np.bincount(codes.columns[0])
+    kept = np.argsort(-counts, kind="stable")[: sizes[0] - 1]
+    for place in range(sizes[0] - 1):
+        assert (codes.columns[0] == kept[place]).tolist() == (pooled.columns[0] == place).tolist()

@@ -232,3 +232,17 @@ def test_names_that_would_break_a_picture_are_drawn():
     values = values_of_frame(rows, parse_schema({"fields": fields}, "s"), "rows")
     evaluation, document = judged(Question(values, (Candidate("$t$", values),)))
     assert "<svg onload" not in evaluation_page(evaluation, document, unsaid)
+
+
+def test_of_too_many_pairs_some_are_drawn_by_the_number_of_attributes_alone_and_that_is_said(monkeypatch):
+    monkeypatch.setattr(module, "MOST_PAIRS", 4)
+    found = []
+    for seed in (1, 2):
+        evaluation, document = judged(Question(table(300, seed), (Candidate("c", table(300, 9)),), quick=True))
+        assert "of 15 pairs 4 were drawn" in document["left_out"][0]["reason"]
+        assert len(evaluation.results[0].distances[1]) == 6
+        assert set(evaluation.results[0].distances[2]) == set(evaluation.results[0].pairs.distances)
+        found.append(sorted(evaluation.sampling.pairs.distances))
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
+    assert module._sets(5, 2, 10) == [(a, b) for a in range(5) for b in range(a + 1, 5)]

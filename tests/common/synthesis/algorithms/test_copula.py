@@ -16,7 +16,7 @@ from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.shortcomings import notes
-from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms import ALGORITHMS, copula
 from privity.common.synthesis.algorithms.copula import COLUMNS, nearest_correlations
 from privity.common.synthesis.learning.bivariate_normal import STRONGEST, correlation_for, orthant
 from privity.common.synthesis.models.copula_model import CopulaModel, columns_of, winners
@@ -250,3 +250,29 @@ def test_what_is_promised_of_memory_grows_with_rows_and_pairs(make_table):
     memory = ALGORITHMS["copula"].memory
     assert memory(small, 10**6) < memory(small, 10**7) < memory(wide, 10**7)
     assert memory(wide, 10**7) > 300 * 10**7 / 8
+
+
+def test_blocks_of_correlations_are_looked_at_one_by_one():
+    """What depends on nothing is not part of a large matrix."""
+    block = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
+    matrix = np.eye(8)
+    places = [1, 4, 6]
+    matrix[np.ix_(places, places)] = block
+    found = nearest_correlations(matrix)
+    assert found[np.ix_(places, places)] == pytest.approx(nearest_correlations(block), abs=1e-9)
+    others = [0, 2, 3, 5, 7]
+    assert (found[np.ix_(others, others)] == np.eye(5)).all()
+    assert (found[np.ix_(places, others)] == 0).all()
+
+
+def test_a_large_matrix_takes_fewer_steps(monkeypatch):
+    steps = []
+    from statsmodels.stats import correlation_tools
+
+    real = correlation_tools.corr_nearest
+    monkeypatch.setattr(correlation_tools, "corr_nearest", lambda m, **of: steps.append(of["n_fact"]) or real(m, **of))
+    block = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
+    nearest_correlations(block)
+    monkeypatch.setattr(copula, "PROJECTION_WORK", 100)
+    nearest_correlations(block)
+    assert [int(3 * n) for n in steps] == [copula.PROJECTIONS, copula.LEAST_PROJECTIONS]

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.synthesis.inference import estimation
 from privity.common.synthesis.inference.estimation import (
+    SMOOTHING_STRENGTHS,
     Estimate,
     average,
     collect,
@@ -241,3 +243,27 @@ def test_a_clear_pair_table_stays_and_one_below_the_noise_floor_becomes_the_prod
 def test_a_shrunk_table_is_finite_whatever_the_noise(counts, rows, variance):
     marginals = [nearest_counts(np.abs(counts).sum(axis=a), float(rows)) for a in (1, 0)]
     assert np.isfinite(shrink_pair(Estimate(counts, variance), marginals, rows).counts).all()
+
+
+@pytest.mark.parametrize("size", [2, 3, 17, 40])
+def test_smoothing_by_waves_is_that_of_the_inverse(size):
+    generator = np.random.default_rng(size)
+    estimate = Estimate(np.linspace(0, 50, size) + generator.normal(0, 9, size), 81.0)
+    differences = np.diff(np.eye(size), axis=0)
+    found = {0.0: (2 * 81.0 * size, estimate.counts)}
+    for strength in SMOOTHING_STRENGTHS:
+        smoother = np.linalg.inv(np.eye(size) + strength * differences.T @ differences)
+        smoothed = smoother @ estimate.counts
+        found[strength] = ((estimate.counts - smoothed) ** 2).sum() + 2 * 81.0 * np.trace(smoother), smoothed
+    np.testing.assert_allclose(smooth(estimate), min(found.values(), key=lambda one: one[0])[1], atol=1e-9)
+
+
+def test_a_marginal_is_made_of_the_tables_that_have_the_attribute_alone(monkeypatch):
+    """Not by looking at all tables for each attribute: there are 124,750 pairs of 500."""
+    pairs = {(a, a + 1): Estimate(np.ones((2, 2)), 1.0) for a in range(0, 40, 2)}
+    looked = []
+    real = estimation.marginalise
+    monkeypatch.setattr(estimation, "marginalise", lambda *of: looked.append(of) or real(*of))
+    one_way(pairs, range(40), 4)
+    assert len(looked) == 40
+    assert estimation.holders(pairs)[3] == [(2, 3)]

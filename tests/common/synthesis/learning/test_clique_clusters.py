@@ -142,3 +142,27 @@ def test_a_clique_that_no_table_holds_is_named(make_table):
     assert "27000000" in caught.value.message.replace(",", "")
     with pytest.raises(PrivityError, match="20 cliques"):
         check_cliques([(a, a + 1) for a in range(20)], make_table([1000] * 21, 1).schema)
+
+
+def merged_by_hand(cliques, domain):
+    """Each time the two clusters whose joint table adds least, by trying all."""
+    best = current = [(clique,) for clique in sorted(cliques)]
+    while len(current) > 1:
+        tried = []
+        for i, j in combinations(range(len(current)), 2):
+            rest = [c for k, c in enumerate(current) if k not in (i, j)]
+            joined = tuple(sorted(current[i] + current[j]))
+            tried.append((total_variance([*rest, joined], domain), i, j))
+        _, i, j = min(tried)
+        joined = tuple(sorted(current[i] + current[j]))
+        current = [joined if k == i else c for k, c in enumerate(current) if k != j]
+        if total_variance(current, domain) < total_variance(best, domain):
+            best = current
+    return clique_clusters.ordered(best)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_greedy_merge_is_that_of_trying_all_two_by_two(seed, monkeypatch):
+    monkeypatch.setattr(clique_clusters, "descend", lambda clusters, domain: clusters)
+    cliques, domain = chordal(seed)
+    assert merge_greedily(cliques, domain) == merged_by_hand(cliques, domain)

@@ -1,0 +1,44 @@
+"""Pairs of a page: counted some at a time, none that is too large, and the strongest of too many."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from privity.common.release.report import pair_strengths
+from privity.common.release.report.best_marginals import BestMargins
+from privity.common.release.report.noisy_association import strength
+from privity.common.release.report.pair_strengths import pairs, shown
+from tests.harness.consortium import make_schema, make_table
+
+SCHEMA = make_schema((3, 2, 4, 2, 3))
+
+
+def found_in(table):
+    return pairs(BestMargins([], table.schema.derived, Fraction(1)), table)
+
+
+def test_pairs_counted_some_at_a_time_are_those_counted_at_once(monkeypatch):
+    table = make_table(SCHEMA, 400, seed=1)
+    at_once = found_in(table)
+    monkeypatch.setattr(pair_strengths, "CELLS_AT_ONCE", 10)
+    monkeypatch.setattr(pair_strengths, "TABLES_CELLS", 10)
+    assert found_in(table) == at_once
+    assert [(pair.a, pair.b) for pair in at_once] == [(a, b) for a in range(5) for b in range(a + 1, 5)]
+    a, b = table.columns[0].astype(int), table.columns[2].astype(int)
+    by_hand = [[int(((a == x) & (b == y)).sum()) for y in range(4)] for x in range(3)]
+    assert at_once[1].synthetic == strength(np.array(by_hand), 400)
+
+
+def test_a_page_has_the_strongest_pairs_in_the_order_of_the_schema(monkeypatch):
+    found = found_in(make_table(SCHEMA, 400, seed=1))
+    monkeypatch.setattr(pair_strengths, "MOST_SHOWN", 3)
+    kept = shown(found)
+    assert sorted(kept, key=lambda pair: pair.rank) == sorted(found, key=lambda pair: pair.rank)[:3]
+    assert kept == [pair for pair in found if pair in kept]
+
+
+def test_pairs_that_are_too_large_to_be_counted_are_left_out():
+    table = make_table(make_schema((1100, 1000, 2)), 50, seed=1)
+    assert [(pair.a, pair.b) for pair in found_in(table)] == [(0, 2), (1, 2)]
