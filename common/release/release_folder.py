@@ -19,6 +19,7 @@ from privity.common.formats import read_json, require
 from privity.common.pages import render
 from privity.common.release.former_formats import current_privacy, current_run
 from privity.common.release.release_contents import (
+    FORMAT_VERSION,
     LARGEST_FILES,
     MARGINALS,
     MODEL,
@@ -112,10 +113,18 @@ def verify_release(folder: Path) -> None:
 
     Raises:
         PrivityError: there is no ``run.json`` that can be read.
-        ProblemsFound: each file that is missing or altered, by name.
+        ProblemsFound: it is of a later version; each file that is missing or altered, by name.
     """
+    named = str(folder / RUN)
+    if not (folder / RUN).is_file():
+        hint = "Give the folder that holds run.json and the other files of a release."
+        raise ProblemsFound([Problem(named, "", "missing", "there is no such file: this is no release.", hint)])
     document = read_json(folder / RUN)
-    require(document, "run", str(folder / RUN))
+    version = document.get("format_version") if isinstance(document, dict) else None
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        reason = f"a later version of Privity wrote this release: {version} is above {FORMAT_VERSION}."
+        raise ProblemsFound([Problem(named, "format_version", "later-version", reason, "Install a later version.")])
+    require(document, "run", named)
     problems = file_problems(folder, document["files"])
     if problems:
         raise ProblemsFound(problems)

@@ -14,7 +14,7 @@ from privity.common.release.release_contents import RELEASE_FILES, SCORES
 from privity.common.release.release_folder import overview_of
 from privity.common.release.report import plain_words
 from privity.common.release.report.distributions import Measured
-from privity.common.release.report.number_texts import at_most, percent, strength
+from privity.common.release.report.number_texts import at_most, counted, percent, strength
 from privity.common.release.report.overview import Overview
 from privity.common.release.report.quality import Tally, standing
 from privity.common.release.report.structure_drawing import shortened
@@ -51,8 +51,8 @@ def _summary(whole: Overview) -> list[str]:
         f"Synthetic table of {whole.name}",
         *_wrapped(plain_words.what_it_is(release, whole.table.rows), ""),
         *_part("How good is it?"),
-        *_tally("attributes", found.attributes),
-        *(_tally("pairs", found.pairs) if found.pairs.total else ()),
+        *_tally("attribute", found.attributes),
+        *(_tally("pair", found.pairs) if found.pairs.total else ()),
     ]
     if found.checks:
         lines += _wrapped(f"The owners compared it with their real rows: {'; '.join(found.checks)}.")
@@ -122,7 +122,7 @@ def _listed(sentences: Iterable[str]) -> list[str]:
 
 
 def _tally(what: str, tally: Tally) -> list[str]:
-    return _wrapped(f"{tally.total:,} {what}: {tally.text('{:,}'.format)}")
+    return _wrapped(f"{counted(tally.total, what)}: {tally.text('{:,}'.format)}")
 
 
 def _blocks(attribute: Attribute, of: Measured) -> str:

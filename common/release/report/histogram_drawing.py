@@ -116,7 +116,7 @@ def _upright(shares: Sequence[Share], ticks: Sequence[str], values: int, last: s
         y = scale.at(tick)
         grid += f"M{LEFT} {short(y)}H{WIDTH - RIGHT}"
         ends.append(Label(LEFT - 5, round(y + 4, 1), percent(tick, 0 if tick >= 0.01 or not tick else 2)))
-    below, texts = TOP + PLOT + 16, []
+    below, texts = TOP + PLOT + 16, list[Label]()
     places = [*starts[:values], *([starts[values - 1] + step] if last is not None else [])]
     labels = [*ticks[:values], *([last] if last is not None else [])]
     room = max(min(len(label), LONGEST_TICK) for label in labels) * LETTER + 10
