@@ -25,9 +25,9 @@ def what_it_is(release: Release, synthetic_rows: int) -> str:
     rows = counted(sum(party["rows"] for party in parties), "real row")
     together = ", so that none of them saw another one's rows" if len(parties) > 1 and not simulation else ""
     return (
-        f"{who} published {counted(synthetic_rows, 'synthetic row')}: no row is a real person's. They are drawn from"
-        f" a statistical model, learned from counts over {rows} to which random noise was added{together}. The noise"
-        " hides what any one person contributed."
+        f"{who} published {counted(synthetic_rows, 'synthetic row')}; none is copied from a real one. They are drawn"
+        f" from a statistical model, learned from counts over {rows} to which random noise was added{together}. The"
+        " noise limits what anybody can learn about one person."
     )
 
 
@@ -87,7 +87,7 @@ def may_it_be_published(release: Release) -> str:
 
 def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
     """Uses that the figures of this release do not bear."""
-    found = ["Learning about one person, or finding anybody: no row is a person."]
+    found = ["Learning about one person, or finding anybody: no row stands for a person."]
     if quality.group is not None:
         found.append(
             f"Groups of fewer than about {count(max(quality.group, 10))} rows: noise alone moves a count by up to"

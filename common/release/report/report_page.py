@@ -65,7 +65,7 @@ def report_page(whole: Overview) -> str:
     release = whole.release
     sections = [
         Section(ATTRIBUTES, "Every attribute", attributes(whole)),
-        Section(PAIRS, "Which attributes depend on each other", pairs(whole)),
+        Section(PAIRS, "Which attributes may be studied together", pairs(whole)),
         Section(MEASURED, "What was measured", measured(whole)),
         Section("scores", "How good it is, by the owners", {"scores": release.scores}),
         Section("constraints", "Declared rules", {"rules": release.run.get("constraints")}),

@@ -253,7 +253,7 @@ def test_the_text_is_read_in_its_order(driver: webdriver.Chrome, usual: Path) ->
     order = [
         "A simulation of 3 data owners published", "How good is it?", "within 1 percentage point",
         "What not to use it for", "right in at most", "May it be published?", "Every share within",
-        "Which attributes may be studied together", "The strongest pairs",
+        "By attribute, the others it may be studied with", "The strongest pairs",
         "Noisy marginals by phase", "A Bayesian network", "Whoever reads this release", "What it does not protect",
         "The guarantee in full", "Epsilon by party and phase", "Who published", "synthetic.csv",
         "By phase, all parties together", "privity simulate --data TABLE",

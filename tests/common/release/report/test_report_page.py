@@ -117,7 +117,7 @@ def test_the_page_is_read_in_its_order_and_its_headings_are_nested(tmp_path):
     sections = [text for level, text in page.headings if level == 2]
     assert sections == [
         "How good is it?", "What not to use it for", "How well are people protected?", "May it be published?",
-        "Every attribute", "Which attributes depend on each other", "What was measured", "The guarantee",
+        "Every attribute", "Which attributes may be studied together", "What was measured", "The guarantee",
         "Privacy budget", "Who published it, and its files", "What was sent", "To repeat the run",
         "How the figures are made",
     ]  # fmt: skip
